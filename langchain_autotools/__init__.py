@@ -7,177 +7,92 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ._version import __version__
+from ._version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from .agent import Agent, AgentResult
+if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
+    from .agent import Agent as Agent, AgentResult as AgentResult
     from .errors import (
-        AlreadyResumedError,
-        AutoToolsError,
-        CallsPendingError,
-        ConfigurationError,
-        EventsInterruptedError,
-        LimitReachedError,
-        StreamError,
-        UnsupportedFeatureError,
+        AlreadyResumedError as AlreadyResumedError,
+        AutoToolsError as AutoToolsError,
+        CallsPendingError as CallsPendingError,
+        ConfigurationError as ConfigurationError,
+        EventsInterruptedError as EventsInterruptedError,
+        LimitReachedError as LimitReachedError,
+        StreamError as StreamError,
+        UnsupportedFeatureError as UnsupportedFeatureError,
     )
     from .event_types import (
-        CallArgumentsDelta,
-        CallDiscarded,
-        CallProgress,
-        CallReady,
-        CallResult,
-        CallsPending,
-        CallStarted,
-        MessageDiscarded,
-        MessageDone,
-        MessagesAdded,
-        ReasoningDelta,
-        RunEnded,
-        RunEvent,
-        RunFailed,
-        RunStarted,
-        TextDelta,
-        TurnUsage,
-        partial_arguments,
+        CallArgumentsDelta as CallArgumentsDelta,
+        CallDiscarded as CallDiscarded,
+        CallProgress as CallProgress,
+        CallReady as CallReady,
+        CallResult as CallResult,
+        CallsPending as CallsPending,
+        CallStarted as CallStarted,
+        MessageDiscarded as MessageDiscarded,
+        MessageDone as MessageDone,
+        MessagesAdded as MessagesAdded,
+        ReasoningDelta as ReasoningDelta,
+        RunEnded as RunEnded,
+        RunEvent as RunEvent,
+        RunFailed as RunFailed,
+        RunStarted as RunStarted,
+        TextDelta as TextDelta,
+        TurnUsage as TurnUsage,
+        partial_arguments as partial_arguments,
     )
     from .executor import (
-        Decision,
-        PendingCall,
-        ToolCallResult,
-        ToolContext,
-        ToolExecutor,
-        ToolPolicy,
-        pending_calls,
-        raw_functions,
-        serialize_result,
+        Decision as Decision,
+        PendingCall as PendingCall,
+        ToolCallResult as ToolCallResult,
+        ToolContext as ToolContext,
+        ToolExecutor as ToolExecutor,
+        ToolPolicy as ToolPolicy,
+        pending_calls as pending_calls,
+        raw_functions as raw_functions,
+        serialize_result as serialize_result,
     )
-    from .following import aevents, events
-    from .history import explain, repair, validate
-    from .history.generations import join_generations, split_generations
-    from .joined import with_tools
-    from .messages.calls import ToolCallRecord, calls_of
-    from .messages.carrier import final_message, new_messages, results_of, run_usage
-    from .messages.endings import max_turns_reached, stop_reason
-    from .messages.markdown import markdown_of
-    from .messages.metadata import text_of
-    from .messages.stop_reasons import StopReason
-    from .mixin import ToolsAndMessagesMixin
-    from .providers._base.errors import ProviderError
-    from .providers._base.refusal import ModelRefusalError
-    from .providers.anthropic import ChatAnthropic
-    from .providers.google import ChatGoogleGenerativeAI
-    from .providers.local import ChatLocal
-    from .providers.ollama import ChatOllama
-    from .providers.openai import AzureChatOpenAI, ChatOpenAI
-    from .providers.presets.cohere import ChatCohere
-    from .providers.presets.deepseek import ChatDeepSeek
-    from .providers.presets.fireworks import ChatFireworks
-    from .providers.presets.groq import ChatGroq
-    from .providers.presets.mistralai import ChatMistralAI
-    from .providers.presets.openrouter import ChatOpenRouter
-    from .providers.presets.together import ChatTogether
-    from .providers.presets.xai import ChatXAI
-    from .providers.registry import init_chat_model
-    from .providers.results import format_for_anthropic, format_for_google, format_for_ollama, format_for_openai
-    from .retry import RetryPolicy
-    from .run.by_hand import add_assistant_tool_calls, add_tool_calls_and_results
-    from .showing import show
-
-__all__ = [  # noqa: RUF022 - grouped for readers
-    # Chat models
-    "AzureChatOpenAI",
-    "ChatAnthropic",
-    "ChatCohere",
-    "ChatDeepSeek",
-    "ChatFireworks",
-    "ChatGoogleGenerativeAI",
-    "ChatGroq",
-    "ChatLocal",
-    "ChatMistralAI",
-    "ChatOllama",
-    "ChatOpenAI",
-    "ChatOpenRouter",
-    "ChatTogether",
-    "ChatXAI",
-    "ToolsAndMessagesMixin",
-    "init_chat_model",
-    "with_tools",
-    "Agent",
-    "AgentResult",
-    # The messages of a run
-    "calls_of",
-    "final_message",
-    "markdown_of",
-    "max_turns_reached",
-    "new_messages",
-    "results_of",
-    "run_usage",
-    "stop_reason",
-    "text_of",
-    # Histories
-    "add_assistant_tool_calls",
-    "add_tool_calls_and_results",
-    "explain",
-    "join_generations",
-    "repair",
-    "split_generations",
-    "validate",
-    # Tools
-    "ToolCallRecord",
-    "ToolCallResult",
-    "ToolContext",
-    "ToolExecutor",
-    "format_for_anthropic",
-    "format_for_google",
-    "format_for_ollama",
-    "format_for_openai",
-    "raw_functions",
-    # Approvals
-    "Decision",
-    "PendingCall",
-    "pending_calls",
-    # Events
-    "CallArgumentsDelta",
-    "CallDiscarded",
-    "CallProgress",
-    "CallReady",
-    "CallResult",
-    "CallStarted",
-    "CallsPending",
-    "MessageDiscarded",
-    "MessageDone",
-    "MessagesAdded",
-    "ReasoningDelta",
-    "RunEnded",
-    "RunEvent",
-    "RunFailed",
-    "RunStarted",
-    "TextDelta",
-    "TurnUsage",
-    "aevents",
-    "events",
-    "partial_arguments",
-    "serialize_result",
-    "show",
-    # Policies and limits
-    "RetryPolicy",
-    "StopReason",
-    "ToolPolicy",
-    # Errors
-    "AlreadyResumedError",
-    "AutoToolsError",
-    "CallsPendingError",
-    "ConfigurationError",
-    "EventsInterruptedError",
-    "LimitReachedError",
-    "ModelRefusalError",
-    "ProviderError",
-    "StreamError",
-    "UnsupportedFeatureError",
-    # The version of this package
-    "__version__",
-]
+    from .following import aevents as aevents, events as events
+    from .history import explain as explain, repair as repair, validate as validate
+    from .history.generations import join_generations as join_generations, split_generations as split_generations
+    from .joined import with_tools as with_tools
+    from .messages.calls import ToolCallRecord as ToolCallRecord, calls_of as calls_of
+    from .messages.carrier import (
+        final_message as final_message,
+        new_messages as new_messages,
+        results_of as results_of,
+        run_usage as run_usage,
+    )
+    from .messages.endings import max_turns_reached as max_turns_reached, stop_reason as stop_reason
+    from .messages.markdown import markdown_of as markdown_of
+    from .messages.metadata import text_of as text_of
+    from .messages.stop_reasons import StopReason as StopReason
+    from .mixin import ToolsAndMessagesMixin as ToolsAndMessagesMixin
+    from .providers._base.errors import ProviderError as ProviderError
+    from .providers._base.refusal import ModelRefusalError as ModelRefusalError
+    from .providers.anthropic import ChatAnthropic as ChatAnthropic
+    from .providers.google import ChatGoogleGenerativeAI as ChatGoogleGenerativeAI
+    from .providers.local import ChatLocal as ChatLocal
+    from .providers.ollama import ChatOllama as ChatOllama
+    from .providers.openai import AzureChatOpenAI as AzureChatOpenAI, ChatOpenAI as ChatOpenAI
+    from .providers.presets.cohere import ChatCohere as ChatCohere
+    from .providers.presets.deepseek import ChatDeepSeek as ChatDeepSeek
+    from .providers.presets.fireworks import ChatFireworks as ChatFireworks
+    from .providers.presets.groq import ChatGroq as ChatGroq
+    from .providers.presets.mistralai import ChatMistralAI as ChatMistralAI
+    from .providers.presets.openrouter import ChatOpenRouter as ChatOpenRouter
+    from .providers.presets.together import ChatTogether as ChatTogether
+    from .providers.presets.xai import ChatXAI as ChatXAI
+    from .providers.registry import init_chat_model as init_chat_model
+    from .providers.results import (
+        format_for_anthropic as format_for_anthropic,
+        format_for_google as format_for_google,
+        format_for_ollama as format_for_ollama,
+        format_for_openai as format_for_openai,
+    )
+    from .retry import RetryPolicy as RetryPolicy
+    from .run.by_hand import add_assistant_tool_calls as add_assistant_tool_calls, add_tool_calls_and_results as add_tool_calls_and_results
+    from .showing import show as show
 
 _HOMES = {
     "agent": ("Agent", "AgentResult"),
@@ -254,7 +169,11 @@ _HOMES = {
     "retry": ("RetryPolicy",),
     "showing": ("show",),
 }
+"""Where each public name is defined."""
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+if not TYPE_CHECKING:
+    __all__ = [*_HOME, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
@@ -273,4 +192,4 @@ if "IPython" in sys.modules:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOME})

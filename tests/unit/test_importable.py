@@ -1,9 +1,12 @@
 """Names that users import from below the root stay where they were, wherever the code behind them lies."""
 
+import ast
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
+import langchain_autotools
 from langchain_autotools.providers.registry import PROVIDERS
 
 IMPORTABLE = {
@@ -36,3 +39,15 @@ def test_presets_stay_importable_as_vendors(vendor: str) -> None:
     assert getattr(module, provider.class_name) is provider.load()
     with pytest.raises(AttributeError):
         module.no_such_name  # noqa: B018
+
+
+def test_type_checkers_see_the_names_of_the_root_where_they_are_loaded_from() -> None:
+    """The static block of the root has every name of `__all__`, exported as itself, from the module that `_HOMES` names."""
+    tree = ast.parse(Path(str(langchain_autotools.__file__)).read_text(encoding="utf-8"))
+    (block,) = [one for one in tree.body if isinstance(one, ast.If) and isinstance(one.test, ast.Name) and one.test.id == "TYPE_CHECKING"]
+    imports = [one for one in block.body if isinstance(one, ast.ImportFrom)]
+    seen = [(one.module, name.name) for one in imports for name in one.names]
+    assert len(imports) == len(block.body) and all(name.asname == name.name for one in imports for name in one.names)
+    assert sorted(seen) == sorted((home, name) for home, names in langchain_autotools._HOMES.items() for name in names)
+    assert sorted([*(name for _, name in seen), "__version__"]) == sorted(langchain_autotools.__all__)
+    assert langchain_autotools.__all__ == list(dict.fromkeys(langchain_autotools.__all__))
