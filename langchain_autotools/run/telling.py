@@ -46,7 +46,6 @@ _LEFT = "the run was left before the call was answered"
 _new, _set = object.__new__, object.__setattr__
 _CONCERN_ONE_ANOTHER = (
     "part",
-    "mark",
     "turn_done",
     "turn_cut",
     "calls_begin",
