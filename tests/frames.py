@@ -22,6 +22,7 @@ _GENERATOR = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 
 TO_ADD = {
     "an event": ("`CallDiscarded`", r"\bCallDiscarded\b", ""),
+    "a wrapper of turns": ("`TurnWrapper`", r"\bTurnWrapper\b", ""),
     "a wrapper of tool calls": ("`Wrappers`", r"\bWrappers\b", "executor"),
     "a stop reason": ("`no_progress`", r"\bno_progress\b", ""),
     "a field of `ToolPolicy`": ("`max_output`", r"\bmax_output\b", "executor"),

@@ -98,8 +98,9 @@ TOOL_TURN = {
     ("Anthropic", 1, "astream"): 1114.0,
 }
 """The most calls for one turn with this number of tool calls, likewise: request, reply, calls, results, and the look at the history."""
-ROOM = 40
-"""What the change that is under way has added to a turn, to be won back before it ends."""
+ROOM = {"events": 16}
+FURTHER_ROOM = 8
+"""What the seams have added to a turn (below one in a hundred), by the way to run, and for the other ways; to be won back."""
 
 
 @dataclass
@@ -192,4 +193,4 @@ def test_a_turn_with_tool_calls_costs_no_more_calls(shop: Shop, wire: str, calls
         few, many = shop.count(model, way, [turns(2, calls), turns(4, calls)])
         return few, many
 
-    assert_at_most(TOOL_TURN[wire, calls, way] + ROOM, "turn", look, 2)
+    assert_at_most(TOOL_TURN[wire, calls, way] + ROOM.get(way, FURTHER_ROOM), "turn", look, 2)
