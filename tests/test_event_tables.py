@@ -21,7 +21,7 @@ SINGLE_KINDS = {
     "durable/reading.py": "raises what a run has failed with, behind its event",
     "showing/gradio_chat.py": "the end of a run in the view model is one of two kinds",
     "showing/page.py": "the same",
-    "showing/seen.py": "the same",
+    "showing/view_model.py": "the same",
 }
 """The modules that look for events of one kind beside the tables, and why."""
 

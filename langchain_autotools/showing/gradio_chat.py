@@ -17,7 +17,7 @@ from ..messages.printable import short_result, text_and_media
 from .failures import failure_text
 from .gradio_text import gradio_code, gradio_images, gradio_markdown, gradio_message, gradio_words
 from .page import part_text, value_text
-from .seen import Seen, SeenCall, SeenEnd, SeenMessage, SeenPart
+from .view_model import Seen, SeenCall, SeenEnd, SeenMessage, SeenPart
 
 _UPDATE_SECONDS: Final = 0.2
 _IDLE_SECONDS: Final = 5.0  # a page that was closed is noticed when something is sent to it

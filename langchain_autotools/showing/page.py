@@ -15,7 +15,7 @@ from ..messages.calls import ToolCallRecord
 from ..messages.printable import call_text, escaped, printable, quoted, short_call, short_result, summary_text, text_and_media
 from ..strict_json import mend_surrogates
 from .rich_text import markdown_html
-from .seen import SeenCall, SeenEnd, SeenMessage, SeenPart, SeenRun, SeenText
+from .view_model import SeenCall, SeenEnd, SeenMessage, SeenPart, SeenRun, SeenText
 
 _ONE_LINE: Final = 100  # a call that is longer opens while it is written
 _BRIEF: Final = 160

@@ -16,7 +16,7 @@ from ..event_tables import EventTable
 from ..event_types import RunEvent
 from .lines import Lines, LinesRun
 from .page import STYLE, part_html, part_text
-from .seen import Seen, SeenPart
+from .view_model import Seen, SeenPart
 
 _INTERVAL_SECONDS: Final = 0.08  # between two drawings, at least
 _SHARE: Final = 5  # how many times as long as a drawing took is left to the run before the next one

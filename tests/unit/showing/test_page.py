@@ -21,7 +21,7 @@ from langchain_autotools import (
     ToolCallRecord,
 )
 from langchain_autotools.showing.page import part_html, part_text
-from langchain_autotools.showing.seen import Seen, SeenText
+from langchain_autotools.showing.view_model import Seen, SeenText
 from tests.support.seen_runs import INNER, OUTER, PAGE_TAG, USAGE, Read, answered, begun, pending, ready, record, reported, written
 
 PARIS, ROME = record("1", "forecast", {"city": "Paris"}), record("2", "forecast", {"city": "Rome"})

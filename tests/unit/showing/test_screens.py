@@ -9,7 +9,7 @@ import pytest
 from langchain_autotools import TextDelta
 from langchain_autotools.showing.page import part_text
 from langchain_autotools.showing.screens import CellScreen
-from langchain_autotools.showing.seen import SeenPart
+from langchain_autotools.showing.view_model import SeenPart
 from tests.support.seen_runs import OUTER, begun, ready, record
 
 PATIENCE = 60.0

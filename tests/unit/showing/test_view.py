@@ -12,7 +12,7 @@ from langchain_autotools import ConfigurationError, ToolContext, new_messages, s
 from langchain_autotools.messages.markdown import run_markdown
 from langchain_autotools.showing.ended import history_events
 from langchain_autotools.showing.page import part_html, part_text
-from langchain_autotools.showing.seen import Seen
+from langchain_autotools.showing.view_model import Seen
 from langchain_autotools.testing import ScriptedChatModel
 
 CALL = {"name": "forecast", "args": {"city": "Paris"}, "id": "1", "type": "tool_call"}
