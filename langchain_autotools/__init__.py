@@ -52,7 +52,7 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
         raw_functions as raw_functions,
         serialize_result as serialize_result,
     )
-    from .following import aevents as aevents, events as events
+    from .event_reader import aevents as aevents, events as events
     from .history import explain as explain, repair as repair, validate as validate
     from .history.generations import join_generations as join_generations, split_generations as split_generations
     from .joined import with_tools as with_tools
@@ -137,7 +137,7 @@ _HOMES = {
         "raw_functions",
         "serialize_result",
     ),
-    "following": ("aevents", "events"),
+    "event_reader": ("aevents", "events"),
     "history": ("explain", "repair", "validate"),
     "joined": ("with_tools",),
     "history.generations": ("join_generations", "split_generations"),

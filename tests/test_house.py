@@ -32,7 +32,7 @@ ROOMS = (
     ("mixin",),
     ("testing", "providers", "joined"),
     ("agent",),
-    ("following",),
+    ("event_reader",),
     ("encoders",),
     ("durable", "showing"),
     ("cli",),

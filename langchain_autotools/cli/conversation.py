@@ -8,10 +8,10 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from langchain_autotools import event_types as kinds
+from langchain_autotools.event_reader import EventStream, events
 from langchain_autotools.event_tables import NOTHING, EventTable
 from langchain_autotools.event_types import RunEvent
 from langchain_autotools.executor import Decision, PendingCall
-from langchain_autotools.following import EventStream, events
 from langchain_autotools.messages.carrier import new_messages
 
 from .display import Display

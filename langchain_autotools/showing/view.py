@@ -8,8 +8,8 @@ from typing import Any, Final, overload
 from langchain_core.messages import AIMessage, BaseMessage
 
 from ..errors import ConfigurationError
+from ..event_reader import AsyncEventStream, EventStream, aevents, events
 from ..event_types import RunEvent
-from ..following import AsyncEventStream, EventStream, aevents, events
 from ..messages.endings import HoldsRun
 from ..messages.live import mark_shown
 from .ended import events_of, history_events
