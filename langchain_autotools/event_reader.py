@@ -16,9 +16,9 @@ from langchain_core.messages import AIMessage
 
 from .agent import AgentStream, AsyncAgentStream
 from .errors import ConfigurationError
+from .event_bus import Alarm, Listener, Place, listening, stop_listening
 from .event_types import RunEvent
 from .executor.workers.threads import NoThreadError, run_beside
-from .listening import Alarm, Listener, Place, listening, stop_listening
 from .mixin import ToolsAndMessagesMixin
 
 _logger = logging.getLogger("langchain_autotools")

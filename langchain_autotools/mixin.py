@@ -20,10 +20,10 @@ from pydantic import Field, PrivateAttr, model_validator
 from .chunks import ChunkSum
 from .compat import CACHE_KEY, input_messages, should_stream
 from .errors import ConfigurationError, concise
+from .event_bus import listening
 from .executor.approval.approvals import portable_key
 from .executor.tools import dump_tools, restore_tools
 from .field_types import Secret
-from .listening import listening
 from .pickling import refuse, unportable
 from .run.binding import BindableChatModel
 from .run.composing import compose

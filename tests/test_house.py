@@ -23,7 +23,7 @@ ROOMS = (
     ("errors", "compat", "field_types", "strict_json", "_version"),
     ("pickling",),
     ("chunks", "messages", "deadline"),
-    ("cancelling", "retry", "listening"),
+    ("cancelling", "retry", "event_bus"),
     ("executor", "history", "tool_calls"),
     ("event_types",),
     ("event_tables",),

@@ -9,9 +9,9 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Huma
 from langchain_core.runnables import RunnableConfig
 
 from ..chunks import ChunkSum, is_blank, new_chunk
+from ..event_bus import listening
 from ..event_types import MessagesAdded
 from ..history import repair
-from ..listening import listening
 from ..messages.calls import calls_of, open_end
 from ..messages.carrier import new_messages
 from ..messages.live import attach_messages

@@ -8,9 +8,9 @@ from functools import partial
 
 from dbos import DBOS, StepReservation
 
+from ..event_bus import Listener, Place, listening
 from ..event_types import RunEvent
 from ..executor.workers.threads import run_beside
-from ..listening import Listener, Place, listening
 from .event_rows import joined, row_of
 from .plain import storable
 

@@ -17,9 +17,9 @@ from langchain_core.runnables import RunnableConfig
 from ..chunks import as_chunk, sum_chunks
 from ..compat import input_messages
 from ..errors import ConfigurationError
+from ..event_bus import Alarm, Listener
 from ..event_types import RunEvent
 from ..executor.workers.threads import run_beside
-from ..listening import Alarm, Listener
 from ..messages.carrier import new_messages
 from ..messages.live import attach_messages
 from ..mixin import ToolsAndMessagesMixin

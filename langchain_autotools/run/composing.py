@@ -11,8 +11,8 @@ from typing import ClassVar, cast
 
 from ..cancelling import deadline_of
 from ..deadline import NEVER, Deadline, abounded, bounded, deadline_after
+from ..event_bus import listening
 from ..executor.admission import Admission, Reservation
-from ..listening import listening
 from .keywords import CallSettings
 from .observer import UNOBSERVED, RunObserver
 from .turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, Turns, TurnWrapper

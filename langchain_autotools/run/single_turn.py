@@ -19,8 +19,8 @@ from ..cancelling import Cancel, checked_cancel
 from ..chunks import ChunkSum
 from ..deadline import Deadline, abounded, bounded
 from ..errors import LimitReachedError
+from ..event_bus import Place
 from ..executor import pending_calls
-from ..listening import Place
 from ..messages.calls import awaited_calls, calls_of
 from ..messages.endings import stop_reason
 from ..messages.live import attach_messages, attached_messages

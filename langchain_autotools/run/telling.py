@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from ..deadline import DeadlinePassed
+from ..event_bus import NobodyListens, Place, listening
 from ..event_types import (
     CallArgumentsDelta,
     CallDiscarded,
@@ -28,7 +29,6 @@ from ..event_types import (
 )
 from ..executor import ToolCallResult, pending_calls
 from ..executor.observer import CallObserver
-from ..listening import NobodyListens, Place, listening
 from ..messages.calls import ToolCallRecord, awaited_calls, calls_of
 from ..messages.deltas import deltas_of
 from ..messages.joints import Joints

@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig
 
 from ..deadline import Deadline, DeadlinePassed
-from ..listening import NobodyListens
+from ..event_bus import NobodyListens
 from ..turn.forming import is_restart
 from ..turn.tool_choice import ToolChoice
 from .loop import Choice

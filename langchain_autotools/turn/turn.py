@@ -17,10 +17,10 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from ..chunks import copier, new_chunk, sum_chunks
 from ..deadline import current_deadline, is_last
 from ..errors import ConfigurationError
+from ..event_bus import listening
 from ..executor.names import tool_name
 from ..history import repair
 from ..history.sent import as_sent
-from ..listening import listening
 from ..messages.calls import call_ids, calls_of
 from ..messages.memo import MessageMemo
 from .accumulator import TurnAccumulator, canonical_message

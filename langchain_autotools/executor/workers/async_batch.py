@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 from ...errors import ConfigurationError
-from ...listening import Alarm
+from ...event_bus import Alarm
 from ...messages.calls import ToolCallRecord
 from ...retry.attempts import Awaited
 from ..call import ToolRun, outcome_of, result_of

@@ -15,7 +15,7 @@ from pydantic import Field, PrivateAttr, WrapValidator
 
 from ...chunks import as_chunk
 from ...errors import AutoToolsError, ConfigurationError, UnsupportedFeatureError, map_errors
-from ...listening import listening
+from ...event_bus import listening
 from ...mixin import ToolsAndMessagesMixin
 from ...retry.attempts import Attempts
 from ...retry.policy import RetryPolicy

@@ -18,9 +18,9 @@ from langchain_core.runnables.config import run_in_executor
 
 from ... import event_types as kinds
 from ...chunks import ChunkSum, is_blank
+from ...event_bus import Tap, listening, stop_listening
 from ...event_tables import NOTHING, EventTable
 from ...event_types import partial_arguments
-from ...listening import Tap, listening, stop_listening
 from ...messages.metadata import text_of
 
 _END: Any = object()

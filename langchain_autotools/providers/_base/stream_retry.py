@@ -12,7 +12,7 @@ from itertools import chain
 
 from langchain_core.messages import AIMessageChunk
 
-from ...listening import listening
+from ...event_bus import listening
 from ...retry.attempts import Attempts, pause
 from ...turn.forming import restart_chunk
 from .._transport.reader import EndedEarly, leaves_at_once

@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessageChunk
 
 from ...chunks import merge_chunks, merge_given, new_chunk
 from ...errors import StreamError
-from ...listening import listening
+from ...event_bus import listening
 from ...messages.metadata import KEY
 from ...turn.forming import CallPiece, piece_chunk
 from .._encode.json_text import read_object

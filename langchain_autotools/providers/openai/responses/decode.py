@@ -12,7 +12,7 @@ from langchain_core.messages.ai import UsageMetadata
 
 from ....chunks import new_chunk
 from ....errors import StreamError
-from ....listening import listening
+from ....event_bus import listening
 from ....messages.metadata import KEY
 from ....messages.provisional import PROVISIONAL
 from ....turn.forming import CallPiece, piece_chunk
