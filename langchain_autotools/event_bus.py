@@ -1,4 +1,4 @@
-"""Who listens to the runs that are made here: where their events go, and inside which call of which run they are made.
+"""The event bus: the listeners of the runs in a context, and the place of a run in others.
 
 A context variable says it. `events` sets it for each step of a stream; a run finds it when it begins, and for each of its calls says where
 what the call's tool runs stands. Where nobody listens it is read, and nothing more is done.
@@ -15,21 +15,21 @@ from typing import Any, Protocol
 
 
 class NobodyListens(GeneratorExit):
-    """Ends a run whose reader has left, where the stream that it is made in cannot be closed at once, or, as a chain's, reads on then."""
+    """Raised to end a run whose reader has left, in streams that cannot be closed at once."""
 
 
 class Run(Protocol):
-    """A run that tells of itself."""
+    """The interface of a run that emits events."""
 
     def is_inside(self, run_id: str, call_id: str) -> bool:
-        """Whether a call's tool made it."""
+        """Whether the run belongs to a call's tool."""
 
     def leave(self) -> None:
-        """Tell that nobody waits for it any more, and nothing after that."""
+        """Emit that the run's result is no longer awaited, and nothing after that."""
 
 
 class Listener:
-    """Takes the events of runs, in any thread, for whoever reads them.
+    """Receives the events of runs, in any thread, for a reader.
 
     Args:
         around: The listener around this one, which is told the same: one who listens inside a tool of a run that is listened to.
@@ -62,27 +62,27 @@ class Listener:
 
     @property
     def for_tools(self) -> "Listener | None":
-        """Who listens to what the tools of its runs make; None for nobody."""
+        """Return the listener for runs inside tools; None if there is none."""
         return self
 
     def come_to(self, message: Callable[[], Any]) -> None:
-        """Note that a run has ended that no tool of another run of this listener's made; `message` makes its message."""
+        """Record the end of a run outside of tools; `message` returns its message."""
         self.came_to = message
 
     def begin(self, run_id: str, run: Run) -> None:
-        """Note that a run tells of itself."""
+        """Register a run that emits events."""
         self._runs[run_id] = run
         if self._around is not None:
             self._around.begin(run_id, run)
 
     def end(self, run_id: str) -> None:
-        """Note that a run has told of its end."""
+        """Remove a run that has emitted its end."""
         self._runs.pop(run_id, None)
         if self._around is not None:
             self._around.end(run_id)
 
     def leave(self, run_id: str, call_id: str) -> None:
-        """Let the runs that a call's tool has made tell that they are left; those that it makes later tell of nothing."""
+        """End the events of the runs of a call's tool; later runs of the tool emit none."""
         self._calls_left.add((run_id, call_id))
         for run in list(self._runs.values()):
             if run.is_inside(run_id, call_id):
@@ -91,13 +91,13 @@ class Listener:
             self._around.leave(run_id, call_id)
 
     def has_left(self, run_id: str, call_id: str) -> bool:
-        """Whether nobody waits for a call's tool any more: the call has its result, or its run has ended."""
+        """Whether a call's tool is no longer awaited: the call has its result, or its run has ended."""
         if run_id in self._runs:
             return (run_id, call_id) in self._calls_left
         return self._around is None or self._around.has_left(run_id, call_id)
 
     def tell(self, event: Any) -> None:
-        """Take an event."""
+        """Process an event."""
         if self._around is not None:
             self._around.tell(event)
         if not self._closed:
@@ -105,13 +105,13 @@ class Listener:
             self._keep(event)
 
     def _keep(self, item: Any) -> None:
-        """Keep something for whoever reads."""
+        """Keep an item for the reader."""
         self.waiting.append(item)
         for wake in self._wakers:
             wake()
 
     def close(self, *, left: bool) -> None:
-        """Take no further events: nobody reads them.
+        """Stop processing events, because nobody reads them.
 
         Args:
             left: Whether the reader has left before the end: the runs that tell of themselves here end then, too.
@@ -123,12 +123,12 @@ class Listener:
 
     @property
     def is_left(self) -> bool:
-        """Whether the reader, or one around him, has left before the end."""
+        """Whether the reader, or an outer one, has left before the end."""
         return self._left or (self._around is not None and self._around.is_left)
 
     @contextmanager
     def waking(self, wake: Callable[[], None]) -> Iterator[None]:
-        """Call a function at each event, in whichever thread that comes."""
+        """A context manager that calls a function at each event, in any thread."""
         with self._lock:
             self._wakers = (*self._wakers, wake)
         try:
@@ -140,7 +140,7 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where what runs here stands.
+    """The position of a run in a listener's runs.
 
     Attributes:
         listener: Takes its events.
@@ -158,16 +158,16 @@ class Place:
 
     @property
     def is_read_alone(self) -> bool:
-        """Whether whoever takes a step here, and nobody else, reads the events of the step after it."""
+        """Whether the code that takes a step here is the only reader of events."""
         return self.hands_over and self.call_id is None and self.listener.is_alone
 
 
 listening: ContextVar[Place | None] = ContextVar("autotools_listening", default=None)
-"""Where what runs here stands; None where nobody listens."""
+"""The position of the current context; None without a listener."""
 
 
 class Tap(Listener):
-    """Takes what it needs of the events of runs that are made in one place. Whoever listens around it is told all of them.
+    """Collects data from the events of runs in one place, and passes all events on to the listener around.
 
     A subclass keeps in `take` what is to be read; the runs hand over then. What tools make is for the listener around alone.
 
@@ -184,33 +184,33 @@ class Tap(Listener):
         self.place = Place(self, run_id, call_id, hands_over=True, is_outermost=is_outermost)
 
     def take(self, event: Any) -> None:
-        """Keep (`_keep`) what is needed of an event."""
+        """Keep (`_keep`) the needed data of an event."""
         raise NotImplementedError
 
     def tell(self, event: Any) -> None:
-        """Pass an event on, and take what is needed of it."""
+        """Pass an event on, and collect its data."""
         if self._around is not None:
             self._around.tell(event)
         self.take(event)
 
     @property
     def is_alone(self) -> bool:
-        """Never: what it does not take is not to wait here."""
+        """Return False: events that it does not keep must not wait for it."""
         return False
 
     @property
     def for_tools(self) -> Listener | None:
-        """The listener around it."""
+        """Return the listener around it."""
         return self._around
 
     def come_to(self, message: Callable[[], Any]) -> None:
-        """Pass on that a run has ended."""
+        """Pass on the end of a run."""
         if self._around is not None:
             self._around.come_to(message)
 
 
 def stop_listening(before: Token[Place | None]) -> None:
-    """Undo what `listening.set` did; nothing where a generator that was thrown away is closed in another context."""
+    """Undo `listening.set`; a no-op in another context, as when a discarded generator is closed."""
     try:  # noqa: SIM105 - suppress costs too much for something that is done at each chunk
         listening.reset(before)
     except ValueError:
@@ -229,7 +229,7 @@ class Alarm:
         self.rung: asyncio.Future[None] = self._loop.create_future()
 
     def ring(self) -> None:
-        """Wake whoever waits for `rung`."""
+        """Wake the tasks that wait for `rung`."""
         try:
             here = asyncio.get_running_loop() is self._loop
         except RuntimeError:
@@ -241,7 +241,7 @@ class Alarm:
             self._loop.call_soon_threadsafe(self._ring)
 
     async def wait(self) -> None:
-        """Wait for it to ring, and then for the next time."""
+        """Wait for it to ring, and reset it."""
         await self.rung
         self.reset()
 
@@ -250,6 +250,6 @@ class Alarm:
             self.rung.set_result(None)
 
     def reset(self) -> None:
-        """Wait for the next time."""
+        """Reset it for the next time."""
         if self.rung.done():
             self.rung = self._loop.create_future()

@@ -1,4 +1,4 @@
-"""Following a run: `events` and `aevents` read a stream and give the events of all runs that are made in it.
+"""Event streams of runs: `events` and `aevents` read a stream and yield the events of all runs in it.
 
 A stream of this package's models hands over between its steps by itself, also while tools run: it is read here, step by step. Of any other
 stream (a chain, a graph) a step may take a whole run, so each step is taken beside its reader, who hears of what happens in it meanwhile.
@@ -49,7 +49,7 @@ class _Reader:
         self._place = Place(self._listener, run_id, call_id, self.hands_over)
 
     def message(self) -> AIMessage:
-        """The message of the last run in the stream that no tool made.
+        """The message of the last run in the stream outside of tools.
 
         Raises:
             ConfigurationError: The events have not been read to their end, or there was no such run.
@@ -62,13 +62,13 @@ class _Reader:
         return message
 
     def _context(self) -> Context:
-        """The context for a step that is taken elsewhere."""
+        """Return the context for a step in another thread or task."""
         context = copy_context()
         context.run(listening.set, self._place)
         return context
 
     def _take(self, chunk: Any, error: BaseException | None) -> bool:
-        """Take what a step came to; False at the end of the stream."""
+        """Process the result of a step; False at the end of the stream."""
         if error is not None:
             raise error
         if chunk is not _END:
@@ -80,14 +80,14 @@ class _Reader:
 
 
 class _EventStream:
-    """What event streams of both kinds give besides their events."""
+    """The common base of both kinds of event streams."""
 
     def __init__(self, reader: _Reader) -> None:
         self._reader = reader
 
     @property
     def message(self) -> AIMessage:
-        """The run message, as `invoke` would have returned it: of the last run in the stream that no tool made.
+        """The run message, as from `invoke`, of the last run in the stream outside of tools.
 
         Raises:
             ConfigurationError: The events have not been read to their end, or there was no such run.
@@ -96,7 +96,7 @@ class _EventStream:
 
 
 class EventStream(_EventStream, Iterator[RunEvent]):
-    """The events of a stream, as they happen. `close`, or the end of a `with` block, ends the stream, and what runs in it."""
+    """The events of a stream, live. `close`, or the end of a `with` block, ends the stream and its runs."""
 
     def __init__(self, stream: Iterator[Any]) -> None:
         super().__init__(reader := _SyncReader(stream))
@@ -115,7 +115,7 @@ class EventStream(_EventStream, Iterator[RunEvent]):
         self.close()
 
     def close(self) -> None:
-        """End the stream, and what runs in it."""
+        """End the stream and its runs."""
         self._events.close()
 
 
@@ -139,7 +139,7 @@ class AsyncEventStream(_EventStream, AsyncIterator[RunEvent]):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """End the stream, and what runs in it."""
+        """End the stream and its runs."""
         await self._events.aclose()
 
 
@@ -147,7 +147,7 @@ class _SyncReader(_Reader):
     """Reads a synchronous stream."""
 
     def events(self) -> Generator[RunEvent, None, None]:
-        """The events, as they happen."""
+        """Yield the events, live."""
         return self._read() if self.hands_over else self._read_beside()
 
     def _read(self) -> Generator[RunEvent, None, None]:
@@ -187,7 +187,7 @@ class _SyncReader(_Reader):
             steps.end()
 
     def _events_of_step(self, steps: "_Steps") -> Generator[RunEvent, None, None]:
-        """The events of a step as they come, until it has ended."""
+        """Yield the events of a step, live, until it has ended."""
         waiting = self._listener.waiting
         while steps.runs:
             steps.changed.wait()
@@ -199,7 +199,7 @@ class _SyncReader(_Reader):
 
 
 class _Steps:
-    """Takes the steps of a stream in a thread: each when it is asked for.
+    """Takes the steps of a stream in a thread, each on request.
 
     Attributes:
         changed: Is set when a step has ended.
@@ -225,7 +225,7 @@ class _Steps:
         self._asked.put(context)
 
     def end(self) -> None:
-        """Close the stream, once the step that is being taken has ended; nobody waits for that one."""
+        """Close the stream after its current step, without waiting for that."""
         self._asked.put(None)
         if self.runs:
             _logger.info("a stream of events is left while a step of its stream runs: its runs end with their next piece")
@@ -261,7 +261,7 @@ class _AsyncReader(_Reader):
         self._task: asyncio.Task[tuple[Any, Exception | None]] | None = None  # takes a step beside the reader
 
     def events(self) -> AsyncGenerator[RunEvent, None]:
-        """The events, as they happen."""
+        """Yield the events, live."""
         return self._read() if self.hands_over else self._read_beside()
 
     async def _read(self) -> AsyncGenerator[RunEvent, None]:
@@ -321,13 +321,13 @@ class _AsyncReader(_Reader):
 
 
 def _hands_over(stream: Any) -> bool:
-    """Whether a stream hands over between its steps by itself."""
+    """Whether a stream yields control between its steps by itself."""
     code = getattr(stream, "gi_code", None) or getattr(stream, "ag_code", None)
     return code in _HAND_OVER or isinstance(stream, AgentStream | AsyncAgentStream)
 
 
 def events(stream: Iterator[Any]) -> EventStream:
-    """The events of a run, as they happen: `events(model.stream(messages))`.
+    """Yield the events of a run, live: `events(model.stream(messages))`.
 
     Args:
         stream: What `stream` of a model, an agent, a chain or a graph returned, before anything of it was read. All runs of this package's

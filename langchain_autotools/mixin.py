@@ -1,4 +1,4 @@
-"""The one place where the tool loop meets LangChain's `BaseChatModel`.
+"""The tool loop on top of LangChain's `BaseChatModel`.
 
 `ToolsAndMessagesMixin` makes a chat model of anything that can make one request: it needs `raw_stream` and gives the rest of
 the interface, with tools that run. The methods here carry chunks between core, the model and a `Run`, once synchronously and
@@ -132,7 +132,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
         return self
 
     def model_post_init(self, context: Any) -> None:
-        """What a whole chat model class behind the mixin does here: pydantic's own method for private attributes would leave it out."""
+        """Initialize as pydantic does for private attributes, but also run the initialization of a chat model class behind the mixin."""
         super().model_post_init(context)
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
@@ -142,7 +142,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
             yield "tools", tools
 
     def with_tools(self, tools: Any) -> Self:
-        """A copy of the model that runs these tools in place of its own. Both use the same connections.
+        """Return a copy of the model that runs these tools in place of its own. Both use the same connections.
 
         Raises:
             ConfigurationError: Something in `tools` can be neither executed nor declared, or a setting names a tool that is not there.
@@ -152,13 +152,13 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
         return model
 
     def _own_tools(self) -> Toolbox:
-        """The model's own tools, made ready once for each value of `tools`."""
+        """The model's own tools, prepared once for each value of `tools`."""
         if self._toolbox is None or self._toolbox.source is not self.tools:
             self._toolbox = toolbox_of(self)
         return self._toolbox
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any], *, runs: bool = True) -> Turn:
-        """Also a turn that no run has asked for (`generate` and its like) declares the model's tools."""
+        """Return a turn with the model's declared tools, also outside a run (`generate` and the like)."""
         for name in ("cancel", "resume", "deadline"):
             if kwargs.get(name) is not None:
                 raise ConfigurationError(f"{name} is for invoke, stream and their asynchronous twins: here it has no effect")
@@ -172,7 +172,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
     # ------------------------------------------------------------------------------------------ a run, for users
 
     def _run(self, input: LanguageModelInput, kwargs: dict[str, Any], *, streamed: bool, async_api: bool = False) -> Run | None:
-        """A new run over the input; None where the model has no tools of its own. Takes the run's keywords out of `kwargs`."""
+        """Return a new run over the input and remove its keywords from `kwargs`; None if the model has no tools of its own."""
         if not self.tools and kwargs.get("journal") is None:
             if kwargs.pop("resume", None) is not None:
                 raise ConfigurationError("resume executes calls, which takes a model with tools=[...]")
@@ -192,7 +192,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
         return Run(messages, settings, parts, request, open_start=open_start)
 
     def invoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
-        """Answer the input: with `tools` a whole conversation, else one turn.
+        """Answer the input: run the whole tool loop if the model has `tools`, else one turn.
 
         Args:
             input: Messages, a prompt or a text.
@@ -243,7 +243,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
         return message
 
     def stream(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
-        """Answer the input piece by piece: text as it is written, every new message as it completes.
+        """Stream the answer to the input: text as it is written, every new message as soon as it is complete.
 
         The chunks sum to what `invoke` returns; `new_messages(chunk)` gives the messages a chunk completes.
         """
@@ -292,7 +292,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
             await trace.manager.on_chain_end(trace.output())
 
     def generate(self, messages: list[list[BaseMessage]], *args: Any, **kwargs: Any) -> LLMResult:
-        """One turn for each list of messages, as core's. Tools are declared and never run: their calls come back."""
+        """Make one turn for each list of messages, as core does. Tools are declared and never run: their calls are returned."""
         return self._noticed(super().generate(messages, *args, **kwargs), kwargs)
 
     async def agenerate(self, messages: list[list[BaseMessage]], *args: Any, **kwargs: Any) -> LLMResult:
@@ -300,7 +300,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
         return self._noticed(await super().agenerate(messages, *args, **kwargs), kwargs)
 
     def _noticed(self, result: LLMResult, kwargs: Mapping[str, Any]) -> LLMResult:
-        """Say of a turn that no run has asked for that its calls do not run: whoever reads its text alone gets none."""
+        """Log that the calls of a turn outside a run do not run, since callers that read only the text would miss them."""
         turns = [one for several in result.generations for one in several if isinstance(one, ChatGeneration) and not one.text]
         silent = any(isinstance(one.message, AIMessage) and one.message.tool_calls for one in turns)
         if self.tools and "tools" not in kwargs and silent:
@@ -308,7 +308,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
         return result
 
     def stream_events(self, input: LanguageModelInput, config: RunnableConfig | None = None, *, version: Any = "v2", **kwargs: Any) -> Any:
-        """The events of an answer; version "v3" of a model with tools tells the whole conversation as one message."""
+        """Stream the events of an answer; version "v3" of a model with tools streams the whole run as one message."""
         if version == "v3" and self.tools:
             from .run.event_stream import run_events  # here, because it costs every other program its import
 

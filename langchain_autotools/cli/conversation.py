@@ -1,4 +1,4 @@
-"""A conversation with a model that runs its own tools: it asks, shows what comes, and remembers."""
+"""A conversation with a model that runs its tools: asking, displaying and storing."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -54,11 +54,11 @@ class Conversation:
         self.history += stored[1:] if self._system and stored and stored[0].type == "system" else stored
 
     def start_over(self) -> None:
-        """Forget everything but the system message."""
+        """Drop everything but the system message."""
         self.history = [SystemMessage(self._system)] if self._system else []
 
     def ask(self, prompt: str) -> None:
-        """Put one question and show the whole answer.
+        """Ask one question and show the whole answer.
 
         Where the run fails or is interrupted the history keeps what was completed and, of an interrupted one, what the
         reader saw of the rest, so that "go on" makes sense; a question that nothing came of is forgotten.
@@ -84,7 +84,7 @@ class Conversation:
         return events(stream(list(self.history), **self._keywords))
 
     def _take(self, event: RunEvent) -> None:
-        """Remember and show an event. What runs inside a tool is no part of the conversation."""
+        """Store and show an event. Runs inside tools are not part of the conversation."""
         remember = _REMEMBERED.get(type(event))
         if remember is not None and event.parent_run_id is None:
             remember(self, event)
@@ -98,7 +98,7 @@ class Conversation:
         self._unfinished = ""
 
     def _keep(self, error: BaseException) -> None:
-        """What a run that broke off leaves: messages that no event had told of, and of an interrupted one the text that was seen."""
+        """Store the messages of a run that broke off, and the visible text of an interrupted one."""
         known = {message.id for message in self.history}
         missing = [message for message in new_messages(error) if message.id not in known]
         self.history += missing

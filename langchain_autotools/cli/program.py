@@ -1,4 +1,4 @@
-"""The program: runs one command, turns every failure into one line and an exit code."""
+"""The program: runs one command, and turns every failure into one line and an exit code."""
 
 import argparse
 import os
@@ -24,7 +24,7 @@ FAILED, WRONG_USE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 
 
 def run(words: Sequence[str]) -> int:
-    """Run the command that these words are; returns the exit code."""
+    """Run the command of these words; return the exit code."""
     _make_output_robust()
     display = make_display(as_json="--json" in words)
     try:
@@ -89,7 +89,7 @@ def _tell_tools(loaded: LoadedTools, display: Display) -> None:
 
 
 def _prompt(options: argparse.Namespace, display: Display) -> str | None:
-    """The question: what is piped in and the prompt, together where there are both; None for a session.
+    """Return the question: piped input and the prompt, combined; None for a session.
 
     With approvals and a prompt nothing is read here: standard input is for the answers.
 
@@ -111,13 +111,13 @@ def _prompt(options: argparse.Namespace, display: Display) -> str | None:
 
 
 def _make_output_robust() -> None:
-    """A character that the terminal cannot show is replaced, never an error."""
+    """Replace characters that the terminal cannot show, instead of failing."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, ValueError):
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
 
 
 def _drop_output() -> None:
-    """Nobody reads any more: let the interpreter's last flush go nowhere."""
+    """Discard further output after its reader has gone, including the interpreter's last flush."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""The events of conversations, run after run."""
+"""Reading of a conversation's events, run after run."""
 
 import asyncio
 import re
@@ -18,11 +18,11 @@ _POSITION = re.compile(r"(?:([1-9][0-9]*)\.)?([1-9][0-9]*)-([0-9]+)")
 _LONGEST = 100  # of a position: Python reads no number of any length
 
 Start = tuple[Incarnation, int, int]
-"""Where reading starts: the incarnation of the conversation, the number of the run, and how many of its events the reader has."""
+"""The start of reading: the conversation's incarnation, the number of the run, and the number of events that the reader has."""
 
 
 def place_of(position: str) -> tuple[int, int, int]:
-    """The number of the incarnation, of the run in it, and of the event in that, that a position says.
+    """Parse a position to the numbers of the incarnation, the run and the event.
 
     Raises:
         ConfigurationError: It is no position.
@@ -44,7 +44,7 @@ def check_position(after: str | None) -> None:
 
 
 def start_of(runs: ConversationRuns, conversation: str, after: str | None, last_event_id: str | None) -> Start:
-    """Where reading starts: behind the position that a header names, where the conversation has it, else behind `after`.
+    """Return the start of reading: after the position in a header if the conversation has it, else after `after`.
 
     Raises:
         ConfigurationError: `after` is no position, or one that the conversation does not have.
@@ -65,7 +65,7 @@ def _known(runs: ConversationRuns, now: Incarnation, position: str) -> Start:
 
 
 class _Place:
-    """Where a reader of a conversation stands.
+    """The state of a conversation's reader.
 
     Args:
         runs: The runs of all conversations.
@@ -83,25 +83,25 @@ class _Place:
         self.is_gone = False
 
     def run(self) -> ConversationRun | None:
-        """The run to read; None where there is none yet, or (`is_gone`) the conversation was deleted."""
+        """Return the run to read; None if there is none yet, or (`is_gone`) if the conversation was deleted."""
         found = self._link.ask(self._runs.numbered, self._where, [self._number - 1, self._number])
         run = found.get(self._number)
         self.is_gone = self._number - 1 not in found if self._number > 1 else run is None and self._link.ask(self._where.is_over)
         return None if self.is_gone else run
 
     def placed(self, event: RunEvent) -> RunEvent | None:
-        """An event of the run, with its position in the conversation; None where the reader has it."""
+        """Return an event of the run with its position in the conversation; None if the reader has it."""
         return replace(event, position=self._where.position(self._number, position_of(event))) if position_of(event) > self._had else None
 
     def go_on(self) -> None:
-        """The run is read."""
+        """Move on to the next run."""
         self._number, self._had = self._number + 1, 0
 
 
 def read_conversation(
     runs: ConversationRuns, start: Start, follow: bool, timeout: float | None, link: Link
 ) -> Generator[RunEvent, None, None]:
-    """The events of a conversation: see `Conversations.events`."""
+    """Yield the events of a conversation: see `Conversations.events`."""
     place, patience = _Place(runs, start, link), Patience(timeout)
     while (run := place.run()) is not None or (follow and not place.is_gone):
         if run is None:
@@ -133,7 +133,7 @@ async def aread_conversation(
 
 
 def _told(run: ConversationRun, timeout: float | None, link: Link) -> Generator[RunEvent, None, None]:
-    """The events of a run, each with its place among them, from 1 on."""
+    """Yield the events of a run, each with its number from 1 on."""
     added = _added(run)
     yield from added
     if run.request["kind"] != APPEND:

@@ -1,4 +1,4 @@
-"""The runs of conversations, as they stand in the database: each is a workflow, and its number says its place.
+"""The stored runs of conversations: each is a workflow, numbered within its conversation.
 
 A conversation has no row of its own: it is its runs, 1, 2, 3 and so on. Whoever adds one takes the next number; the database lets each
 number be taken once. All wait in one queue, where each conversation is a partition that has one run at a time, and the lowest number first.
@@ -27,16 +27,16 @@ from .plain import message_of, message_out
 from .reading import ENDED_FROM_OUTSIDE, Patience, told_so_far
 
 SEND, DECIDE, APPEND = "send", "decide", "append"
-"""What a run is: it answers a message, it goes on with decisions, or it only adds messages."""
+"""The kinds of runs: answering a message, continuing with decisions, or only adding messages."""
 
 DECIDED = "autotools_decided"
-"""The attribute that names the calls that a run decides about, and what: as JSON text, as PostgreSQL's own JSON takes not every text."""
+"""The attribute with the calls that a run decides about, as JSON text, since PostgreSQL's JSON type does not accept every text."""
 
 OWNER, LABELS, TITLE, LAST = "autotools_owner", "autotools_labels", "autotools_title", "autotools_last"
-"""Attributes of the first run: what belongs to the conversation, and the number of a run that is its last, or was."""
+"""Attributes of the first run: the conversation's metadata, and a lower bound of its last run's number."""
 
 LEFT = "autotools_left"
-"""The attribute of a run that has ended and left something: `calls_pending`, or `failed`."""
+"""The attribute of a finished run that left something: `calls_pending`, or `failed`."""
 
 _KEY = "autotools_key"  # what a run was added for: the same is added once
 _CONVERSATION = "autotools_conversation"
@@ -48,7 +48,7 @@ _MOST_LOOKED_UP = 1024  # how many it asks for at the most
 
 @dataclass(frozen=True)
 class Sent:
-    """What was sent to a conversation, and the run that answers it.
+    """A receipt for data sent to a conversation, with the run that answers it.
 
     Attributes:
         conversation: The conversation.
@@ -62,7 +62,7 @@ class Sent:
 
 
 def sent_to(where: Incarnation, number: int) -> Sent:
-    """What was sent to a conversation as its run with this number."""
+    """Return the receipt for the conversation's run with this number."""
     return Sent(where.conversation, where.run_id(number), where.position(number, 0))
 
 
@@ -78,107 +78,107 @@ class ConversationRun:
 
     @property
     def id(self) -> str:
-        """Its id in the database."""
+        """The run's id in the database."""
         return str(self.status.workflow_id)
 
     @property
     def number(self) -> int:
-        """Its place in the conversation, from 1 on."""
+        """The run's number in the conversation, from 1 on."""
         return int(self.id.rpartition("/")[2])
 
     def beside(self, number: int) -> str:
-        """The id of another run of the same conversation."""
+        """Return the id of another run of the same conversation."""
         return f"{self.id.rpartition('/')[0]}/{number}"
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has, one way or another."""
+        """Whether the run has ended, successfully or not."""
         return self.status.status not in _GOES_ON
 
     @property
     def request(self) -> Mapping[str, Any]:
-        """What it was begun with."""
+        """The request of the run."""
         given = cast("Mapping[str, Any]", self.status.input)
         return cast("Mapping[str, Any]", given["args"][0])
 
     @property
     def outcome(self) -> Mapping[str, Any]:
-        """What it came to."""
+        """The outcome of the run."""
         return cast("Mapping[str, Any]", self.status.output or {})
 
     @property
     def noted(self) -> Mapping[str, Any]:
-        """Its attributes."""
+        """The attributes of the run."""
         return self.status.attributes or {}
 
     @property
     def key(self) -> Any:
-        """What it was added for."""
+        """The key under which the run was added."""
         return self.noted.get(_KEY)
 
     @property
     def decided(self) -> Mapping[str, Any]:
-        """The calls that it decides about, and what."""
+        """The calls that the run decides about, and the decisions."""
         return cast("Mapping[str, Any]", json.loads(self.noted.get(DECIDED, "{}")))
 
     @property
     def conversation(self) -> str:
-        """The conversation that it belongs to."""
+        """The conversation of the run."""
         return str(self.noted[_CONVERSATION])
 
     @property
     def begun(self) -> datetime:
-        """When it was added."""
+        """The time at which the run was added."""
         return datetime.fromtimestamp((self.status.created_at or 0) / 1000, UTC)
 
     @property
     def ended(self) -> datetime | None:
-        """When it has ended; None where it goes on."""
+        """The time at which the run ended; None while it continues."""
         ended = self.status.completed_at
         return datetime.fromtimestamp(ended / 1000, UTC) if ended and self.has_ended else None
 
     @property
     def waits(self) -> bool:
-        """Whether it has not begun."""
+        """Whether the run has not begun."""
         return self.status.status in ("ENQUEUED", "DELAYED")
 
     @property
     def goes_on(self) -> bool:
-        """Whether a worker executes it, or did when it died."""
+        """Whether a worker executes the run, or did when it died."""
         return bool(self.status.status == "PENDING")
 
     @property
     def error(self) -> str | None:
-        """Why it has failed; None where it has not."""
+        """The error of the run; None if it has not failed."""
         if not self.has_ended or self.status.status == "SUCCESS":
             error = self.outcome.get("error")
             return None if error is None else str(error)
         return ENDED_FROM_OUTSIDE
 
     def raise_failed(self) -> None:
-        """Raise what it has failed with, and the messages that it had made."""
+        """Raise the run's error, with the messages that it had completed."""
         if self.error is not None:
             failed = RunFailedError(self.error)
             attach_messages(failed, self.made())
             raise failed
 
     def added(self) -> list[BaseMessage]:
-        """The messages that it was begun with."""
+        """The messages that the run was begun with."""
         return [message_of(data) for data in self.request["messages"]]
 
     def made(self) -> list[BaseMessage]:
-        """The messages that it has made, where it has ended."""
+        """The messages of the finished run."""
         outcome = self.outcome
         return new_messages(message_out(outcome)) if "message" in outcome else [message_of(data) for data in outcome.get("messages", ())]
 
     def made_so_far(self) -> list[BaseMessage]:
-        """The messages that it has made, also where it goes on."""
+        """The messages of the run so far."""
         if not self.goes_on:
             return self.made()
         return [one.message for one in told_so_far(self.id) if isinstance(one, MessageDone) and one.parent_run_id is None]
 
     def exported(self) -> dict[str, Any]:
-        """What is exported of it beside its messages."""
+        """Return the run's exported data, other than its messages."""
         status = "waits" if self.waits else "goes on" if self.goes_on else "ended" if self.error is None else "failed"
         return {"id": self.id, "kind": self.request["kind"], "begun": self.begun.isoformat(), "status": status, "error": self.error}
 
@@ -198,11 +198,11 @@ class ConversationRuns:
         self.queue = f"langchain_autotools.Conversations {name}"
 
     def current(self, conversation: str) -> Incarnation:
-        """The incarnation of a conversation that goes on, or that the next run will begin."""
+        """Return the current incarnation of a conversation, or the one that the next run will begin."""
         return Incarnation(self.name, conversation).current()
 
     def of(self, conversation: str | Incarnation, *, whole: bool = False) -> list[ConversationRun]:
-        """The runs of a conversation, in order; `whole` with what went in and came out.
+        """Return the runs of a conversation, in order; with input and output if `whole`.
 
         They are looked up by their exact ids: what a database takes for a prefix may belong to another conversation, and finding it may
         mean to read the rows of all of them. Numbers have no gaps, so the first one that is missing is the end.
@@ -217,7 +217,7 @@ class ConversationRuns:
             size = min(2 * size, _MOST_LOOKED_UP)
 
     def before(self, conversation: str, run_id: str) -> list[BaseMessage]:
-        """The messages that a run answers to: those of all runs before it. One of these that another worker has not ended is waited for."""
+        """Return the messages of all runs before a run, waiting for one that another worker has not finished."""
         number, patience = int(run_id.rpartition("/")[2]), Patience(None)
         own = Incarnation(self.name, conversation).of_run(run_id)
         while True:
@@ -227,14 +227,14 @@ class ConversationRuns:
             time.sleep(patience.pause())
 
     def one(self, run_id: str) -> ConversationRun | None:
-        """A run, whole; None where there is none."""
+        """Return a run with input and output; None if it does not exist."""
         found = outside(DBOS.list_workflows, workflow_ids=[run_id])
         return ConversationRun(found[0]) if found else None
 
     def numbered(
         self, conversation: str | Incarnation, numbers: Iterable[int], *, load_input: bool = True, load_output: bool = False
     ) -> dict[int, ConversationRun]:
-        """Those of these runs that there are, by their numbers."""
+        """Return the existing ones of these runs, by their numbers."""
         where = self._incarnation(conversation)
         ids = [where.run_id(number) for number in numbers]
         found = outside(DBOS.list_workflows, workflow_ids=ids, load_input=load_input, load_output=load_output)
@@ -242,17 +242,17 @@ class ConversationRuns:
         return {run.number: run for run in ours}
 
     def found(self, **where: Any) -> list[ConversationRun]:
-        """The runs that DBOS finds, oldest first, without what went in and came out."""
+        """Return the runs that DBOS finds, oldest first, without input and output."""
         return [ConversationRun(status) for status in outside(DBOS.list_workflows, **where, load_input=False, load_output=False)]
 
     def by_id(self, ids: Iterable[str]) -> list[ConversationRun]:
-        """Those of these runs that there are, without what went in and came out."""
+        """Return the existing ones of these runs, without input and output."""
         asked = list(ids)
         pages = [asked[start : start + _MOST_LOOKED_UP] for start in range(0, len(asked), _MOST_LOOKED_UP)]
         return [run for page in pages for run in self.found(workflow_ids=page) if run.status.name in self.workflows]
 
     def note(self, run_id: str, noted: Mapping[str, Any]) -> None:
-        """Note something of a run, where there is anything to note."""
+        """Set attributes of a run, if there are any."""
         if noted:
             outside(DBOS.update_workflow_attributes, run_id, noted, merge=True)
 
@@ -260,7 +260,7 @@ class ConversationRuns:
         return self.current(conversation) if isinstance(conversation, str) else conversation
 
     def add(self, where: Incarnation, number: int, request: Mapping[str, Any], key: str, **attributes: Any) -> bool:
-        """Add a run under a number; returns whether it is there: with the same key, by whomever, in a conversation that goes on."""
+        """Add a run under a number; return whether it exists with the same key, by anyone, in a current conversation."""
         noted = {_KEY: key, _CONVERSATION: where.conversation, **attributes}
         options: Any = {
             "workflow_name": self.first_workflow if number == 1 else self.workflow,
@@ -286,7 +286,7 @@ class ConversationRuns:
         return True
 
     def cancel(self, run: ConversationRun) -> None:
-        """Have a run end, wherever it is."""
+        """Cancel a run, wherever it is executed."""
         flag = engine.cancelled.get(run.id)
         if flag is not None:
             flag.set()
@@ -298,6 +298,6 @@ class ConversationRuns:
             outside(DBOS.cancel_workflows, [run.id for run in runs])
 
     def delete(self, runs: Sequence[ConversationRun]) -> None:
-        """Take runs out of the database, with all that they left there; the last ones first, so that those that are left have no gap."""
+        """Delete runs with all their data, the last ones first, so that the remaining ones have no gap."""
         for end in range(len(runs), 0, -_LARGEST):
             outside(DBOS.delete_workflows, [run.id for run in runs[max(0, end - _LARGEST) : end]])

@@ -1,4 +1,4 @@
-"""Events as plain JSON, for the database, and back."""
+"""Serialization of events to plain JSON for the database, and back."""
 
 import logging
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ _KINDS: Mapping[str, tuple[Any, _Row]] = {kind.__name__: (kind, row) for kind, r
 
 
 def row_of(event: RunEvent) -> dict[str, Any]:
-    """An event as plain JSON. What a tool reports may be any object: what JSON has no form for becomes a text."""
+    """Return an event as plain JSON. Progress values without a JSON form become text."""
     said = {one.name: value for one in fields(event) if one.init and (value := getattr(event, one.name)) != one.default}
     kept = {name: _WRITTEN[name](value) if name in _WRITTEN else value for name, value in said.items() if value is not None}
     return {"type": type(event).__name__, **kept}
@@ -66,7 +66,7 @@ def row_of(event: RunEvent) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class UnknownEvent:
-    """An event that a later release has written, and this one cannot read. It has its position, and readers are not given it.
+    """An event of a later release that this one cannot read. It has a position, and readers do not receive it.
 
     Attributes:
         kind: The name of its type.
@@ -80,7 +80,7 @@ class UnknownEvent:
 
 
 def event_of(row: Mapping[str, Any]) -> RunEvent | UnknownEvent:
-    """The event of its plain form. What a later release has written into it that this one does not know is left out, with a warning."""
+    """Return the event from its plain form. Unknown data of a later release is dropped, with a warning."""
     known = _KINDS.get(row["type"])
     if known is not None:
         kind, rules = known
@@ -95,7 +95,7 @@ def event_of(row: Mapping[str, Any]) -> RunEvent | UnknownEvent:
 
 
 def _known(kind: Any, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the data that a dataclass has fields for."""
+    """Return the data for which a dataclass has fields."""
     names = {one.name for one in fields(kind) if one.init}
     unknown = data.keys() - names - {"type"}
     if unknown:
@@ -105,7 +105,7 @@ def _known(kind: Any, data: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def _warn(what: str) -> None:
-    """Log what is left out of the database's rows, each thing once in a process: it may stand in every row."""
+    """Log an omission of data in the database's rows, each once per process, because it may occur in every row."""
     _logger.warning("%s: another release of this package has written it", what)
 
 
@@ -123,12 +123,12 @@ def joined(events: list[RunEvent], event: RunEvent) -> None:
 
 
 def said_of(error: BaseException) -> str:
-    """What is kept of an exception."""
+    """Return the stored text of an exception."""
     return mend_surrogates(str(error) if isinstance(error, RunFailedError) else f"{type(error).__name__}: {error}")
 
 
 def failure_of(error: BaseException) -> Exception:
-    """The exception that a run fails with which has raised this: what is no `Exception` would end the program of who waits for the run."""
+    """Return the run's exception for an error: one that is not an `Exception` would end the waiting program."""
     if isinstance(error, Exception):
         return error
     failure = RunFailedError(said_of(error))

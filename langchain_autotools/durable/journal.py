@@ -1,4 +1,4 @@
-"""A run's journal, kept by DBOS.
+"""The journal of a run in DBOS.
 
 A turn is one step: its output is the turn's message. A call is two steps: one that says which execution of the workflow began it, and one
 whose output is its result. A result that is not there while the first step is another execution's belongs to a call that was running
@@ -68,34 +68,34 @@ class Journal(RunJournal):
     # ------------------------------------------------------------------------------------------ time
 
     def now(self) -> float:
-        """Seconds since the run began; while the journal is read, those at which what was read was written."""
+        """Return the seconds since the run began; during replay those at which the replayed entry was written."""
         return self._read_until if self._reads else self._clock() - self._started
 
     def left(self, seconds: float | None) -> float | None:
-        """How much is left of the seconds that a run may take; negative where they are over."""
+        """Return the rest of a run's time limit; negative after its end."""
         return None if seconds is None else seconds - (self._clock() - self._started)
 
     def is_cancelled(self) -> bool:
-        """Whether somebody has cancelled the run; never while the journal is read."""
+        """Whether the run has been cancelled; never during replay."""
         return not self._reads and self.execution.cancelled.is_set()
 
     def written(self, record: dict[str, Any]) -> dict[str, Any]:
-        """What a step records, with the time at which it does."""
+        """Return the record of a step with its time."""
         return storable({**record, "at": self._clock() - self._started})
 
     def read(self, record: dict[str, Any]) -> dict[str, Any]:
-        """What a step has recorded."""
+        """Return the record of a replayed step, and set the clock to it."""
         self._read_until = max(self._read_until, record["at"])
         return record
 
     # ------------------------------------------------------------------------------------------ turns
 
     def uuid(self, message_id: str, call_id: str) -> str:
-        """The UUID of a call that waits, which nobody knows before its message is there."""
+        """Return the UUID of a waiting call, unpredictable before its message exists."""
         return derived_id(_NAMESPACE, f"{self.execution.run_id}\x1e{message_id}\x1e{call_id}")
 
     def wrap_turn(self, request: TurnRequest, proceed: ProceedTurn) -> Iterator[TurnPart]:
-        """The parts of a turn as they come, or the message that an earlier execution recorded."""
+        """Yield the parts of a turn as they arrive, or the message that an earlier execution recorded."""
         self._turns += 1
         turn = _Turn(self, self._turns, proceed(request), request.end)
         yield from turn.parts()
@@ -118,7 +118,7 @@ class Journal(RunJournal):
     # ------------------------------------------------------------------------------------------ calls
 
     def entries(self, count: int) -> Sequence["_Call"]:
-        """The steps of so many calls, reserved in call order."""
+        """Reserve the steps of this many calls, in call order."""
         return [_Call(self, DBOS.reserve_step(), DBOS.reserve_step()) for _ in range(count)]
 
     def may_run(self, call: ToolCallRecord, begun_by: str) -> bool:
@@ -126,7 +126,7 @@ class Journal(RunJournal):
         return begun_by == self.execution.id or call.name in self._rerun
 
     def leave(self, error: BaseException | None) -> None:
-        """Leave the run, unrecorded, if something was raised because its worker is ending; not if somebody has cancelled the run.
+        """Leave the run without a record if an error was raised because its worker is ending, unless the run has been cancelled.
 
         Raises:
             WorkerEndingError: It is ending.
@@ -135,7 +135,7 @@ class Journal(RunJournal):
             self._lifetime.leave(error)
 
     def goes_on(self) -> None:
-        """Note that something has to be done that no earlier execution did.
+        """Record that execution goes beyond what earlier ones recorded.
 
         Raises:
             RunFailedError: It must not: the run may be what ends its workers.
@@ -151,7 +151,7 @@ def _not_recorded() -> str:
 
 
 class _Turn:
-    """One turn, made in a step in a thread of its own while its parts are handed on."""
+    """One turn, executed in a step in its own thread while its parts are yielded."""
 
     def __init__(self, journal: Journal, number: int, parts: Iterator[TurnPart], end: Deadline) -> None:
         self.began = False
@@ -164,7 +164,7 @@ class _Turn:
         self._error: BaseException | None = None
 
     def parts(self) -> Iterator[TurnPart]:
-        """The parts as they come; none where the turn was made before."""
+        """Yield the parts as they arrive; none if the turn was replayed."""
         step = DBOS.reserve_step()
         run_beside(partial(copy_context().run, self._work, step))
         while (part := self._queue.get()) is not _END:
@@ -261,7 +261,7 @@ class _Call:
         return self._journal.written({"result": result, "raised": raised})
 
     def _done(self, call: ToolCallRecord, run: Callable[[], Outcome]) -> Outcome:
-        """What the tool came to: an error, for the model to read, also where it raised what is no `Exception`."""
+        """Return the tool's result; an error for the model also for exceptions that are not an `Exception`."""
         try:
             outcome = run()
         except (asyncio.CancelledError, BatchEnded):  # the run ended before the call began: a tool's own is a result

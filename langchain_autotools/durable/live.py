@@ -1,4 +1,4 @@
-"""What a run tells while it is executed, on its way into the database: events, in batches, by a step of their own."""
+"""Events of a run during its execution, written to the database in batches, each by a step."""
 
 import threading
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _BATCH_SECONDS = 0.1  # how long events wait for more, so that each batch and no
 
 
 class NotRecorded(BaseException):
-    """Leaves a step that is not to be recorded: DBOS records what is an `Exception`."""
+    """Raised to leave a step without a record: DBOS records only errors that are an `Exception`."""
 
 
 class LiveEvents:
@@ -45,7 +45,7 @@ class LiveEvents:
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """Write what the runs tell that are made inside. Raises what went wrong with that, unless they have raised."""
+        """A context manager that writes the events of the runs inside. Raises writing errors unless the body raises."""
         step = DBOS.reserve_step()
         run_beside(partial(copy_context().run, self._work, step))
         before = listening.set(Place(self._listener))

@@ -1,4 +1,4 @@
-"""What can be read of conversations that are kept in a database: what was said in them, which ones there are, and how they get on."""
+"""Reading of conversations from a database: messages, events, lists and health."""
 
 import asyncio
 import builtins
@@ -26,7 +26,7 @@ _FORMAT = 1  # of what `export` returns
 
 
 class ReadableConversations:
-    """The half of `Conversations` that reads.
+    """The reading part of `Conversations`.
 
     Args:
         runs: The runs of all conversations.
@@ -39,7 +39,7 @@ class ReadableConversations:
         self._list = ConversationList(runs)
 
     def _launch(self) -> None:
-        """Launch, if that was not done yet, also after a shutdown.
+        """Launch the engine unless it runs, also after a shutdown.
 
         Raises:
             ConfigurationError: This process has launched with another database than that of these conversations.
@@ -55,7 +55,7 @@ class ReadableConversations:
         follow: bool = False,
         timeout: float | None = None,
     ) -> Generator[RunEvent, None, None]:
-        """The events of a conversation, from any process and any position. To stop reading ends nothing.
+        """Yield the events of a conversation, from any process and any position. To stop reading ends nothing.
 
         Args:
             conversation: Its id.
@@ -102,7 +102,7 @@ class ReadableConversations:
                 yield event
 
     def messages(self, conversation: str) -> builtins.list[BaseMessage]:
-        """The messages of a conversation, in order: of a run that goes on those that are complete, then what waits to be answered."""
+        """Return the messages of a conversation, in order: of a current run the complete ones, then those that wait for an answer."""
         check_id(conversation)
         self._launch()
         return [message for run in self._runs.of(conversation, whole=True) for message in (*run.added(), *run.made_so_far())]
@@ -138,7 +138,7 @@ class ReadableConversations:
         return message
 
     def _answer(self, sent: Sent | str) -> AIMessage | None:
-        """The run message; None where the run goes on."""
+        """Return the run message; None while the run continues."""
         run = self._run(sent)
         if not run.has_ended:
             return None
@@ -146,7 +146,7 @@ class ReadableConversations:
         return message_out(run.outcome)
 
     def _run(self, sent: Sent | str) -> ConversationRun:
-        """A run that answers something, whole.
+        """Return a run that answers a message or a decision, with input and output.
 
         Raises:
             ConfigurationError: There is none of this id.
@@ -158,7 +158,7 @@ class ReadableConversations:
         return run
 
     def pending(self, conversation: str) -> builtins.list[PendingCall]:
-        """The calls that wait for a decision. None does where a message was sent after them: the model is told that they did not run."""
+        """Return the calls that wait for a decision. Calls before a newer message do not: the model is told that they did not run."""
         check_id(conversation)
         self._launch()
         return waiting(self._runs.of(conversation, whole=True))
@@ -168,7 +168,7 @@ class ReadableConversations:
         return await asyncio.to_thread(self.pending, conversation)
 
     def export(self, conversation: str) -> dict[str, Any]:
-        """A conversation as plain JSON: its messages in LangChain's form (`messages_from_dict` reads them), and its runs.
+        """Return a conversation as plain JSON: its messages in LangChain's form (for `messages_from_dict`), and its runs.
 
         Returns:
             `version` (of this form), `conversation`, `messages`, and `runs`: of each its `id`, `kind` (`send`, `decide` or `append`),
@@ -194,7 +194,7 @@ class ReadableConversations:
         updated_after: datetime | None = None,
         order: Order = "begun",
     ) -> builtins.list[ConversationInfo]:
-        """The conversations that there are, newest first.
+        """Return the conversations, newest first.
 
         Args:
             limit: How many; None for all.
@@ -225,7 +225,7 @@ class ReadableConversations:
         return await asyncio.to_thread(self.list, limit, offset, owner=owner, labels=labels, updated_after=updated_after, order=order)
 
     def info(self, conversation: str) -> ConversationInfo | None:
-        """What `list` says of one conversation; None where there is none. Its `owner` is what a service compares with who asks."""
+        """Return the description of one conversation, as in `list`; None if it does not exist. Compare its `owner` with the client."""
         check_id(conversation)
         self._launch()
         return self._list.info(conversation)
@@ -235,7 +235,7 @@ class ReadableConversations:
         return await asyncio.to_thread(self.info, conversation)
 
     def health(self, stalled_after: float = 300.0) -> Health:
-        """How the runs of all conversations get on, in all processes: what waits, what goes on, what makes no progress.
+        """Return the health of the runs of all conversations, in all processes: waiting, running and stalled ones.
 
         Args:
             stalled_after: After how many seconds in which it recorded no request and no call a run counts as one without progress.

@@ -1,4 +1,4 @@
-"""What a run has told, read from the database: by any process, from any position, while it runs and when it has ended."""
+"""Reading of a run's events from the database, by any process, from any position, during the run and after its end."""
 
 import asyncio
 import time
@@ -20,14 +20,14 @@ from .event_rows import UnknownEvent, event_of
 from .live import STREAM
 
 ENDED_FROM_OUTSIDE = "the run was ended from outside"
-"""Why a run has failed that told of no end."""
+"""The error of a run that failed without an end event."""
 
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.05, 0.5  # between two looks into the database: the longer nothing has come, the longer
 _DIED = "the process that ran this has ended"
 
 
 class Story:
-    """The events of one run, whichever executions told of them: each thing once, and void what died with its process.
+    """The events of one run across its executions: each once, without those that died with a process.
 
     The rows of a stream never change, so the same event has the same position each time, also for a reader that skips events which a later
     release has written.
@@ -50,7 +50,7 @@ class Story:
         self._count = 0
 
     def take(self, row: Mapping[str, Any]) -> Iterator[RunEvent]:
-        """The events of the next row."""
+        """Yield the events of the next row."""
         if row["execution"] in self._past:  # a worker that was slow, and lost the run
             return
         if row["execution"] != self._execution:
@@ -65,7 +65,7 @@ class Story:
                 yield self._placed(renamed)
 
     def end(self) -> Iterator[RunEvent]:
-        """The events that are missing where the run was ended from outside."""
+        """Yield the missing events if the run was ended from outside."""
         if not self._once("end"):
             return
         for event in [*self._left(lambda _: True), kinds.RunFailed(run_id=self._run_id, error=RunFailedError(ENDED_FROM_OUTSIDE))]:
@@ -76,7 +76,7 @@ class Story:
         return replace(event, position=str(position))
 
     def _renamed(self, event: RunEvent) -> RunEvent:
-        """The event, with the id that the run has in the database."""
+        """Return the event with the run's id in the database."""
         if event.parent_run_id is None:
             self._own_id = event.run_id
             return replace(event, run_id=self._run_id)
@@ -85,7 +85,7 @@ class Story:
     # ------------------------------------------------------------------------------------------ what is new
 
     def _is_new(self, event: RunEvent) -> bool:
-        """Whether an event says what was not told before; notes it."""
+        """Whether an event is new; records it."""
         reading = _READINGS.get(type(event))
         if reading is None or (event.parent_run_id is None and not reading.is_new(self, event)):
             return False
@@ -162,7 +162,7 @@ class Story:
     # ------------------------------------------------------------------------------------------ what is void
 
     def _voided(self) -> Iterator[RunEvent]:
-        """What is told where another execution goes on: the end of what the last one began and did not record."""
+        """Yield the end of unrecorded work when another execution continues."""
         yield from self._left(lambda event: event.run_id != self._run_id or getattr(event, "provisional", False))
         if self._writing is not None and self._writing not in self._whole:
             yield kinds.MessageDiscarded(run_id=self._run_id, message_id=self._writing, attempt=self._attempt)
@@ -170,7 +170,7 @@ class Story:
         self._writing = None
 
     def _left(self, ended: Callable[[RunEvent], bool]) -> Iterator[RunEvent]:
-        """The ends of calls, and of runs inside tools, that nobody goes on with."""
+        """Yield the ends of calls, and of runs inside tools, that nobody continues."""
         for key, event in list(self._calls.items()):
             if ended(event):
                 del self._calls[key]
@@ -222,7 +222,7 @@ _READINGS: Final = EventTable(
 
 
 def behind(position: str | None) -> int:
-    """The number of the event at a position; -1 for none.
+    """Return the number of the event at a position; -1 for None.
 
     Raises:
         ConfigurationError: It is no position.
@@ -233,7 +233,7 @@ def behind(position: str | None) -> int:
 
 
 def behind_of(after: str | None, last_event_id: str | None) -> int:
-    """The number of the event after which reading starts: that of the header, where it is a position, else of `after`; -1 for none.
+    """Return the number of the event after which reading starts: from the header if it is a position, else from `after`; -1 for none.
 
     Raises:
         ConfigurationError: `after` is no position.
@@ -245,18 +245,18 @@ def behind_of(after: str | None, last_event_id: str | None) -> int:
 
 
 def position_of(event: RunEvent) -> int:
-    """The number of an event that was read, among those of its run."""
+    """Return the number of a read event within its run."""
     return int(event.position or 0)
 
 
 def raise_failed(event: RunEvent) -> None:
-    """Raise what a run has failed with, after its event."""
+    """Raise the error of a failed run, after its event."""
     if isinstance(event, kinds.RunFailed) and event.parent_run_id is None:
         raise event.error
 
 
 class Patience:
-    """How long somebody waits, and how often he looks.
+    """The timeout of a reader, and its polling interval.
 
     Args:
         seconds: After how many seconds in which nothing comes he gives up; None for never.
@@ -272,12 +272,12 @@ class Patience:
         self.renew()
 
     def renew(self) -> None:
-        """Begin anew: something came."""
+        """Restart the timeout, after new data."""
         self._until = None if self._seconds is None else time.monotonic() + self._seconds
         self._pause = _SHORTEST_SECONDS
 
     def pause(self) -> float:
-        """For how many seconds to wait before the next look.
+        """Return the seconds to wait before polling again.
 
         Raises:
             TimeoutError: The time is over.
@@ -289,7 +289,7 @@ class Patience:
 
 
 def read_run(run_id: str, timeout: float | None, link: Link) -> Generator[RunEvent, None, None]:
-    """The events of a run, from the first one on.
+    """Yield the events of a run, from the first one on.
 
     Raises:
         TimeoutError: For so many seconds nothing came.
@@ -329,13 +329,13 @@ async def aread_run(run_id: str, timeout: float | None, link: Link) -> AsyncGene
 
 
 def told_so_far(run_id: str) -> list[RunEvent]:
-    """The events that a run has told until now."""
+    """Return the events of a run so far."""
     story = Story(run_id)
     return [event for row in outside(_rows, run_id, 0)[0] for event in story.take(row)]
 
 
 def _rows(run_id: str, had: int) -> tuple[list[Any], bool]:
-    """The rows that are there behind so many, and whether they are the last."""
+    """Return the rows after this many, and whether they are the last."""
     rows: list[Any] = []
     try:
         with closing(DBOS.read_stream(run_id, STREAM, offset=had, timeout_seconds=0)) as stream:

@@ -39,7 +39,7 @@ _clients: dict[str, "_Client"] = {}
 
 
 class _Client:
-    """Waits in this process for a run, and reads it as it is written, if it is executed here.
+    """Waits in this process for a run, and reads it while it is written if it is executed here.
 
     Attributes:
         listener: Takes the run's chunks.
@@ -66,7 +66,7 @@ class _Client:
         self.listener.tell(None)
 
     def message(self, undelivered: Sequence[BaseMessage] = ()) -> AIMessage:
-        """The run message.
+        """Return the run message.
 
         Args:
             undelivered: What the run has brought and the caller has not: an error brings it.
@@ -79,7 +79,7 @@ class _Client:
         raise self.error
 
     def rest(self, last: AIMessageChunk | None) -> Iterator[AIMessageChunk]:
-        """What is still to be handed out at the end: all of it where the run was not executed here."""
+        """Yield the remaining chunks at the end: all of them if the run was not executed here."""
         message = self.message()
         if last is None:
             yield as_chunk(message)
@@ -88,7 +88,7 @@ class _Client:
 
 
 class DurableModel:
-    """A model whose runs outlive the process; `durable` makes it.
+    """A model whose runs outlive the process; created by `durable`.
 
     A run is executed in threads of a worker, whoever waits for it: a client that leaves does not end it. Synchronous and asynchronous
     clients wait for the same kind of run; an asynchronous tool runs on the event loop on which the model was made, where that runs,
@@ -107,7 +107,7 @@ class DurableModel:
 
     @property
     def workflow(self) -> str:
-        """The name of its workflow."""
+        """The name of the model's workflow."""
         return f"langchain_autotools {self.name}"
 
     def __repr__(self) -> str:
@@ -149,7 +149,7 @@ class DurableModel:
     def stream(
         self, input: LanguageModelInput, config: RunnableConfig | None = None, *, run_id: str | None = None, **kwargs: Any
     ) -> Iterator[AIMessageChunk]:
-        """Like `stream` of the model, of a durable run. One that is there already comes as one chunk. To stop reading does not end the run.
+        """Stream the answer of a durable run; an existing run is one chunk. To stop reading does not end the run.
 
         Args:
             input: As of `invoke`.
@@ -178,7 +178,7 @@ class DurableModel:
     # ------------------------------------------------------------------------------------------ later, and elsewhere
 
     def result(self, run_id: str) -> AIMessage:
-        """Wait for a run that was begun before, here or in another process, and return its run message.
+        """Wait for an earlier run, of this or another process, and return its run message.
 
         Raises:
             ConfigurationError: There is no such run.
@@ -200,7 +200,7 @@ class DurableModel:
     def events(
         self, run_id: str, *, after: str | None = None, last_event_id: str | None = None, timeout: float | None = None
     ) -> Iterator[RunEvent]:
-        """The events of a run, from any process, while it runs, after a crash and when it has ended.
+        """Yield the events of a run, from any process, during the run, after a crash and after its end.
 
         Args:
             run_id: The run.
@@ -243,7 +243,7 @@ class DurableModel:
                 raise_failed(event)
 
     def cancel(self, run_id: str) -> None:
-        """End a run, wherever it is executed, whatever it waits for; it returns what it has, with the stop reason `cancelled`."""
+        """Cancel a run, wherever it is executed; it returns what it has, with the stop reason `cancelled`."""
         check_storable("the id of a run", run_id)
         launch()
         flag = engine.cancelled.get(run_id)
@@ -258,7 +258,7 @@ class DurableModel:
     # ------------------------------------------------------------------------------------------ the workflow
 
     def _client(self, run_id: str, input: LanguageModelInput, config: RunnableConfig | None, kwargs: dict[str, Any]) -> _Client:
-        """Begin a run, unless it is there."""
+        """Begin a run, unless it exists."""
         check_storable("the id of a run", run_id)
         request = {
             "messages": plain_messages(input_messages(self.model, input)),
@@ -277,7 +277,7 @@ class DurableModel:
             return DBOS.start_workflow(engine.workflows[self.workflow], request)
 
     def execute(self, run_id: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Make the run, as far as it is not recorded."""
+        """Execute the unrecorded part of the run."""
         client = _clients.pop(run_id, None)
         with begun(run_id) as execution:
             return execute(self.model, self._rerun, execution, request, client)
@@ -286,7 +286,7 @@ class DurableModel:
 def execute(
     model: ToolsAndMessagesMixin, rerun: Collection[str], execution: Execution, request: Mapping[str, Any], client: _Client | None = None
 ) -> dict[str, Any]:
-    """Make a run inside its workflow, as far as it is not recorded.
+    """Execute the unrecorded part of a run inside its workflow.
 
     Raises:
         RunFailedError: It has failed; the error brings the messages that it has made.
@@ -314,7 +314,7 @@ def execute(
 
 
 def durable(model: ToolsAndMessagesMixin, name: str, rerun: Collection[str] = ()) -> DurableModel:
-    """A model whose `invoke`, `stream` and asynchronous twins outlive the process.
+    """Return a model whose `invoke`, `stream` and asynchronous versions outlive the process.
 
     Each request and each tool call is recorded as it ends. After a crash the run goes on, in the same worker when it
     is back, or in another one:
@@ -337,7 +337,7 @@ def durable(model: ToolsAndMessagesMixin, name: str, rerun: Collection[str] = ()
 
 
 def check(model: ToolsAndMessagesMixin, rerun: Collection[str]) -> None:
-    """Refuse a model that cannot be durable.
+    """Raise if a model cannot be durable.
 
     Raises:
         ConfigurationError: As `durable` does.
@@ -355,7 +355,7 @@ def check(model: ToolsAndMessagesMixin, rerun: Collection[str]) -> None:
 
 
 def _read(client: _Client) -> Iterator[AIMessageChunk]:
-    """What comes to a client, until its run has ended."""
+    """Yield the chunks that a client receives until its run has ended."""
     changed, waiting = threading.Event(), client.listener.waiting
     with client.listener.waking(changed.set):
         while not client.ended or waiting:

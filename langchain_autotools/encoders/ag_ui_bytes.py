@@ -1,4 +1,4 @@
-"""AG-UI, the protocol between agents and user interfaces: the events of runs as its events."""
+"""The events of runs in AG-UI, a protocol between agents and user interfaces."""
 
 from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Sequence
 from typing import Final, overload
@@ -52,7 +52,7 @@ def ag_ui(
     history: Sequence[BaseMessage] | None = None,
     whole_turns: bool = False,
 ) -> Generator[bytes, None, None] | AsyncGenerator[bytes, None]:
-    """The events of a run in AG-UI, as server-sent events (`text/event-stream`). Needs the extra `ag-ui`.
+    """Encode the events of a run in AG-UI, as server-sent events (`text/event-stream`). Needs the extra `ag-ui`.
 
     All that the stream tells is one run of the protocol, each turn a step of it. A run inside a tool is a subagent. Calls that need
     approval end the run with interrupts; `from_ag_ui` reads what is decided about them. Calls that are left to the page are the

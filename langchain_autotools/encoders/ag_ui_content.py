@@ -1,4 +1,4 @@
-"""The content of messages, between LangChain's blocks and the parts of AG-UI."""
+"""Conversion of message content between LangChain's blocks and AG-UI's parts."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -15,7 +15,7 @@ _UNKNOWN: Final = "application/octet-stream"
 
 
 def content_parts(message: BaseMessage) -> str | list[dict[str, Any]]:
-    """The content of a result: its text, or its parts. A block that has no form in the protocol is a text: its JSON."""
+    """Return the content of a result: its text, or its parts. A block without a form in the protocol becomes JSON text."""
     if isinstance(message.content, str):
         return mend_surrogates(message.content)
     return [_part(block) for block in message.content_blocks]
@@ -41,7 +41,7 @@ def _source(block: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def read_parts(content: Any, drop: Callable[[str], None]) -> str | list[str | dict[Any, Any]] | None:
-    """What a page wrote, as the content of a message; None if there is nothing in it.
+    """Return a page's content as the content of a message; None if it is empty.
 
     Args:
         content: A text, or parts.

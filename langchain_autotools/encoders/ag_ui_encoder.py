@@ -1,4 +1,4 @@
-"""The events of runs as events of AG-UI: one run of the protocol for all that one stream tells.
+"""Conversion of the events of runs to events of AG-UI, as one run of the protocol per stream.
 
 A client appends what it is sent to what it has, and can take nothing back. So a tool call is sent when its turn has ended, as the stored
 message has it; while it is written, custom events tell of it. A run inside a tool is a subagent of the protocol's.
@@ -59,7 +59,7 @@ from .streaming import Failure
 
 @dataclass
 class _Run:
-    """What is open of a run.
+    """The open state of a run.
 
     Attributes:
         id: Its id.
@@ -87,7 +87,7 @@ class _Run:
 
 
 class AgUiEncoder:
-    """Writes events as AG-UI's server-sent events.
+    """Encodes events as AG-UI's server-sent events.
 
     Args:
         thread_id: The conversation's id, which the page made.
@@ -114,7 +114,7 @@ class AgUiEncoder:
         self._ended: list[kinds.RunEnded] = []
 
     def encode(self, event: RunEvent) -> bytes:
-        """What an event is in the protocol; empty where it is nothing."""
+        """Return the protocol's bytes for an event; empty if it has no form there."""
         hidden = not self._nested and event.parent_run_id in self._seen
         self._seen.add(event.run_id)
         written = _WRITTEN.get(type(event))
@@ -123,11 +123,11 @@ class AgUiEncoder:
         return begun + (self._bytes(write(self, event)) if write else b"")
 
     def end(self) -> bytes:
-        """The end of the protocol's run: what it waits for, or why it ended."""
+        """Return the end of the protocol's run: its interrupts, or the reason why it ended."""
         return self._bytes(self._finish())
 
     def fail(self, failure: Failure) -> bytes:
-        """The end of a run that failed."""
+        """Return the end of a run that failed."""
         return self._bytes(self._error(failure))
 
     def _bytes(self, events: Iterator[BaseEvent]) -> bytes:
@@ -172,7 +172,7 @@ class AgUiEncoder:
             yield SubagentErrorEvent(subagent_run_id=run.tag, message=sentence_of(failure), code=failure.name)
 
     def _close(self, run: _Run) -> Iterator[BaseEvent]:
-        """End all that is open of a run."""
+        """End everything that is open in a run."""
         yield from self._end_reasoning(run)
         yield from self._end_text(run)
         yield from self._end_step(run)
@@ -204,7 +204,7 @@ class AgUiEncoder:
     # ------------------------------------------------------------------------------------------ turns
 
     def _id(self, run: _Run, given: str) -> str:
-        """An id as the client has it: that of a run inside a tool, or of a second run with the same, says its run."""
+        """Return an id for the client: one of a run inside a tool, or of a second run with the same id, includes its run."""
         given = mend_surrogates(given)
         owner = run.id if run.tag is not None else self._owners.setdefault(given, run.id)
         return given if owner == run.id and run.tag is None else f"{run.id}:{given}"
@@ -213,7 +213,7 @@ class AgUiEncoder:
         return self._id(run, f"{given}:{run.discarded[given] + 1}" if given in run.discarded else given)
 
     def _turn(self, run: _Run, message_id: str) -> Iterator[BaseEvent]:
-        """A message of the model is written: begin its turn, if it is not the one that is open."""
+        """Begin the turn of a message of the model, if it is not the open one."""
         if run.turn == message_id:
             return
         yield from self._end_reasoning(run)
@@ -353,7 +353,7 @@ class AgUiEncoder:
         yield from ()
 
     def _decided(self, ids: Collection[str]) -> None:
-        """These calls do not wait as it was known until now."""
+        """Remove these calls from the pending ones."""
         self._pending = [(one, call) for one, call in self._pending if call.id not in ids]
 
 

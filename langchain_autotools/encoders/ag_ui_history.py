@@ -1,4 +1,4 @@
-"""A history as the messages of AG-UI, for a page that has nothing of it yet."""
+"""Conversion of a history to AG-UI's messages, for a page without any."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,12 +12,12 @@ from .ag_ui_content import content_parts
 
 
 def page_id(message: BaseMessage, place: int) -> str:
-    """The id that a page has for a message: its own; one that has none is called by its place."""
+    """Return the page's id of a message: its own, else one derived from its position."""
     return mend_surrogates(message.id) if message.id else f"message {place + 1}"
 
 
 def page_messages(history: Sequence[BaseMessage]) -> list[dict[str, Any]]:
-    """The messages of the user, the model and its tools. What the system says is not for pages."""
+    """Return the messages of the user, the model and its tools. System messages are not for pages."""
     return [
         {"id": page_id(message, place), **_said(message)}
         for place, message in enumerate(history)

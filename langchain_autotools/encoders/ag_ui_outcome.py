@@ -1,4 +1,4 @@
-"""What the end of a run says in AG-UI: what it waits for, or why it ended."""
+"""The end of a run in AG-UI: its interrupts, or the reason why it ended."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -29,7 +29,7 @@ _ANSWER: Final[Mapping[str, Any]] = {
 
 
 def outcome_of(pending: Sequence[tuple[str, PendingCall]], ended: Sequence[RunEnded]) -> RunFinishedOutcome:
-    """How the runs of a stream have ended together. One that was cancelled asks for nothing, whatever it left waiting.
+    """Return the common outcome of a stream's runs. A cancelled one requests nothing, whatever it left pending.
 
     Args:
         pending: The calls that wait, with the ids that the client has for them.
@@ -55,7 +55,7 @@ def _interrupt(call_id: str, call: PendingCall) -> Interrupt:
 
 
 def result_of(ended: Sequence[RunEnded]) -> dict[str, Any] | None:
-    """Why the last run ended, and how many requests all made; None where there was none."""
+    """Return why the last run ended, and the number of requests of all runs; None if there was none."""
     return {"stopReason": ended[-1].stop_reason, "turns": sum(event.turns for event in ended)} if ended else None
 
 

@@ -1,4 +1,4 @@
-"""What clients of AG-UI post: the user's new message, answers to interrupts, and results of the page's own tools."""
+"""Parsing of AG-UI clients' posts: the user's new message, answers to interrupts, and results of the page's own tools."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -20,7 +20,7 @@ _READ: Final = ("user", "reasoning", "activity", *_WRITERS)
 
 
 def from_ag_ui(body: Any, history: Sequence[BaseMessage], *, approval_key: str | SecretStr | None = None) -> Posted:
-    """What a client of AG-UI says with the `RunAgentInput` that it posts.
+    """Parse the `RunAgentInput` that a client of AG-UI posts.
 
     Taken are the user's new message, answers to the interrupts of calls that wait in `history`, and results of calls that were left to
     the page. Everything else is the page's word and is left out, with a warning: the history is the server's own.
@@ -51,7 +51,7 @@ def from_ag_ui(body: Any, history: Sequence[BaseMessage], *, approval_key: str |
 
 
 def _answers(resume: Sequence[Any], decisions: PostedDecisions) -> None:
-    """Take the answers to interrupts: each names the signature of its call."""
+    """Add the answers to interrupts: each contains the signature of its call."""
     waiting = {signature_of(call): call.id for call in decisions.pending.values() if call.kind in APPROVABLE}
     for entry in resume:
         interrupt = entry.get("interruptId") if isinstance(entry, Mapping) else None
@@ -70,7 +70,7 @@ def _answers(resume: Sequence[Any], decisions: PostedDecisions) -> None:
 
 
 def _results(posted: Sequence[Mapping[str, Any]], history: Sequence[BaseMessage], decisions: PostedDecisions) -> None:
-    """Take the results of calls that were left to the page. Those of the history come along, and are passed over."""
+    """Add the results of calls left to the page. Those of the history are skipped."""
     known = {message.tool_call_id for message in history if isinstance(message, ToolMessage)}
     for message in posted:
         call_id = _text(message, "toolCallId")
@@ -84,7 +84,7 @@ def _results(posted: Sequence[Mapping[str, Any]], history: Sequence[BaseMessage]
 
 
 def _new_message(posted: Sequence[Mapping[str, Any]], history: Sequence[BaseMessage], decisions: PostedDecisions) -> list[BaseMessage]:
-    """The user's message behind all that was answered, unless the history has it already."""
+    """Return the user's message after all answered ones, unless the history has it already."""
     known = {page_id(message, place) for place, message in enumerate(history)}
     roles = [message.get("role") for message in posted]
     if any(role not in _READ for role in roles):

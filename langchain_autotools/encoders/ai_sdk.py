@@ -1,4 +1,4 @@
-"""The AI SDK's UI message stream: what `useChat` of the npm package `ai` reads."""
+"""The AI SDK's UI message stream, for `useChat` of the npm package `ai`."""
 
 from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Mapping
 from types import MappingProxyType
@@ -19,7 +19,7 @@ AI_SDK_HEADERS: Final[Mapping[str, str]] = MappingProxyType(
         "x-vercel-ai-ui-message-stream": "v1",
     }
 )
-"""The headers that a response with what `ai_sdk` gives must have."""
+"""The required headers of a response with the output of `ai_sdk`."""
 
 
 @overload
@@ -52,7 +52,7 @@ def ai_sdk(
     details: bool = False,
     whole_turns: bool = False,
 ) -> Generator[bytes, None, None] | AsyncGenerator[bytes, None]:
-    """Events as the AI SDK's UI message stream, version 1, for a response with `AI_SDK_HEADERS`.
+    """Encode events as the AI SDK's UI message stream, version 1, for a response with `AI_SDK_HEADERS`.
 
     One stream is one assistant message. A run that goes on after decisions (`resume=`) goes on with the message that asked for them. Where
     the reading process shuts down (`EventsInterruptedError`) the bytes end without `finish` and `[DONE]`, so that the page can resume.

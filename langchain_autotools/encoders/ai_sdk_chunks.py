@@ -1,4 +1,4 @@
-"""The events of a run as chunks of the AI SDK's UI message stream, version 1.
+"""Conversion of a run's events to chunks of the AI SDK's UI message stream, version 1.
 
 What the chunks are is said by `uiMessageChunkSchema` of the npm package `ai`; what a page makes of them by its `processUIMessageStream`.
 Three of its ways decide how the chunks are ordered here:
@@ -37,7 +37,7 @@ _FINISH_REASONS = {
 
 
 class UIMessageChunks:
-    """Makes the chunks of one UI message: feed it the events of a stream, then `end` it.
+    """Creates the chunks of one UI message: pass it the events of a stream, then call `end`.
 
     Args:
         message_id: The id of the UI message; None leaves it to the page.
@@ -59,7 +59,7 @@ class UIMessageChunks:
         self._nested = NestedRuns()
 
     def feed(self, event: RunEvent) -> Iterator[Chunk]:
-        """The chunks that an event makes."""
+        """Yield the chunks for an event."""
         if self._nested.takes(event):
             yield from self._nested.feed(event)
         elif maker := _CHUNKS.get(type(event)):
@@ -67,7 +67,7 @@ class UIMessageChunks:
             yield from maker(self, event)
 
     def end(self, error: str | None = None) -> Iterator[Chunk]:
-        """The chunks behind the last event.
+        """Yield the chunks after the last event.
 
         Args:
             error: What went wrong, in a sentence; None where nothing did.
@@ -110,7 +110,7 @@ class UIMessageChunks:
         yield {"type": "message-metadata", "messageMetadata": {"turns": event.turn, "usage": self._usage}}
 
     def _step(self, message_id: str) -> Iterator[Chunk]:
-        """The step of a message begins with the first that is told of it."""
+        """Begin the step of a message at its first event."""
         if message_id in self._messages or self._written:
             return
         self._messages.add(message_id)
@@ -157,7 +157,7 @@ class UIMessageChunks:
             yield from self._announce(self._held.pop(ready.call_id).call)
 
     def _message_discarded(self, event: kinds.MessageDiscarded) -> Iterator[Chunk]:
-        """The protocol has no way to take text back: the page is told."""
+        """Notify the page: the protocol has no way to take text back."""
         yield from self._close(event.message_id)
         yield {"type": "data-message-discarded", "data": {"messageId": event.message_id, "attempt": event.attempt}}
 
@@ -199,7 +199,7 @@ class UIMessageChunks:
             yield {"type": "tool-input-available", **said, "input": shown(call.args)}
 
     def _remind(self, call_id: str) -> Iterator[Chunk]:
-        """Show a call of an earlier message, of which there is news."""
+        """Repeat a call of an earlier message that has news."""
         ready = self._held.pop(call_id, None)
         if ready is None:
             return
@@ -233,7 +233,7 @@ class UIMessageChunks:
             yield {"type": "tool-output-available", "toolCallId": call.id, "output": shown(event.message.content)}
 
     def _answered(self, decision: Decision) -> Iterator[Chunk]:
-        """What was decided about a call, whoever was asked."""
+        """Yield the chunks for a decision about a call, whoever made it."""
         approval, rejected = decision.uuid or decision.id, decision.action == "reject"
         answer = {"approved": not rejected, **({"reason": decision.value} if rejected and decision.value else {})}
         yield {"type": "tool-approval-request", "approvalId": approval, "toolCallId": decision.id}

@@ -1,4 +1,4 @@
-"""Runs inside tools as data parts of the UI message: they open no part of the outer message."""
+"""Runs inside tools as data parts of the UI message, without parts of their own in the outer message."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -12,7 +12,7 @@ from .ai_sdk_values import Chunk, error_text, shown
 
 
 class NestedRuns:
-    """Keeps what the data part of each run inside a tool shows.
+    """Collects the data part of each run inside a tool.
 
     A part `data-run` has the run's id, and is sent anew when its run begins, ends, or something of it is whole; the text between comes as
     transient parts `data-run-text`, which a page gets through `onData` and does not keep.
@@ -23,7 +23,7 @@ class NestedRuns:
         self._shown: dict[str, Chunk] = {}
 
     def takes(self, event: RunEvent) -> bool:
-        """Whether an event is of a run inside a tool."""
+        """Whether an event belongs to a run inside a tool."""
         if event.run_id not in self._shown and event.run_id not in self._seen:
             self._seen.add(event.run_id)
             if event.parent_run_id in self._seen:
@@ -32,7 +32,7 @@ class NestedRuns:
         return event.run_id in self._shown
 
     def feed(self, event: RunEvent) -> Iterator[Chunk]:
-        """The chunks that such an event makes."""
+        """Yield the chunks for an event of a run inside a tool."""
         maker = _CHUNKS.get(type(event))
         return iter(()) if maker is None else maker(self._shown[event.run_id], event)
 

@@ -1,4 +1,4 @@
-"""Values as they stand in the AI SDK's chunks."""
+"""Values in the AI SDK's chunks."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ Chunk = dict[str, Any]
 
 
 def shown(value: Any) -> Any:
-    """A value as plain JSON that the package reads. It gives up a whole stream for an object with certain keys; such a value is a text."""
+    """Return a value as plain JSON for the AI SDK, as text if it has certain keys with which the SDK gives up a whole stream."""
     made = plain(value)
     return to_json(made) if _is_refused(made) else made
 
@@ -25,7 +25,7 @@ def _is_refused(value: Any) -> bool:
 
 
 def error_text(content: Any) -> str:
-    """The text of a result that is an error."""
+    """Return the text of an error result."""
     if not isinstance(content, str):
         return to_json(content)
     said = read_object(content)

@@ -1,4 +1,4 @@
-"""Server-sent events: every event of a run under a name of its own, with one JSON object. docs/howto/web.md describes each of them."""
+"""Server-sent events: a named frame with one JSON object for each event of a run, as described in docs/howto/web.md."""
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from .plain import to_json
 from .streaming import Failure, encoded
 
 Data = dict[str, Any]
-"""What one frame says."""
+"""The data of one frame."""
 
 SSE_HEADERS: Final[Mapping[str, str]] = MappingProxyType(
     {"content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no"}
 )
-"""The headers of a response with server-sent events: no cache keeps it, and nginx does not collect its frames."""
+"""The headers of a response with server-sent events: no cache stores it, and nginx does not buffer its frames."""
 
 _LAST_ID: Final = 2**53 - 1  # of the numbers that JavaScript has
 
@@ -61,7 +61,7 @@ def sse(
     first_id: int = 1,
     after: int | str | None = None,
 ) -> Generator[bytes, None, None] | AsyncGenerator[bytes, None]:
-    """Events as server-sent events, for a response with `SSE_HEADERS`.
+    """Encode events as server-sent events, for a response with `SSE_HEADERS`.
 
     Each event is a frame with a name (`event:`), a number (`id:`) and one JSON object (`data:`). The last one is `done` or `error`. Events
     that have a `position` of their own bear it in place of the number: it is what a client that comes back says. The last frame is
@@ -95,7 +95,7 @@ def _first(number: Any) -> int:
 
 
 def _after(number: Any) -> int:
-    """The number after which frames are sent. A text may come from anybody: one that is no number of a frame says nothing."""
+    """Return the number after which frames are sent. Invalid numbers, which may come from anybody, are ignored."""
     if number is None or isinstance(number, str):
         text = (number or "").strip()
         return int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(_LAST_ID)) else -1
@@ -105,7 +105,7 @@ def _after(number: Any) -> int:
 
 
 class FrameEncoder:
-    """Writes events as frames."""
+    """Encodes events as frames."""
 
     heartbeat = b": heartbeat\n\n"
 
@@ -118,7 +118,7 @@ class FrameEncoder:
         self._last: tuple[_LastFrame, RunEvent] | None = None  # of the end of the last run that no tool made
 
     def encode(self, event: RunEvent) -> bytes:
-        """The frame of an event."""
+        """Return the frame of an event."""
         described = self.described(event)
         if described is None:
             return b""
@@ -141,7 +141,7 @@ class FrameEncoder:
         return frame.name, {"run_id": event.run_id, **place, **frame.data(event, self)}
 
     def end(self) -> bytes:
-        """The last frame of events that have ended."""
+        """Return the last frame after all events."""
         if self._last is None:
             return self._frame("done", _NO_RUN)
         last, event = self._last
@@ -156,15 +156,15 @@ class FrameEncoder:
         return self.fail(self.failure(event.error))
 
     def fail(self, failure: Failure) -> bytes:
-        """The last frame of events that have failed; none where a client that comes back can read on."""
+        """Return the last frame after a failure; empty if the client can reconnect and continue."""
         return b"" if failure.interrupted else self._frame("error", _failure(failure))
 
     def failure(self, error: BaseException) -> Failure:
-        """What is told of an exception."""
+        """Return the description of an exception for the reader."""
         return Failure.of(error, self._details)
 
     def message(self, message: BaseMessage) -> BaseMessage:
-        """A message as it is sent."""
+        """Return a message in its sent form."""
         if self._artifacts or not isinstance(message, ToolMessage) or message.artifact is None:
             return message
         return message.model_copy(update={"artifact": None})

@@ -1,4 +1,4 @@
-"""Drives an encoder over events, and gives bytes.
+"""The driver that runs an encoder over events and yields bytes.
 
 Asynchronous events are read in a task of their own: what they wait for is begun and ended in one task, and while nothing comes the
 encoder's heartbeat is sent. Whoever closes the bytes closes the events, and with them ends the run.
@@ -24,7 +24,7 @@ _IDLE: Final[Any] = object()
 
 @dataclass(frozen=True)
 class Failure:
-    """What a reader is told of an exception.
+    """The description of an exception for a reader.
 
     Attributes:
         name: Its class.
@@ -47,7 +47,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: BaseException, details: bool) -> "Failure":
-        """What a reader is told of an exception; `details`: its own text too."""
+        """Return the description of an exception; `details`: with its own text."""
         retryable = getattr(error, "is_retryable", False) is True
         text = "The run failed. The same request may succeed later." if retryable else "The run failed."
         return cls(type(error).__name__, text, retryable, _text_of(error) if details else None, error)
@@ -61,7 +61,7 @@ def _text_of(error: BaseException) -> str:
 
 
 class Encoder(Protocol):
-    """Writes events in a protocol. One encoder writes one stream.
+    """The interface of encoders of events in a protocol. One encoder writes one stream.
 
     Attributes:
         heartbeat: What is sent while nothing happens.
@@ -70,13 +70,13 @@ class Encoder(Protocol):
     heartbeat: bytes
 
     def encode(self, event: RunEvent) -> bytes:
-        """What an event is in the protocol; empty where it is nothing."""
+        """Return the protocol's bytes for an event; empty if it has no form there."""
 
     def end(self) -> bytes:
-        """What is sent after the last event."""
+        """Return the bytes after the last event."""
 
     def fail(self, failure: Failure) -> bytes:
-        """What is sent, as the last thing, where reading the events raised an exception."""
+        """Return the last bytes after an exception of the events."""
 
 
 @overload
@@ -94,7 +94,7 @@ def encoded(
 def encoded(
     events: Iterable[RunEvent] | AsyncIterable[RunEvent], encoder: Encoder, *, heartbeat: float | None = None, details: bool = False
 ) -> Generator[bytes, None, None] | AsyncGenerator[bytes, None]:
-    """The bytes of events. They end without an exception: one that the events raise is logged, and sent as the encoder has it.
+    """Yield the bytes of events. An exception of the events is logged, and sent in the encoder's form.
 
     Args:
         events: What `events` or `aevents` returned, or events that were kept.
@@ -171,7 +171,7 @@ def _log(error: Exception) -> None:
 
 
 class _Reader:
-    """Reads events in a task of its own, some ahead of whoever takes them.
+    """Reads events in a task of its own, some ahead of the consumer.
 
     Args:
         events: The events. They are read, and closed, in the task alone.
@@ -201,7 +201,7 @@ class _Reader:
         self._changed.set()
 
     async def next(self, until: float | None) -> Any:
-        """The next event; `_IDLE` if none came until that time of the loop, `_END` after the last. Raises what reading them raised."""
+        """Return the next event; `_IDLE` if none came until that time of the loop, `_END` after the last. Raises errors of the events."""
         while not self._waiting:
             if self._task.done():
                 self._task.result()
@@ -216,7 +216,7 @@ class _Reader:
         return self._waiting.popleft()
 
     async def close(self) -> None:
-        """End the reading, and what is read."""
+        """Stop reading, and close the events."""
         if self._task.done():
             return
         self._task.cancel()

@@ -1,4 +1,4 @@
-"""Holds back what a model writes until its turn is complete, for protocols that cannot take back what was sent."""
+"""Holds back a message until its turn is complete, for protocols that cannot take back sent data."""
 
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
@@ -14,7 +14,7 @@ _Piece: TypeAlias = kinds.TextDelta | kinds.ReasoningDelta | kinds.CallStarted |
 
 
 class WholeTurns:
-    """An encoder before another one: that one gets the pieces of a message when the message is complete, and of no other message.
+    """A filter before another encoder that passes the fragments of a message only when the message is complete.
 
     Pieces are dropped where their message is discarded, and where their run ends without it: no history has them.
 
@@ -28,15 +28,15 @@ class WholeTurns:
         self._held: dict[str, list[_Piece]] = {}  # by run: the pieces of the message that is being written
 
     def encode(self, event: RunEvent) -> bytes:
-        """The bytes of an event, behind those of the pieces that it completes."""
+        """Return the bytes of an event, after those of the fragments that it completes."""
         return b"".join(map(self._encoder.encode, self._released(event)))
 
     def end(self) -> bytes:
-        """The bytes behind the last event."""
+        """Return the bytes after the last event."""
         return self._encoder.end()
 
     def fail(self, failure: Failure) -> bytes:
-        """The last bytes where reading the events raised an exception."""
+        """Return the last bytes after an exception of the events."""
         return self._encoder.fail(failure)
 
     def _released(self, event: RunEvent) -> list[RunEvent]:

@@ -1,4 +1,4 @@
-"""One run of a model with tools, as far as it is the same for synchronous and asynchronous callers.
+"""One run of a model with tools, in the part common to synchronous and asynchronous callers.
 
 A `Run` joins the I/O-free loop to what it hands out. A driver only carries: it fetches the chunks of a turn or the results
 of calls, gives them to the run, and hands the returned chunks to the caller.
@@ -42,7 +42,7 @@ _logger = logging.getLogger("langchain_autotools")
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How a run speaks: fixed before it starts.
+    """The presentation settings of a run, fixed before it starts.
 
     Attributes:
         plan: Limits, and whose calls are whose.
@@ -73,7 +73,7 @@ class RunSettings:
 
 
 class Run:
-    """The state of one run. Never shared: each `invoke` or `stream` makes its own.
+    """The state of one run. Never shared: each `invoke` or `stream` has its own.
 
     Args:
         messages: The input.
@@ -120,14 +120,14 @@ class Run:
         self._last = False
 
     def begin(self, run_id: object, name: str) -> Iterable[AIMessageChunk]:
-        """Begin; returns what leaves at once."""
+        """Begin the run; return the chunks that leave at once."""
         self._observer.begin(str(run_id), name)
         return [self._output.hand_over()] if self._observer.due else ()
 
     # ------------------------------------------------------------------------------------------ steps
 
     def next(self) -> Action | None:
-        """What to do next; None at the end of the run."""
+        """Return the next action; None at the end of the run."""
         self._observer.check()
         sent, self._sent = self._sent, None
         self._tools = self._batch = None
@@ -141,7 +141,7 @@ class Run:
         return action
 
     def turn(self, action: CallModel, config: RunnableConfig) -> Iterator[TurnPart]:
-        """The parts of a turn."""
+        """Yield the parts of a turn."""
         return self._parts.turns.make(self._request_of(action, config))
 
     def aturn(self, action: CallModel, config: RunnableConfig) -> AsyncGenerator[TurnPart, None]:
@@ -152,7 +152,7 @@ class Run:
         return replace(self._request, messages=list(action.messages), choice=action.choice, config=config)
 
     def part(self, part: TurnPart) -> Iterable[AIMessageChunk]:
-        """Take what a turn brought, a chunk, the whole message or a mark; returns what leaves at once."""
+        """Process a part of a turn (a chunk, the whole message or a mark); return the chunks that leave at once."""
         out: Sequence[AIMessageChunk] = ()
         if isinstance(part, AIMessageChunk):
             self._chunks.add(part)
@@ -165,13 +165,13 @@ class Run:
         return out if out or not self._observer.due else [self._output.hand_over()]
 
     def _turn_chunks(self, parts: ChunkSum, message: AIMessage | None = None) -> list[AIMessageChunk]:
-        """What is handed out of a turn's chunks, or of the message that came in their place."""
+        """Return the outgoing chunks for a turn's chunks, or for the message in their place."""
         if message is None:
             return [out for part in parts.chunks for out in self._output.chunk(part)]
         return self._output.from_message(with_output_version(without_provisional(message), self.settings.output_version))
 
     def turn_done(self) -> list[AIMessageChunk]:
-        """End the turn; returns what was withheld and may leave now, and the chunk that brings its message."""
+        """End the turn; return the chunks that were withheld, and the chunk that carries its message."""
         if self._parts.end.cut is not None:
             return self._turn_cut(self._parts.end.cut.__cause__, self._parts.end.reason)
         parts, came_whole, stored = self._chunks, self._whole, self._stored
@@ -197,7 +197,7 @@ class Run:
         return [*withheld, chunk]
 
     def _judged(self, approvals: Approvals, message: AIMessage, calls: list[ToolCallRecord]) -> tuple[AIMessage, list[ToolCallRecord]]:
-        """The turn's message with a record of the calls that wait, and the calls, each saying what it waits for."""
+        """Return the turn's message with records of its waiting calls, and the calls with the reason why each waits."""
         executor, plan = self.settings.executor, self.settings.plan
         in_order, callers = executor.parallel is False, plan.caller_tools
         try:
@@ -209,7 +209,7 @@ class Run:
             return message, calls
 
     def _turn_cut(self, cause: BaseException | None, reason: Literal["deadline", "cancelled"]) -> list[AIMessageChunk]:
-        """End a turn that the deadline or the caller has cut; what has come of its text makes a message."""
+        """End a turn cut by the deadline or the caller; its text so far becomes a message."""
         if reason == "deadline":
             because = f", after {type(cause).__name__}" if cause else ""
             _logger.debug("the deadline of a run has ended a turn before its reply was whole%s", because)
@@ -225,7 +225,7 @@ class Run:
         return [*withheld, *brings]
 
     def execute(self, action: RunTools, config: RunnableConfig) -> Generator[ToolCallResult | None, None, None]:
-        """Answer the calls, each result as soon as all before it are there; None where whoever listens is to hear of something first."""
+        """Execute the calls and yield each result in call order; yield None when a listener needs control first."""
         self._batch = batch = self.settings.executor.batch(ToolCallBatch, action.calls, config, **self._options(action))
         self._calls_begin(action)
         return batch.delivery
@@ -237,7 +237,7 @@ class Run:
         return batch.delivery
 
     def _calls_begin(self, action: RunTools) -> None:
-        """Tell whoever listens that calls are about to be answered.
+        """Notify the observer that calls are about to be answered.
 
         Raises:
             Exception: What was raised when it was asked whether they need approval.
@@ -259,7 +259,7 @@ class Run:
         }
 
     def result(self, action: RunTools, result: ToolCallResult | None) -> AIMessageChunk:
-        """Take the next result, in call order; returns the chunk that brings it. None in its place: one that brings nothing."""
+        """Process the next result, in call order, and return its chunk. For None: an empty chunk."""
         if result is None:
             self._observer.check()
             return self._output.hand_over()
@@ -268,7 +268,7 @@ class Run:
         return self._output.carrier_chunk(result.message)
 
     def _placed(self, action: RunTools, result: ToolCallResult) -> ToolCallResult:
-        """A result as it is stored: with an id, and where it stands."""
+        """Return a result in its stored form: with an id and its position."""
         message = result.message
         if not message.id:
             message = message.model_copy(update={"id": result_id(action.message, message.tool_call_id) or str(uuid.uuid4())})
@@ -279,7 +279,7 @@ class Run:
         self._sent, self._results = self._results, []
 
     def end(self) -> Iterable[AIMessageChunk]:
-        """The last chunks of the run."""
+        """Return the last chunks of the run."""
         if self.outcome is None:
             raise RuntimeError("the run has not ended")
         outcome = self.outcome
@@ -292,12 +292,12 @@ class Run:
         return self._output.end(outcome)
 
     def _open_calls(self, outcome: RunOutcome) -> Sequence[ToolCallRecord | PendingCall]:
-        """The calls that the run ends with, save those that were forced to end it."""
+        """Return the calls that the run ends with, except those that were forced to end it."""
         awaited = pending_calls(self._output.handed_out) if outcome.stop_reason == "calls_pending" and not outcome.pending else ()
         return [call for call in outcome.pending or awaited if call.name not in self.settings.plan.ends]
 
     def _run_message(self, outcome: RunOutcome) -> AIMessage:
-        """The run message, made anew of the messages of the run."""
+        """Return the run message, composed of the messages of the run."""
         output, chunks = self._output.anew(), []
         for message in self._output.handed_out:
             if isinstance(message, AIMessage) and not (self.settings.last_text_only and (calls_of(message) or is_paused(message))):
@@ -308,7 +308,7 @@ class Run:
         return whole
 
     def message(self, chunks: Sequence[AIMessageChunk]) -> AIMessage:
-        """The run message, of all chunks of a run that nobody saw piece by piece."""
+        """Return the run message of all chunks of a run that was not streamed."""
         message = sum_chunks(chunks)
         attach_messages(message, self._output.undelivered())
         return message
@@ -326,7 +326,7 @@ class Run:
         self._observer.stopped(error)
 
     def left(self) -> None:
-        """Note that the run was left before its end."""
+        """Record that the run was left before its end."""
         self._observer.leave()
 
 
@@ -344,7 +344,7 @@ def failing(run: Run, *, streamed: bool = False) -> Iterator[None]:
 
 
 def _cut_message(message: AIMessage) -> AIMessage | None:
-    """The text of a reply that was cut, as a message; None where it had none. Reasoning and calls mean nothing without their end."""
+    """Return the text of a cut reply as a message; None without text. Unfinished reasoning and calls are dropped."""
     content = message.content
     if isinstance(content, list):
         content = [block for block in content if isinstance(block, str) or block.get("type") == "text"]
@@ -353,5 +353,5 @@ def _cut_message(message: AIMessage) -> AIMessage | None:
 
 
 def stored_message(message: AIMessage, output_version: str | None, *, brief: bool = False) -> AIMessage:
-    """A turn's message as it is stored: its calls as the verdict has them, its content as the model is configured."""
+    """Return a turn's message in its stored form: calls by the verdict, content in the model's configured form."""
     return with_output_version(canonical_message(message, stored=True, brief=brief), output_version)

@@ -1,4 +1,4 @@
-"""A turn of a model without tools of its own: that its caller or a deadline can end, and that whoever listens is told of.
+"""The single turn of a model without tools: its limits and its events.
 
 There is no run, and so no stop reason: as of any reply that broke off, the message's finish reason says how it ended.
 """

@@ -1,4 +1,4 @@
-"""What a run tells whoever listens: its events, made as things happen. Where nobody listens there is none of this."""
+"""Emission of a run's events for its listeners."""
 
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
@@ -95,7 +95,7 @@ class RunEvents(RunObserver, TurnWrapper):
         self._is_read_alone = place.is_read_alone
 
     def begin(self, run_id: str, name: str) -> None:
-        """The run begins."""
+        """Observe that the run begins."""
         place, self._run_id = self.place, run_id
         self._about = {"run_id": run_id, "parent_run_id": place.run_id, "parent_call_id": place.call_id}
         with self._lock:
@@ -108,11 +108,11 @@ class RunEvents(RunObserver, TurnWrapper):
 
     @property
     def due(self) -> bool:  # type: ignore[override]
-        """Whether events wait for a reader who hears of them when the next chunk is handed over, or the reader has left."""
+        """Whether events wait for a reader who gets them with the next chunk, or the reader has left."""
         return (self.place.hands_over and bool(self._listener.waiting)) or self._listener.is_left
 
     def check(self) -> None:
-        """End the run where its reader has left, and its stream is not what he has closed.
+        """End the run if its reader has left and its stream is not the closed one.
 
         Raises:
             NobodyListens: He has.
@@ -121,7 +121,7 @@ class RunEvents(RunObserver, TurnWrapper):
             raise NobodyListens
 
     def _tell_inside(self, event: Any) -> None:
-        """Tell of a run inside a tool, unless it was left."""
+        """Emit an event of a run inside a tool, unless it was left."""
         if not self._over:
             self._listener.tell(event)
 
@@ -188,12 +188,12 @@ class RunEvents(RunObserver, TurnWrapper):
             self._tell(CallArgumentsDelta(**about, text=piece.text))
 
     def turn_done(self, message: AIMessage) -> None:
-        """A turn has ended; its message as it is stored."""
+        """Emit the end of a turn, with its stored message."""
         self._ready(message, list(enumerate(calls_of(message))))
         self._turn_done(message, _ANOTHER)
 
     def turn_cut(self, message: AIMessage | None) -> None:
-        """A turn was ended before its reply was whole; what of it is kept."""
+        """Emit the end of a cut turn, with its remaining message."""
         self._turn_done(message, _NOT_WHOLE)
 
     def _turn_done(self, message: AIMessage | None, why_discarded: str) -> None:
@@ -209,7 +209,7 @@ class RunEvents(RunObserver, TurnWrapper):
                 self._tell(TurnUsage(**self._about, message_id=str(message.id), turn=self._turn, usage=message.usage_metadata))
 
     def _discard(self, reason: str) -> None:
-        """The calls that began to be written and came to nothing."""
+        """Emit that unfinished calls were discarded."""
         written, self._written = self._written, {}
         for call_id, message_id in written.items():
             self._tell(CallDiscarded(**self._about, message_id=message_id, call_id=call_id, reason=reason))
@@ -225,13 +225,13 @@ class RunEvents(RunObserver, TurnWrapper):
     # ------------------------------------------------------------------------------------------ calls
 
     def calls_begin(self, message: AIMessage, calls: Sequence[ToolCallRecord]) -> None:
-        """These calls of a message are answered now; those that the run's input ended in are told of for the first time."""
+        """Emit that these calls of a message are answered now, announcing those of the run's input."""
         found = {call.id for call in calls} - self._waiting.keys()
         every = [*calls_of(message), *awaited_calls(message)]
         self._ready(message, [(index, call) for index, call in enumerate(every) if call.id in found])
 
     def progressed(self, call_id: str, value: Any) -> None:
-        """The tool of a call reports something."""
+        """Emit a tool's progress report."""
         self._tell(CallProgress(**self._about, call_id=call_id, value=value))
 
     def answered(self, result: ToolCallResult) -> None:
@@ -246,12 +246,12 @@ class RunEvents(RunObserver, TurnWrapper):
                 self._tell(CallResult(**self._about, call=call, index=index, **told))
 
     def result_done(self, result: ToolCallResult) -> None:
-        """A result is handed out."""
+        """Emit that a result's message is complete."""
         self.answered(result)
         self._tell(MessageDone(**self._about, message=result.message))
 
     def place_of(self, call_id: str) -> Place | None:
-        """Where what the tool of a call makes stands; None where nobody listens to that."""
+        """Return the place of runs inside the tool of a call; None without a listener."""
         listener = self._listener.for_tools
         return None if listener is None else Place(listener, self._run_id, call_id, is_outermost=False)
 
@@ -262,7 +262,7 @@ class RunEvents(RunObserver, TurnWrapper):
     # ------------------------------------------------------------------------------------------ the end
 
     def pending(self, message: AIMessage, calls: Sequence[ToolCallRecord]) -> None:
-        """The run is about to end with these calls of a message. Those that are items of the vendor's own are not told of before."""
+        """Emit that the run is about to end with these calls, announcing the vendor's own items first."""
         self.calls_begin(message, [call for call in calls if call.answer is None])
         waiting = {call.id for call in calls}
         shown = tuple(one for one in pending_calls(message) if one.id in waiting)
@@ -272,24 +272,24 @@ class RunEvents(RunObserver, TurnWrapper):
             self._tell(CallsPending(**self._about, calls=shown))
 
     def ended(self, reason: StopReason, turns: int, usage: UsageMetadata | None, message: Callable[[], AIMessage]) -> None:
-        """The run has ended; `message` makes the run message, should somebody ask."""
+        """Emit the end of the run; `message` returns the run message on request."""
         if self.place.is_outermost:
             self._listener.come_to(message)
         self._end(RunEnded(**self._about, stop_reason=reason, turns=turns, usage=usage), _NO_ANSWER)
 
     def stopped(self, error: BaseException) -> None:
-        """Something was raised that ended the run: a failure, unless it says that nobody waits for the run any more."""
+        """Emit a failure of the run, unless the error means that the run was left."""
         if isinstance(error, Exception) and not isinstance(error, DeadlinePassed):
             self._end(RunFailed(**self._about, error=error), _NO_ANSWER)
         else:
             self.leave()
 
     def is_inside(self, run_id: str, call_id: str) -> bool:
-        """Whether a call's tool made the run."""
+        """Whether the run belongs to a call's tool."""
         return (self.place.run_id, self.place.call_id) == (run_id, call_id)
 
     def leave(self) -> None:
-        """Tell that nobody waits for the run any more, and nothing after that."""
+        """Emit that the run was left, and nothing after that."""
         self._end(RunEnded(**self._about, stop_reason="cancelled", turns=self._turn), _LEFT)
 
     def _end(self, event: RunEnded | RunFailed, reason: str) -> None:
@@ -315,23 +315,23 @@ class CallWatch(CallObserver):
 
     @property
     def due(self) -> bool:
-        """Whether events wait for a reader who hears of them when the next chunk is handed over."""
+        """Whether events wait for a reader who gets them with the next chunk."""
         return self._events.due
 
     def waking(self, wake: Callable[[], None]) -> AbstractContextManager[None]:
-        """Have a function called at each event."""
+        """Return a context in which a function is called at each event."""
         return self._events.place.listener.waking(wake)
 
     def entered(self, call: ToolCallRecord) -> None:
-        """A call begins, in the context in which its tools will run."""
+        """Record that a call begins, in the context in which its tools will run."""
         listening.set(self._events.place_of(call.id))
 
     def progressed(self, call: ToolCallRecord, value: Any) -> None:
-        """The tool of a call reports something."""
+        """Emit a tool's progress report."""
         self._events.progressed(call.id, value)
 
     def answered(self, result: ToolCallResult) -> None:
-        """A call has its result."""
+        """Emit a call's result."""
         self._events.answered(result)
 
 

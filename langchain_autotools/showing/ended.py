@@ -1,4 +1,4 @@
-"""The events of runs that have ended, made of their messages."""
+"""Events of finished runs, recreated from their messages."""
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
@@ -18,7 +18,7 @@ from ..messages.metadata import own_metadata
 
 
 def events_of(run: HoldsRun | AIMessage) -> Iterator[RunEvent]:
-    """The events of a run, as far as its messages know them: not how long its calls took, nor what their tools reported."""
+    """Yield the events of a run that its messages contain: without durations and progress reports."""
     message = held_message(run)
     run_id = str(message.id)
     yield from _messages(run_id, new_messages(run) or [message], pending_calls(run))

@@ -1,4 +1,4 @@
-"""What has been seen of runs, as the messages of Gradio's `Chatbot`. They are plain dicts: Gradio itself is not needed here."""
+"""The view of runs as messages of Gradio's `Chatbot`, in plain dicts, without Gradio itself."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ _Message: TypeAlias = dict[str, Any]
 
 
 class GradioChat:
-    """A conversation as Gradio's `Chatbot` shows it, put together from the events of its runs.
+    """A conversation in the form of Gradio's `Chatbot`, built from the events of its runs.
 
     What the model and others wrote is Markdown; HTML in it is text, and images that stand elsewhere are links. Reasoning and each call
     have a panel of their own that can be folded: a call with its arguments, what its tool reports, what runs inside it, and its result.
@@ -54,11 +54,11 @@ class GradioChat:
 
     @property
     def messages(self) -> list[_Message]:
-        """The messages: the value of `gr.Chatbot`."""
+        """The messages, the value of `gr.Chatbot`."""
         return [message for message in self._shown.values() if message["content"]]
 
     def take(self, event: RunEvent) -> None:
-        """See an event."""
+        """Process an event."""
         if event.parent_run_id is None:
             self._run_id = event.run_id
             self._note(event)
@@ -130,7 +130,7 @@ _NOTES: Final = EventTable[Callable[[GradioChat, Any], None]](
 
 
 async def gradio_chat(events: AsyncIterator[RunEvent]) -> AsyncGenerator[GradioChat, None]:
-    """What is to be seen of a conversation whenever it has changed, for a Gradio handler that is an asynchronous generator.
+    """Yield the conversation whenever it has changed, for a Gradio handler that is an asynchronous generator.
 
     However fast the events come it is given five times a second at most, and every few seconds where none come, as Gradio ends a handler
     whose page was closed only when it gives something.
@@ -186,7 +186,7 @@ def _message_of(part: SeenPart) -> _Message:
 
 
 def _title(call: SeenCall) -> dict[str, Any]:
-    """The line of a call's panel, which Gradio opens while the call goes on and folds when it is done."""
+    """Return the heading of a call's panel, which Gradio opens while the call runs and folds afterwards."""
     state = call.state
     said = _WORDS.get(state, call.discarded or "")
     if call.result is not None:
@@ -199,7 +199,7 @@ def _title(call: SeenCall) -> dict[str, Any]:
 
 
 def _outcome(call: SeenCall, message: ToolMessage) -> str:
-    """What came of a call, in words: of an error its sentence, of a call that was rejected that it was."""
+    """Return the outcome of a call as text: an error's sentence, or the rejection of a call."""
     text = text_and_media(message)
     if message.status != "error":
         return text

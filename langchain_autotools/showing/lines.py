@@ -1,4 +1,4 @@
-"""Runs as plain text while they happen: answers in one place, remarks about them in another."""
+"""Live display of runs as plain text: answers on one stream, remarks on another."""
 
 import os
 from collections.abc import Callable
@@ -23,7 +23,7 @@ _LONGEST_NAME: Final = 60
 
 @dataclass
 class LinesRun:
-    """A run: how deep it is in others, the calls of its latest turn, and inside another its unfinished line."""
+    """The state of a run: its nesting depth, the calls of its latest turn, and an unfinished line."""
 
     depth: int
     calls_of: str = ""
@@ -32,7 +32,7 @@ class LinesRun:
 
 
 class JoinedText:
-    """The text of a run, as it stands in its run message, from the run's events.
+    """The text of a run, as in its run message, from the run's events.
 
     Args:
         separator: What stands between the texts of two turns where there is no white space.
@@ -42,7 +42,7 @@ class JoinedText:
         self.separate_by(separator)
 
     def separate_by(self, separator: str) -> None:
-        """Begin anew with this separator."""
+        """Start again with this separator."""
         self._separator = separator
         self._start_over()
 
@@ -51,7 +51,7 @@ class JoinedText:
         self._results: list[str] = []  # of the latest turn
 
     def piece(self, event: RunEvent) -> str:
-        """What an event adds to the text."""
+        """Return an event's contribution to the text."""
         piece = _PIECES.get(type(event))
         return "" if piece is None else piece(self, event)
 
@@ -108,7 +108,7 @@ _PIECES: Final = EventTable[Callable[[JoinedText, Any], str]](
 
 
 class Lines:
-    """Text as it comes; every other thing on a line of its own. What runs inside a tool says stands indented, line by line.
+    """Writes text as it arrives, and everything else on lines of its own. Runs inside tools are indented.
 
     Args:
         answers: Where the text of answers goes, and nothing else.
@@ -128,7 +128,7 @@ class Lines:
         self._runs: dict[str, LinesRun] = {}
 
     def take(self, event: RunEvent) -> None:
-        """Show what an event says."""
+        """Show an event."""
         run = self._runs.get(event.run_id)
         if run is None:
             around = self._runs.get(event.parent_run_id or "")
@@ -142,7 +142,7 @@ class Lines:
         self._line(quoted(message), "quiet")
 
     def note(self, text: str) -> None:
-        """A remark on a line of its own."""
+        """Write a remark on a line of its own."""
         self._end_answer()
         self._line(text, "quiet")
 
@@ -193,7 +193,7 @@ class Lines:
         self._line(f"← {self._name(event.call_id, run, event.call.name)}: {one_line_of(text_and_media(event.message))}", style, run.depth)
 
     def _name(self, call_id: str, run: LinesRun, tool: str | None = None) -> str:
-        """What a call is called: by its tool, with the arguments where its turn calls the tool more than once."""
+        """Return the name of a call: its tool's, with arguments if the turn calls the tool more than once."""
         call = run.calls.get(call_id)
         if call is None:  # of a run that was resumed
             return "a call" if tool is None else escaped(tool)
@@ -246,7 +246,7 @@ class Lines:
     # ------------------------------------------------------------------------------------------ writing
 
     def _line(self, text: str, style: str, depth: int = 0) -> None:
-        """A line among the remarks; where they share the answers' place it stands apart from them."""
+        """Write a line among the remarks, separated from the answers if they share a stream."""
         if self._together:
             self._end_answer()
             self._closed_by_line = True
@@ -258,19 +258,19 @@ class Lines:
         self._line_is_open = False
 
     def _write(self, stream: TextIO, text: str, style: str = "") -> None:
-        """Put text in its place; `style` says what kind of text it is."""
+        """Write text to its stream; `style` is the kind of text."""
         stream.write(text)
         stream.flush()
 
 
 def one_line_of(text: str, longest: int = _LONGEST_LINE) -> str:
-    """Text on one line, cut where it is long."""
+    """Return text on one line, shortened if it is long."""
     line = escaped(" ".join(text.split()))
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def _same_place(one: TextIO, other: TextIO) -> bool:
-    """Whether what is written to both is read by the same reader: one terminal, one file, one pipe."""
+    """Whether two streams have the same reader: one terminal, one file, one pipe."""
     if one is other:
         return True
     try:

@@ -1,4 +1,4 @@
-"""What has been seen of runs, as HTML for a notebook.
+"""The view of runs as HTML for a notebook.
 
 All of it works without scripts and without the styles, which some places where notebooks are read take away.
 """
@@ -32,7 +32,7 @@ _WHAT_NEXT: Final = "decisions = [call.approve() for call in pending_calls(run)]
 
 
 def part_html(part: SeenPart) -> str:
-    """A part of a run as HTML.
+    """Return a part of a run as HTML.
 
     Nothing in it comes from the model or a tool but words: no tag, no address that is loaded. Formulas are not set either.
     """
@@ -53,7 +53,7 @@ def _reasoning(text: str) -> str:
 
 
 def part_text(part: SeenPart) -> str:
-    """A part of a run as plain text, for where no HTML is shown."""
+    """Return a part of a run as plain text, for places without HTML."""
     if isinstance(part, SeenText):
         return printable(mend_surrogates("" if part.is_reasoning else part.text))
     if isinstance(part, SeenMessage):
@@ -87,7 +87,7 @@ def _call_line(call: SeenCall) -> str:
 
 
 def _brief(call: SeenCall) -> str:
-    """The latest word of a call, for one line."""
+    """Return the latest state of a call, for one line."""
     if call.result is not None:
         said = text_and_media(call.result.message)
     elif call.discarded is not None:
@@ -113,7 +113,7 @@ def _details(call: SeenCall) -> Iterator[str]:
 
 
 def _arguments(call: SeenCall) -> str:
-    """The arguments by name: whole where somebody is to decide about them."""
+    """Return the arguments by name, in full if a decision is needed."""
     if call.pending is not None:
         args: Any = call.pending.args
     elif call.record is not None:
@@ -167,23 +167,23 @@ def _block(label: str, text: str) -> str:
 
 
 def value_text(value: Any, indent: int | None = None) -> str:
-    """A value that a tool gave, as text: of anything but a text its JSON."""
+    """Return a tool's value as text: text unchanged, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False, indent=indent)
 
 
 def _argument(value: Any) -> str:
-    """An argument's value: text of several lines as it will be, everything else as JSON."""
+    """Return an argument's value: multi-line text as it is, everything else as JSON."""
     is_text = isinstance(value, str) and "\n" not in value
     return json.dumps(value, ensure_ascii=False) if is_text else value_text(value, indent=2)
 
 
 def _words(text: str) -> str:
-    """Text on one line, with what steers or reorders it written out."""
+    """Return text on one line, with control characters escaped."""
     return escape(escaped(mend_surrogates(text)))
 
 
 def _lines(text: str) -> str:
-    """The same of several lines."""
+    """Return text of several lines, with control characters escaped."""
     return "\n".join(map(_words, text.split("\n")))
 
 

@@ -1,4 +1,4 @@
-"""Where runs are shown: a cell of Jupyter or of marimo, else lines on standard output. Each library is used only inside itself."""
+"""Outputs for runs: a cell of Jupyter or marimo, else lines on standard output. Each library is imported only where it runs."""
 
 import sys
 import threading
@@ -23,7 +23,7 @@ _SHARE: Final = 5  # how many times as long as a drawing took is left to the run
 
 
 class Screen(Protocol):
-    """Shows the events of a run, and is entered as a context: it sees whether the run ended with an exception."""
+    """The interface of outputs for a run's events. As a context manager it learns whether the run failed."""
 
     def __enter__(self) -> Self: ...
 
@@ -37,7 +37,7 @@ class Screen(Protocol):
 
 
 def screen() -> Screen:
-    """What shows a run where this program runs."""
+    """Return the output for the environment of this program."""
     marimo = sys.modules.get("marimo")
     if marimo is not None and marimo.running_in_notebook():
         return CellScreen(MarimoCell(), marimo.Thread)
@@ -47,14 +47,14 @@ def screen() -> Screen:
 
 
 def shows_html() -> bool:
-    """Whether the program runs in an IPython that shows HTML, as that of a notebook does and that of a terminal does not."""
+    """Whether the program runs in an IPython that shows HTML, such as a notebook's."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return shell is not None and "text/html" in shell.display_formatter.active_types
 
 
 class LineScreen(Lines):
-    """Lines on standard output."""
+    """An output of lines on standard output."""
 
     def __init__(self) -> None:
         super().__init__(sys.stdout, sys.stdout)
@@ -84,20 +84,20 @@ class LineScreen(Lines):
 
 
 class Cell(Protocol):
-    """The output of a cell of a notebook."""
+    """The interface of a notebook cell's output."""
 
     def draw(self, parts: Iterable[SeenPart]) -> None:
-        """Show these parts: new ones below those that are there, the others in place of what they were."""
+        """Show these parts: new ones at the end, known ones in their place."""
 
 
 class JupyterCell:
-    """A cell of Jupyter. Each part is an output of its own, so that what a reader has opened stays open while other parts change."""
+    """A Jupyter cell. Each part is an output of its own, so that opened parts stay open while others change."""
 
     def __init__(self) -> None:
         self._outputs: dict[SeenPart, Any] = {}
 
     def draw(self, parts: Iterable[SeenPart]) -> None:
-        """Make or update the outputs of these parts."""
+        """Create or update the outputs of these parts."""
         from IPython.display import display
 
         for part in parts:
@@ -111,13 +111,13 @@ class JupyterCell:
 
 
 class MarimoCell:
-    """A cell of marimo. It has one output, which is replaced."""
+    """A marimo cell, whose single output is replaced."""
 
     def __init__(self) -> None:
         self._shown: dict[SeenPart, str] = {}
 
     def draw(self, parts: Iterable[SeenPart]) -> None:
-        """Replace the output, with these parts as they are now."""
+        """Replace the output with these parts."""
         import marimo
 
         self._shown |= {part: part_html(part) for part in parts}
@@ -125,7 +125,7 @@ class MarimoCell:
 
 
 class CellScreen:
-    """Draws what is seen of runs into a cell: at once, and then as often as a reader can follow, from a thread of its own.
+    """Draws the view of runs into a cell, from a thread of its own, at a rate that a reader can follow.
 
     Args:
         cell: Where to draw.
@@ -149,7 +149,7 @@ class CellScreen:
         return self
 
     def take(self, event: RunEvent) -> None:
-        """See an event, and have it drawn."""
+        """Process an event, and have it drawn."""
         with self._lock:
             self._seen.take(event)
         self._draw_soon()

@@ -1,4 +1,4 @@
-"""`show`: a run in a notebook, while it happens."""
+"""`show`: live display of a run in a notebook."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
@@ -36,7 +36,7 @@ def show(stream: BaseMessage | Sequence[BaseMessage]) -> None: ...
 
 
 def show(stream: Any) -> Any:
-    """Show a run while it happens, `run = show(model.stream(messages))`, or a run, a message or a history as they are.
+    """Show a run live, `run = show(model.stream(messages))`, or a finished run, a message or a history.
 
     In a cell of Jupyter or marimo the model's text is shown as Markdown, its reasoning folded, each call with its arguments (already while
     they are written), progress and result, what runs inside a tool under its call, calls that wait with what can be done about them,
@@ -111,7 +111,7 @@ async def _ashow(stream: AsyncEventStream) -> AIMessage:
 
 
 async def _stay_awake() -> None:
-    """Let an idle event loop notice that its cell was interrupted: a kernel cancels the cell's task without waking the loop."""
+    """Keep an idle event loop awake to interrupts: a kernel cancels a cell's task without waking the loop."""
     while True:
         await asyncio.sleep(_NOTICED_SECONDS)
 

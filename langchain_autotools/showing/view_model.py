@@ -1,4 +1,4 @@
-"""What has been seen of runs: their events, put together into what a page shows of them."""
+"""The view model of runs: their events, combined to the parts that a page shows."""
 
 from collections import deque
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _LATEST: Final = 8  # how many reports of a call are kept
 
 @dataclass(eq=False)
 class SeenMessage:
-    """A message that a model was given.
+    """A message of a model's input.
 
     Attributes:
         message: The message.
@@ -44,7 +44,7 @@ class SeenText:
 
 @dataclass(eq=False)
 class SeenCall:
-    """A tool call.
+    """The view of a tool call.
 
     Attributes:
         name: The tool's name as the model wrote it.
@@ -70,7 +70,7 @@ class SeenCall:
 
     @property
     def state(self) -> str:
-        """One word for where it stands."""
+        """The state of the call as one word."""
         if self.result is not None:
             return "failed" if self.result.message.status == "error" else "done"
         if self.discarded is not None:
@@ -83,13 +83,13 @@ class SeenCall:
 
     @property
     def has_ended(self) -> bool:
-        """Whether there is nothing more to come of it."""
+        """Whether the call is complete."""
         return self.result is not None or self.discarded is not None or self.left
 
 
 @dataclass(eq=False)
 class SeenEnd:
-    """How a run ended.
+    """The end of a run.
 
     Attributes:
         event: kinds.The event that says so.
@@ -103,12 +103,12 @@ class SeenEnd:
 
 
 SeenPart: TypeAlias = SeenMessage | SeenText | SeenCall | SeenEnd
-"""A piece of a run, as it is shown."""
+"""A displayed part of a run."""
 
 
 @dataclass(eq=False)
 class SeenRun:
-    """A run.
+    """The view of a run.
 
     Attributes:
         name: The model's name.
@@ -125,7 +125,7 @@ class SeenRun:
 
 
 class Seen:
-    """All runs of a stream, put together from their events.
+    """All runs of a stream, built from their events.
 
     Attributes:
         parts: The parts of all runs that no tool made, in the order in which they began. A run that a tool made stands in its call.
@@ -139,7 +139,7 @@ class Seen:
         self._calls: dict[tuple[str | None, str | None], tuple[SeenRun, SeenCall]] = {}
 
     def take(self, event: RunEvent) -> None:
-        """See an event."""
+        """Process an event."""
         run = self._run(event)
         taker = _TAKERS.get(type(event))
         part = taker(self, event, run) if taker is not None else None
@@ -151,7 +151,7 @@ class Seen:
         self._touch(SeenRun(""), SeenMessage(message))
 
     def break_off(self, error: BaseException) -> None:
-        """See that the stream ended with an exception, which no event may have told of."""
+        """Record that the stream ended with an exception, which may have no event."""
         for run_id, run in self._runs.items():
             if not run.ended:
                 self._touch(run, self._ended(kinds.RunFailed(run_id=run_id, error=error), run))
@@ -190,7 +190,7 @@ class Seen:
         return last
 
     def _call(self, event: Any, run: SeenRun, *, begins: bool = False) -> SeenCall:
-        """The call that an event is about. One that begins under the id of a call that has ended is another call."""
+        """Return the call of an event. One that begins under the id of a finished call is another call."""
         key = event.run_id, event.call_id
         known = self._calls.get(key)
         if known is None or (begins and known[1].has_ended):

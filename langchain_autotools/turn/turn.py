@@ -1,4 +1,4 @@
-"""One turn of a model: what is prepared before its request and what its raw chunks become.
+"""One turn of a model: preparation of its request, and processing of its raw chunks.
 
 This is the part of `ToolsAndMessagesMixin` that its synchronous and asynchronous methods share: everything but the `await`s.
 """
@@ -77,13 +77,13 @@ class Turn:
         self._begun = False
 
     def of_langchain(self) -> Self:
-        """The turn, read from chunks as a `_stream` of LangChain's yields them: usage comes in parts, and core makes the content blocks."""
+        """Return the turn configured for chunks of a LangChain `_stream`: usage comes in parts, and core creates the content blocks."""
         self._writer = None
         self._accumulator.adds_usage = True
         return self
 
     def feed(self, chunk: object) -> AIMessageChunk | None:
-        """Take a raw chunk, or a whole message in its place; returns what may leave at once.
+        """Process a raw chunk, or a whole message in its place, and return the chunk that may leave at once.
 
         Raises:
             ConfigurationError: It is neither, nor a text, nor what LangChain's `_stream` and `_generate` give.
@@ -96,7 +96,7 @@ class Turn:
         return left if left is None or self._writer is None else self._writer.chunk(left)
 
     def _feed_shown(self, raw: AIMessage, forming: FormingCalls) -> AIMessageChunk | None:
-        """Like `feed`, of a chunk that may bring pieces of calls, for who watches."""
+        """Like `feed`, for listeners, of a chunk that may contain fragments of calls."""
         if is_restart(raw):
             self._accumulator.restart()
             self._forming = FormingCalls(self._is_used)
@@ -107,7 +107,7 @@ class Turn:
         return forming.shown(raw, left, self._accumulator.message_id)
 
     def finish(self) -> AIMessageChunk:
-        """The turn's last chunk, with its calls and the verdict on them. A turn without any chunk before it has broken off."""
+        """Return the turn's last chunk, with its calls and their verdict. A turn without any earlier chunk has broken off."""
         if not self._begun:
             self.feed(new_chunk("", {}, None, {"finish_reason": "incomplete"}))
         last = self._accumulator.finish()
@@ -116,13 +116,13 @@ class Turn:
         return last if self._writer is None else self._writer.chunk(last)
 
     def result(self, chunks: Iterable[object]) -> ChatResult:
-        """The turn as one generation, from all its raw chunks."""
+        """Return the turn as one generation, from all its raw chunks."""
         left = [out for chunk in chunks if (out := self.feed(chunk)) is not None]
         return result_of([*left, self.finish()])
 
     @cached_property
     def _used_ids(self) -> set[str | None]:
-        """The ids of all calls of the history, gathered when first asked for."""
+        """The ids of all calls of the history, collected on first access."""
         return {used for message in self.messages if isinstance(message, AIMessage) for used in call_ids(message)}
 
     def _is_used(self, call_id: str) -> bool:
@@ -130,7 +130,7 @@ class Turn:
 
     @cached_property
     def _message_ids(self) -> set[str | None]:
-        """The ids of all messages of the history, gathered when first asked for."""
+        """The ids of all messages of the history, collected on first access."""
         return {message.id for message in self.messages}
 
     def _is_taken(self, message_id: str) -> bool:
@@ -138,11 +138,11 @@ class Turn:
 
     @cached_property
     def _digest(self) -> str:
-        """The digest of the history, made when first asked for."""
+        """The digest of the history, computed on first access."""
         return _digest(self.messages)
 
     def _sent_id(self, position: int) -> str:
-        """The id to send for the turn's call at `position`, derived from the history so that a replay gives the same."""
+        """Return the id to send for the turn's call at `position`, derived from the history so that a replay gives the same."""
         return f"call_{uuid.uuid5(_NAMESPACE, f'{self._digest}:{position}').hex[:24]}"
 
 
@@ -161,7 +161,7 @@ def in_time(chunks: Iterable[AIMessage]) -> Iterator[AIMessage]:
 
 
 def generation(message: AIMessageChunk) -> ChatGenerationChunk:
-    """A turn's chunk as core takes it."""
+    """Return a turn's chunk in core's form."""
     text = _text_alone(message.content)
     if text is not None and not message.response_metadata:
         return _of_text({"message": message, "text": text})
@@ -169,14 +169,14 @@ def generation(message: AIMessageChunk) -> ChatGenerationChunk:
 
 
 def result_of(chunks: Iterable[AIMessageChunk]) -> ChatResult:
-    """A turn as one generation, from the chunks that left it."""
+    """Return a turn as one generation, from the chunks that left it."""
     message = canonical_message(sum_chunks(chunks))
     made = ChatGeneration(message=message, generation_info=generation_info(message.response_metadata))
     return ChatResult(generations=[made], llm_output=llm_output(message.response_metadata))
 
 
 def _as_message(piece: object) -> AIMessage:
-    """What `raw_stream` yielded, or `raw_invoke` returned, as a message: texts and what LangChain's `_stream` and `_generate` give too.
+    """Return a value of `raw_stream` or `raw_invoke` as a message; also accepts texts and values of LangChain's own methods.
 
     Raises:
         ConfigurationError: It is none of these.
@@ -195,7 +195,7 @@ def _as_message(piece: object) -> AIMessage:
 
 
 def _text_alone(content: str | list[Any]) -> str | None:
-    """Content that is one text, as a string or as one block; None of any other. (Core would look for it at a higher price.)"""
+    """Return content that is one text, as a string or as one block; None otherwise. (Faster than core's way.)"""
     if isinstance(content, str):
         return content
     block = content[0] if len(content) == 1 else None
@@ -204,7 +204,7 @@ def _text_alone(content: str | list[Any]) -> str | None:
 
 
 def _digest(messages: Sequence[BaseMessage]) -> str:
-    """Return a digest of what a history says: without message ids, usage and metadata.
+    """Return a digest of a history's content: without message ids, usage and metadata.
 
     The state of the digest behind each message is remembered, so that a later turn only adds what is new.
     """
@@ -220,7 +220,7 @@ def _digest(messages: Sequence[BaseMessage]) -> str:
 
 
 def _content_of(message: BaseMessage) -> bytes:
-    """Return what a message says, as JSON."""
+    """Return a message's content as JSON."""
     content = [message.type, message.content]
     if isinstance(message, AIMessage):
         content += [[call.id, call.name, call.arguments] for call in calls_of(message)]

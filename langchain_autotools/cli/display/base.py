@@ -1,4 +1,4 @@
-"""What every display is told, and how an error becomes one line."""
+"""The interface of displays, and the one-line form of errors."""
 
 import re
 import sys
@@ -12,50 +12,50 @@ from langchain_autotools.showing.lines import JoinedText
 
 
 class Display:
-    """Is told what happens, in order; shows nothing of it."""
+    """A display that shows nothing, with a method for each notification."""
 
     prompt = ""
-    """What stands before the user's line in a session."""
+    """The prompt before the user's line in a session."""
 
     question = ""
-    """What stands before the answer to whether a call may run."""
+    """The prompt for approval of a call."""
 
     edit_question = ""
-    """What stands before the arguments that it is to run with instead."""
+    """The prompt for the edited arguments of a call."""
 
     asked: Collection[str] | None = ()
-    """The tools about whose calls a human is asked before they run; None for all."""
+    """The tools whose calls need the human's approval; None for all."""
 
     joined: JoinedText
     """Joins the texts of a run's messages."""
 
     def model(self, name: str, reason: str | None) -> None:
-        """Which model answers, and why it was taken if it was not asked for."""
+        """Show the model that answers, and the reason for a default choice."""
 
     def note(self, text: str) -> None:
-        """A remark to a human, before or after a reply."""
+        """Show a remark, before or after a reply."""
 
     def take(self, event: RunEvent) -> None:
-        """An event of the run."""
+        """Show an event of the run."""
 
     def call_waits(self, call: ToolCallRecord) -> None:
-        """A tool call waits until a human has said whether it may run."""
+        """Show a tool call that waits for approval."""
 
     def call_allowed(self, call: ToolCallRecord) -> None:
-        """The human has said that it may, as it is here."""
+        """Show an approved call."""
 
     def interrupted(self) -> None:
-        """The human has interrupted what went on."""
+        """Show that the human has interrupted the run."""
 
     def offered(self, name: str) -> None:
-        """A model that may be asked for by this name."""
+        """Show a model's name that may be requested."""
 
     def error(self, error: Exception) -> None:
-        """Something failed."""
+        """Show an error."""
 
 
 def one_line(error: BaseException) -> str:
-    """An error as one line: its text, with its type where the text alone says little."""
+    """Return an error as one line: its text, with its type if the text alone says little."""
     text = printable(" ".join(str(error).split()))
     if not text:
         return type(error).__name__
@@ -63,13 +63,13 @@ def one_line(error: BaseException) -> str:
 
 
 def error_line(error: BaseException) -> str:
-    """An error as one line, with the option that gives the constructor argument it asks for."""
+    """Return an error as one line, with the option for a missing constructor argument."""
     text = one_line(error)
     wanted = re.search(r"\bgive (\w+)", text, re.IGNORECASE) if isinstance(error, ConfigurationError) else None
     return f"{text} (on the command line: -o {wanted[1]} VALUE)" if wanted else text
 
 
 def print_error(error: BaseException) -> None:
-    """One line on standard error."""
+    """Print one line on standard error."""
     sys.stdout.flush()
     print(f"error: {error_line(error)}", file=sys.stderr, flush=True)

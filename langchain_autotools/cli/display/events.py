@@ -1,4 +1,4 @@
-"""A conversation as JSON events, one a line; docs/cli.md describes them."""
+"""A display of JSON events, one per line, described in docs/cli.md."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from .base import Display, error_line
 
 
 class EventDisplay(Display):
-    """One JSON object a line, in the order things happen.
+    """Prints one JSON object per line, in order of occurrence.
 
     Args:
         stream: Where to write.
@@ -31,11 +31,11 @@ class EventDisplay(Display):
         self.joined = JoinedText()
 
     def model(self, name: str, reason: str | None) -> None:
-        """Nothing yet: the model's name stands in `done`."""
+        """Print nothing: the model's name is part of `done`."""
         self._model = name
 
     def take(self, event: RunEvent) -> None:
-        """The event; of a run inside another in a `nested`. The end of the run is `done`, or what `error` says."""
+        """Print the event; one of a nested run inside `nested`. The end of the run is `done` or `error`."""
         described, line = self._encoder.described(event), _LINES.get(type(event))
         if described is None or line is None:
             return
@@ -54,19 +54,19 @@ class EventDisplay(Display):
         self._write("done", **data, model=self._model)
 
     def call_waits(self, call: ToolCallRecord) -> None:
-        """`approval`: an answer is read from standard input."""
+        """Print `approval`: an answer is read from standard input."""
         self._write("approval", id=call.id, name=call.name, args=call.args)
 
     def interrupted(self) -> None:
-        """`error`: nothing follows of this run."""
+        """Print `error`: nothing follows of this run."""
         self._write("error", error="KeyboardInterrupt", message="interrupted")
 
     def offered(self, name: str) -> None:
-        """`model`: its name."""
+        """Print `model` with its name."""
         self._write("model", name=name)
 
     def error(self, error: Exception) -> None:
-        """`error`: something failed; nothing follows of this run."""
+        """Print `error`: nothing follows of this run."""
         self._write("error", error=type(error).__name__, message=error_line(error))
 
     def _write(self, kind: str, **fields: Any) -> None:

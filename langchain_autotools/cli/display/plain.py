@@ -1,4 +1,4 @@
-"""A conversation as plain text: answers in one place, remarks about them in another."""
+"""A plain text display: answers on one stream, remarks on another."""
 
 from typing import ClassVar, TextIO
 
@@ -12,7 +12,7 @@ from .base import Display, print_error
 
 
 class PlainDisplay(Lines, Display):
-    """Text as it comes; every other thing on a line of its own. A call that a human is asked about stands there once it may run."""
+    """Writes text as it arrives, and everything else on lines of its own. A call that needs approval is shown once it may run."""
 
     prompt = "\n> "
     question = "  Run it? y, n, e (with other arguments), or why not: "
@@ -23,28 +23,28 @@ class PlainDisplay(Lines, Display):
         self._held: dict[str, ToolCallRecord] = {}
 
     def model(self, name: str, reason: str | None) -> None:
-        """Name the model."""
+        """Write the model's name."""
         self.note(f"model: {name}" + (f" ({reason})" if reason else ""))
 
     def call_waits(self, call: ToolCallRecord) -> None:
-        """The whole call, as it would stand in Python."""
+        """Write the whole call in Python's syntax."""
         self._held.pop(call.id, None)
         self._line(f"? {call_text(call)}", "call")
 
     def call_allowed(self, call: ToolCallRecord) -> None:
-        """The same of what runs now."""
+        """Write the call that runs now."""
         super()._call(call, 0)
 
     def interrupted(self) -> None:
-        """A remark."""
+        """Write a remark."""
         self.note("(interrupted)")
 
     def offered(self, name: str) -> None:
-        """The name, on a line of its own where answers go."""
+        """Write the name on a line of its own among the answers."""
         self._write(self._answers, f"{name}\n")
 
     def error(self, error: Exception) -> None:
-        """One line on standard error."""
+        """Print one line on standard error."""
         self._end_answer()
         print_error(error)
 

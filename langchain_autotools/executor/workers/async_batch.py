@@ -51,11 +51,11 @@ class AsyncToolCallBatch(AsyncIterator[ToolCallResult]):
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Start nothing more and cancel what runs: asynchronous tools are given a second to stop, threads are given up."""
+        """Cancel the batch: asynchronous tools get a second to stop, threads are abandoned."""
         await self.delivery.aclose()
 
     def settled(self) -> list[ToolCallResult]:
-        """A result for every call, in call order. Calls that have not ended are reported as cancelled.
+        """Return a result for every call, in call order. Unfinished calls are reported as cancelled.
 
         For after the iteration has ended, has raised or was closed, when nothing changes any more.
         """
@@ -63,7 +63,7 @@ class AsyncToolCallBatch(AsyncIterator[ToolCallResult]):
 
 
 class _TaskBatch(Batch):
-    """Holds no reference to its `AsyncToolCallBatch`, so that letting go of that one ends the iteration."""
+    """The batch's tasks. It holds no reference to its `AsyncToolCallBatch`, so that dropping that one ends the iteration."""
 
     _awaits = True
 
@@ -96,7 +96,7 @@ class _TaskBatch(Batch):
             await self._stop()
 
     async def _pauses(self, task: asyncio.Task[None]) -> bool:
-        """Wait for a call, or the caller's cancellation; True if the watcher wants to be let in before."""
+        """Wait for a call, or the caller's cancellation; True if the watcher needs control first."""
         ends: list[asyncio.Future[None]] = [task, self._watch]
         if not self._observer.listens:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -111,12 +111,12 @@ class _TaskBatch(Batch):
         return False
 
     def _start(self, numbers: Iterable[int], slots: asyncio.Semaphore) -> None:
-        """Each finds those before it among the tasks: one may begin at once, where the loop has eager tasks."""
+        """Start tasks that each find the earlier ones in the list: one may begin at once on a loop with eager tasks."""
         for number in numbers:
             self._tasks.append(asyncio.create_task(self._execute_all(number, slots)))
 
     async def _end_early(self) -> None:
-        """Some call has no result. After a failure the calls that are running end first; a cancelled run waits for nothing."""
+        """End a batch with unfinished calls. After a failure running calls end first; a cancelled run waits for nothing."""
         if not self._end.is_set():
             others: asyncio.Future[Any] = asyncio.ensure_future(asyncio.wait(self._tasks))
             await asyncio.wait([others, self._watch], return_when=asyncio.FIRST_COMPLETED)
@@ -139,11 +139,11 @@ class _TaskBatch(Batch):
                     await self._execute(index)
 
     def _before(self, number: int) -> list[asyncio.Task[None]]:
-        """What must have ended before a call begins: all calls before it, or those among them that no other one runs beside."""
+        """Return the tasks that must end before a call begins: all earlier ones, or those among them that are exclusive."""
         return [task for place, task in enumerate(self._tasks[:number]) if number in self._exclusive or place in self._exclusive]
 
     async def _execute(self, index: int) -> None:
-        """Answer one call. Whatever happens is noted, nothing but the batch's own cancellation is raised."""
+        """Answer one call. Exceptions are recorded; only the batch's own cancellation is raised."""
         try:
             outcome = await adriven(self._steps(index), partial(self._carry_out, index))
             if self._progress is not None:
@@ -266,7 +266,7 @@ class _TaskBatch(Batch):
 
 
 async def _outcome_within(seconds: float | None, value: Awaitable[Any]) -> Any:
-    """What an awaitable comes to; None where it takes longer."""
+    """Return the result of an awaitable; None if it takes longer."""
     try:
         async with asyncio.timeout(seconds) as scope:
             return await value
@@ -299,7 +299,7 @@ async def _cancel(task: asyncio.Task[Any]) -> None:
 
 
 def _tell_loop(loop: asyncio.AbstractEventLoop, event: asyncio.Future[None], run: ToolRun) -> None:
-    """Let those who wait on the loop know, if there is somebody."""
+    """Wake the waiting loop if it still runs."""
 
     def tell() -> None:
         if not event.done():
