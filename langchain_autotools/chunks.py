@@ -86,7 +86,7 @@ class ChunkSum:
     """The sum of a stream's chunks, computed incrementally in linear time, unlike repeated `+`.
 
     Of chunks that add text, reasoning or thinking to what is there and nothing else only the text is kept: core would look at
-    every field of each, and a caller may change those that he was given.
+    every field of each, and a caller may change the chunks that they were given.
     """
 
     def __init__(self, chunks: Iterable[AIMessageChunk] = ()) -> None:
@@ -104,9 +104,12 @@ class ChunkSum:
         fields = chunk.__dict__
         text: Any = fields["content"]
         shape: str | _Shape | None = fields["id"]
-        says_more = fields["additional_kwargs"] or fields["response_metadata"] or fields["tool_call_chunks"] or fields["usage_metadata"]
-        if says_more or fields["chunk_position"] or fields["name"] or text.__class__ is not str:
-            piece = _growing_piece(fields)
+        says_more = fields["additional_kwargs"] or fields["response_metadata"]
+        is_other = fields["tool_call_chunks"] or fields["usage_metadata"] or fields["chunk_position"] or fields["name"]
+        if not (text or says_more or is_other) and is_blank(chunk):
+            return
+        if says_more or is_other or text.__class__ is not str:
+            piece = None if is_other else _growing_piece(fields)
             if piece is None:
                 self._join()
                 self._chunks.append(detached(chunk))
@@ -158,10 +161,10 @@ def is_blank(chunk: AIMessageChunk) -> bool:
 
 
 def _growing_piece(fields: Mapping[str, Any]) -> tuple[_Shape, str] | None:
-    """Return the text that a chunk with these fields adds to one block, or to one additional keyword such as `reasoning_content`, and
-    what else the chunk is; None if it says more."""
+    """Return the text that a chunk with these content, keywords and metadata adds to one block, or to one additional keyword such as
+    `reasoning_content`, and what else the chunk is; None if it says more."""
     content, extra, metadata = fields["content"], fields["additional_kwargs"], fields["response_metadata"]
-    if fields["tool_call_chunks"] or fields["usage_metadata"] or fields["chunk_position"] or fields["name"] or not metadata.keys() <= _KEPT:
+    if not metadata.keys() <= _KEPT:
         return None
     kind: Any
     if extra:
