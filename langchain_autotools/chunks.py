@@ -61,16 +61,19 @@ def new_chunk(
     return unvalidated(AIMessageChunk, values, _known_of_chunk(), {})
 
 
+_CONTAINERS = (dict, list)
+
+
 def detached(chunk: AIMessageChunk) -> AIMessageChunk:
     """Return a copy of the chunk that shares no containers or blocks with it, safe from later changes."""
-    values = {name: _own_container(value) for name, value in chunk.__dict__.items()}
+    values = {name: _own_container(value) if isinstance(value, _CONTAINERS) else value for name, value in chunk.__dict__.items()}
     return unvalidated(chunk.__class__, values, chunk.__pydantic_fields_set__.copy(), dict(chunk.__pydantic_extra__ or {}))
 
 
-def _own_container(value: Any) -> Any:
-    if value.__class__ is list:
-        return [part.copy() if part.__class__ is dict else part for part in value]
-    return value.copy() if isinstance(value, dict) else value
+def _own_container(value: dict[str, Any] | list[Any]) -> Any:
+    if isinstance(value, dict):
+        return value.copy()
+    return [part.copy() if part.__class__ is dict else part for part in value] if value else []
 
 
 _GROWS = {"text": "text", "thinking": "thinking", "reasoning": "reasoning"}
