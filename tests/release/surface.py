@@ -18,6 +18,8 @@ MODULES = ("", "testing", "history", "encoders", "durable", "showing")
 """The modules that users import from: those with an `__all__` of which every name is public."""
 PYDANTIC = {"model_config", "model_fields", "model_computed_fields", "model_post_init"}
 """Names that pydantic gives to classes of ours, which of them depends on its release."""
+STAND_INS = {"ModelRefusalError"}
+"""Classes that stand in for LangChain's own where its release has none: what they have is its to say."""
 
 _REFERENCE = re.compile(rf"^::: {PACKAGE}\.(\S+)$", re.MULTILINE)
 _ATTRIBUTE = re.compile(r"^\s+self\.([a-z]\w*)(?::[^=\n]+)? = ", re.MULTILINE)
@@ -65,7 +67,8 @@ def described(path: str, value: Any, names: Mapping[str, Any]) -> Iterator[str]:
         yield f"{path}: class"
         yield from (f"{path}: class, {base}" for base in bases)
         inherited = {line for base in bases for line in class_lines(names[base])}
-        yield from (f"{path}{line}" for line in class_lines(value) if line not in inherited)
+        own = () if path in STAND_INS else class_lines(value)
+        yield from (f"{path}{line}" for line in own if line not in inherited)
     elif get_origin(value) is Literal:
         yield from (f"{path}: {choice!r}" for choice in get_args(value))
     elif inspect.isfunction(value):
