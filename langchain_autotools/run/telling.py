@@ -34,7 +34,7 @@ from ..messages.deltas import deltas_of
 from ..messages.joints import Joints
 from ..messages.metadata import text_of
 from ..messages.stop_reasons import StopReason
-from ..turn.forming import is_restart, pieces_of
+from ..turn.partial_calls import is_restart, pieces_of
 from .observer import RunObserver
 from .turn_wrappers import AsyncProceed, Mark, Notice, Proceed, Restart, TurnPart, TurnRequest, TurnWrapper
 

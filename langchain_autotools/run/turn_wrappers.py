@@ -16,7 +16,7 @@ from langchain_core.runnables import RunnableConfig
 
 from ..deadline import Deadline, DeadlinePassed
 from ..event_bus import NobodyListens
-from ..turn.forming import is_restart
+from ..turn.partial_calls import is_restart
 from ..turn.tool_choice import ToolChoice
 from .loop import Choice
 

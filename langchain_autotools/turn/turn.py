@@ -24,9 +24,9 @@ from ..history.sent import as_sent
 from ..messages.calls import call_ids, calls_of
 from ..messages.memo import MessageMemo
 from .accumulator import TurnAccumulator, canonical_message
-from .forming import FormingCalls, is_restart, may_show, restart_chunk
 from .generation_info import generation_info, llm_output
 from .output_version import BlockWriter
+from .partial_calls import PartialCalls, is_restart, may_show, restart_chunk
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -73,7 +73,7 @@ class Turn:
             runs=runs,
         )
         self._writer = BlockWriter() if blocks else None
-        self._forming = None if listening.get() is None else FormingCalls(self._is_used)
+        self._partial_calls = None if listening.get() is None else PartialCalls(self._is_used)
         self._begun = False
 
     def of_langchain(self) -> Self:
@@ -90,21 +90,21 @@ class Turn:
         """
         self._begun = True
         raw = chunk if type(chunk) is AIMessageChunk else _as_message(chunk)
-        if self._forming is not None and may_show(raw):
-            return self._feed_shown(raw, self._forming)
+        if self._partial_calls is not None and may_show(raw):
+            return self._feed_shown(raw, self._partial_calls)
         left = self._accumulator.feed(raw)
         return left if left is None or self._writer is None else self._writer.chunk(left)
 
-    def _feed_shown(self, raw: AIMessage, forming: FormingCalls) -> AIMessageChunk | None:
+    def _feed_shown(self, raw: AIMessage, partial_calls: PartialCalls) -> AIMessageChunk | None:
         """Like `feed`, for listeners, of a chunk that may contain fragments of calls."""
         if is_restart(raw):
             self._accumulator.restart()
-            self._forming = FormingCalls(self._is_used)
+            self._partial_calls = PartialCalls(self._is_used)
             return restart_chunk(self._accumulator.message_id)
         left = self._accumulator.feed(raw)
         if left is not None and self._writer is not None:
             left = self._writer.chunk(left)
-        return forming.shown(raw, left, self._accumulator.message_id)
+        return partial_calls.shown(raw, left, self._accumulator.message_id)
 
     def finish(self) -> AIMessageChunk:
         """Return the turn's last chunk, with its calls and their verdict. A turn without any earlier chunk has broken off."""

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessageChunk
 
 from ...event_bus import listening
 from ...retry.attempts import Attempts, pause
-from ...turn.forming import restart_chunk
+from ...turn.partial_calls import restart_chunk
 from .._transport.reader import EndedEarly, leaves_at_once
 
 Opened = tuple[list[AIMessageChunk], Generator[AIMessageChunk, None, None]]

@@ -19,7 +19,7 @@ from ...chunks import merge_chunks, merge_given, new_chunk
 from ...errors import StreamError
 from ...event_bus import listening
 from ...messages.metadata import KEY
-from ...turn.forming import CallPiece, piece_chunk
+from ...turn.partial_calls import CallPiece, piece_chunk
 from .._encode.json_text import read_object
 from .errors import error_from_body
 from .usage import merged_usage, usage_metadata

@@ -15,7 +15,7 @@ from ....errors import StreamError
 from ....event_bus import listening
 from ....messages.metadata import KEY
 from ....messages.provisional import PROVISIONAL
-from ....turn.forming import CallPiece, piece_chunk
+from ....turn.partial_calls import CallPiece, piece_chunk
 from ..errors import error_from_body, is_known_error
 from ..usage import usage_metadata
 from .client_calls import awaited_entry, pending_calls

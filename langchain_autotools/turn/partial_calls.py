@@ -40,7 +40,7 @@ class _Restart(Note):
     """The mark of a reply that has broken off and begins anew."""
 
 
-class FormingCalls:
+class PartialCalls:
     """Assigns each fragment of a turn to its call by the id, or by the index that came with it.
 
     Args:
