@@ -77,7 +77,7 @@ def compose(call: CallSettings, wrappers: Iterable[TurnWrapper] = ()) -> RunPart
         around.append(_Bounded())
     observer: RunObserver = UNOBSERVED
     if (place := listening.get()) is not None:
-        from .telling import RunEvents  # here, because it costs every other program its import
+        from .event_emitter import RunEvents  # here, because it costs every other program its import
 
         observer = events = RunEvents(place, call.separator)
         around.append(events)

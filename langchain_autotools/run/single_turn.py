@@ -163,7 +163,7 @@ class _Telling:
     """Tells of a reply as of a run of one turn."""
 
     def __init__(self, model: BaseChatModel, config: RunnableConfig | None, place: Place) -> None:
-        from .telling import RunEvents  # here, because it costs every other program its import
+        from .event_emitter import RunEvents  # here, because it costs every other program its import
 
         known = ensure_config(config)
         self._output_version = model.output_version

@@ -23,7 +23,7 @@ OPTIONAL = [
         "executor/policy/cache.py",
     ),
     *("executor/policy/shortening.py", "executor/context.py", "cancelling.py"),
-    *("event_bus.py", "event_types.py", "event_reader.py", "run/telling.py", "turn/partial_calls.py", "messages/deltas.py"),
+    *("event_bus.py", "event_types.py", "event_reader.py", "run/event_emitter.py", "turn/partial_calls.py", "messages/deltas.py"),
 ]
 """What approvals, policies, contexts, cancelling and events are made of."""
 CALLING = AIMessage("", tool_calls=[{"id": name, "name": "look", "args": {"at": name}} for name in ("Rome", "Oslo")])
