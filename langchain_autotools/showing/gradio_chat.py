@@ -17,7 +17,7 @@ from ..messages.printable import short_result, text_and_media
 from .failures import failure_text
 from .gradio_text import gradio_code, gradio_images, gradio_markdown, gradio_message, gradio_words
 from .page import part_text, value_text
-from .view_model import Seen, SeenCall, SeenEnd, SeenMessage, SeenPart
+from .view_model import CallView, EndView, MessageView, PartView, ViewModel
 
 _UPDATE_SECONDS: Final = 0.2
 _IDLE_SECONDS: Final = 5.0  # a page that was closed is noticed when something is sent to it
@@ -48,9 +48,9 @@ class GradioChat:
         self.pending: list[PendingCall] = []
         self.is_running = False
         self.failed: str | None = None
-        self._seen = Seen()
+        self._view_model = ViewModel()
         self._run_id = ""
-        self._shown: dict[SeenPart | str, _Message] = {}
+        self._shown: dict[PartView | str, _Message] = {}
 
     @property
     def messages(self) -> list[_Message]:
@@ -65,10 +65,10 @@ class GradioChat:
             event = replace(event, run_id=_ALL)  # a call that waited in one run is answered in the next
         elif event.parent_run_id == self._run_id:
             event = replace(event, parent_run_id=_ALL)
-        self._seen.take(event)
-        for part in self._seen.changed:
+        self._view_model.take(event)
+        for part in self._view_model.changed:
             self._shown[part] = _message_of(part)
-        self._seen.changed.clear()
+        self._view_model.changed.clear()
 
     def _note(self, event: RunEvent) -> None:
         note = _NOTES.get(type(event))
@@ -174,18 +174,18 @@ async def _read(events: AsyncIterator[RunEvent], chat: GradioChat, changed: asyn
 # ---------------------------------------------------------------------------------------------- messages
 
 
-def _message_of(part: SeenPart) -> _Message:
-    if isinstance(part, SeenCall):
+def _message_of(part: PartView) -> _Message:
+    if isinstance(part, CallView):
         return {"role": "assistant", "content": _details(part), "metadata": _title(part)}
-    if isinstance(part, SeenEnd):
+    if isinstance(part, EndView):
         return {"role": "assistant", "content": gradio_markdown(_end(part))}
-    if isinstance(part, SeenMessage):
+    if isinstance(part, MessageView):
         return {"role": "user", "content": gradio_message(part.message)}
     shown = {"role": "assistant", "content": gradio_markdown(part.text)}
     return {**shown, "metadata": {"title": "Reasoning"}} if part.is_reasoning else shown
 
 
-def _title(call: SeenCall) -> dict[str, Any]:
+def _title(call: CallView) -> dict[str, Any]:
     """Return the heading of a call's panel, which Gradio opens while the call runs and folds afterwards."""
     state = call.state
     said = _WORDS.get(state, call.discarded or "")
@@ -198,7 +198,7 @@ def _title(call: SeenCall) -> dict[str, Any]:
     return title if state == "waiting" else {**title, "status": "pending" if state in _BUSY else "done"}
 
 
-def _outcome(call: SeenCall, message: ToolMessage) -> str:
+def _outcome(call: CallView, message: ToolMessage) -> str:
     """Return the outcome of a call as text: an error's sentence, or the rejection of a call."""
     text = text_and_media(message)
     if message.status != "error":
@@ -213,7 +213,7 @@ def _outcome(call: SeenCall, message: ToolMessage) -> str:
     return f"Rejected: {decision.value}" if decision.value else "Rejected: it did not run."
 
 
-def _details(call: SeenCall) -> str:
+def _details(call: CallView) -> str:
     record = call.record
     decision = None if record is None else record.decision
     args: Any = call.written if record is None else record.args if record.args is not None else record.arguments
@@ -227,7 +227,7 @@ def _details(call: SeenCall) -> str:
     return "\n\n".join([*(gradio_code(short_result(text)) for text in texts if text), *([images] if images else [])])
 
 
-def _end(end: SeenEnd) -> str:
+def _end(end: EndView) -> str:
     if isinstance(end.event, kinds.RunFailed):
         return f"*The run failed: {failure_text(end.event.error)}*"
     reason = end.event.stop_reason

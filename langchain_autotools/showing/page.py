@@ -15,7 +15,7 @@ from ..messages.calls import ToolCallRecord
 from ..messages.printable import call_text, escaped, printable, quoted, short_call, short_result, summary_text, text_and_media
 from ..strict_json import mend_surrogates
 from .rich_text import markdown_html
-from .view_model import SeenCall, SeenEnd, SeenMessage, SeenPart, SeenRun, SeenText
+from .view_model import CallView, EndView, MessageView, PartView, RunView, TextView
 
 _ONE_LINE: Final = 100  # a call that is longer opens while it is written
 _BRIEF: Final = 160
@@ -31,17 +31,17 @@ _NEXT: Final = {
 _WHAT_NEXT: Final = "decisions = [call.approve() for call in pending_calls(run)]\nrun = model.resume(history, decisions)"
 
 
-def part_html(part: SeenPart) -> str:
+def part_html(part: PartView) -> str:
     """Return a part of a run as HTML.
 
     Nothing in it comes from the model or a tool but words: no tag, no address that is loaded. Formulas are not set either.
     """
-    if isinstance(part, SeenText):
+    if isinstance(part, TextView):
         inner = _reasoning(part.text) if part.is_reasoning else markdown_html(part.text)
-    elif isinstance(part, SeenMessage):
+    elif isinstance(part, MessageView):
         inner = f'<div class="at-given">{_block(_words(part.message.type), text_and_media(part.message))}</div>'
     else:
-        inner = _call(part) if isinstance(part, SeenCall) else _end(part)
+        inner = _call(part) if isinstance(part, CallView) else _end(part)
     return f'<div class="at-piece tex2jax_ignore mathjax_ignore">{inner}</div>'
 
 
@@ -52,13 +52,13 @@ def _reasoning(text: str) -> str:
     return _folded("reasoning", summary, markdown_html(text), is_open=False)
 
 
-def part_text(part: SeenPart) -> str:
+def part_text(part: PartView) -> str:
     """Return a part of a run as plain text, for places without HTML."""
-    if isinstance(part, SeenText):
+    if isinstance(part, TextView):
         return printable(mend_surrogates("" if part.is_reasoning else part.text))
-    if isinstance(part, SeenMessage):
+    if isinstance(part, MessageView):
         return printable(mend_surrogates(quoted(part.message)))
-    if isinstance(part, SeenEnd):
+    if isinstance(part, EndView):
         return f"[{_end_text(part)}]"
     said = short_result(text_and_media(part.result.message)) if part.result is not None else part.state
     return printable(mend_surrogates(f"→ {short_call(_call_line(part))}\n← {said}"))
@@ -67,7 +67,7 @@ def part_text(part: SeenPart) -> str:
 # ---------------------------------------------------------------------------------------------- calls
 
 
-def _call(call: SeenCall) -> str:
+def _call(call: CallView) -> str:
     state, text = call.state, _call_line(call)
     duration = call.result.duration if call.result is not None else 0.0
     time = f"{duration:.1f} s" if duration >= _LEAST_SECONDS else ""
@@ -79,14 +79,14 @@ def _call(call: SeenCall) -> str:
     return _folded(state, summary, "".join(_details(call)), is_open=is_open)
 
 
-def _call_line(call: SeenCall) -> str:
+def _call_line(call: CallView) -> str:
     if call.record is not None:
         return call_text(call.record)
     so_far = ToolCallRecord("", call.name, call.written, partial_arguments(call.written))
     return f"{call_text(so_far)[:-1]}…"
 
 
-def _brief(call: SeenCall) -> str:
+def _brief(call: CallView) -> str:
     """Return the latest state of a call, for one line."""
     if call.result is not None:
         said = text_and_media(call.result.message)
@@ -98,7 +98,7 @@ def _brief(call: SeenCall) -> str:
     return f"{line[:_BRIEF]}…" if len(line) > _BRIEF else line
 
 
-def _details(call: SeenCall) -> Iterator[str]:
+def _details(call: CallView) -> Iterator[str]:
     yield _arguments(call)
     if call.pending is not None:
         yield f"<p>{escape(_next(call.pending))}</p>"
@@ -112,7 +112,7 @@ def _details(call: SeenCall) -> Iterator[str]:
         yield _block("Error" if failed else "Result", short_result(text_and_media(call.result.message)))
 
 
-def _arguments(call: SeenCall) -> str:
+def _arguments(call: CallView) -> str:
     """Return the arguments by name, in full if a decision is needed."""
     if call.pending is not None:
         args: Any = call.pending.args
@@ -131,12 +131,12 @@ def _next(pending: PendingCall) -> str:
     return _NEXT[pending.kind]
 
 
-def _run(run: SeenRun) -> str:
+def _run(run: RunView) -> str:
     name = f'<p class="at-label">{_words(run.name)}</p>' if run.name else ""
     return f'<div class="at-run">{name}{"".join(part_html(part) for part in run.parts)}</div>'
 
 
-def _end(end: SeenEnd) -> str:
+def _end(end: EndView) -> str:
     bad = "" if isinstance(end.event, RunEnded) else " at-bad"
     said = f'<p class="at-end{bad}">{_words(_end_text(end))}</p>'
     if not (end.waiting and end.top):
@@ -146,7 +146,7 @@ def _end(end: SeenEnd) -> str:
     return f"<p>{waits} for you. To go on, for instance:</p><pre>{escape(_WHAT_NEXT)}</pre>{said}"
 
 
-def _end_text(end: SeenEnd) -> str:
+def _end_text(end: EndView) -> str:
     event = end.event
     if isinstance(event, RunEnded):
         return summary_text(event.turns, event.usage, event.stop_reason)

@@ -16,7 +16,7 @@ from ..event_tables import EventTable
 from ..event_types import RunEvent
 from .lines import Lines, LinesRun
 from .page import STYLE, part_html, part_text
-from .view_model import Seen, SeenPart
+from .view_model import PartView, ViewModel
 
 _INTERVAL_SECONDS: Final = 0.08  # between two drawings, at least
 _SHARE: Final = 5  # how many times as long as a drawing took is left to the run before the next one
@@ -86,7 +86,7 @@ class LineScreen(Lines):
 class Cell(Protocol):
     """The interface of a notebook cell's output."""
 
-    def draw(self, parts: Iterable[SeenPart]) -> None:
+    def draw(self, parts: Iterable[PartView]) -> None:
         """Show these parts: new ones at the end, known ones in their place."""
 
 
@@ -94,9 +94,9 @@ class JupyterCell:
     """A Jupyter cell. Each part is an output of its own, so that opened parts stay open while others change."""
 
     def __init__(self) -> None:
-        self._outputs: dict[SeenPart, Any] = {}
+        self._outputs: dict[PartView, Any] = {}
 
-    def draw(self, parts: Iterable[SeenPart]) -> None:
+    def draw(self, parts: Iterable[PartView]) -> None:
         """Create or update the outputs of these parts."""
         from IPython.display import display
 
@@ -114,9 +114,9 @@ class MarimoCell:
     """A marimo cell, whose single output is replaced."""
 
     def __init__(self) -> None:
-        self._shown: dict[SeenPart, str] = {}
+        self._shown: dict[PartView, str] = {}
 
-    def draw(self, parts: Iterable[SeenPart]) -> None:
+    def draw(self, parts: Iterable[PartView]) -> None:
         """Replace the output with these parts."""
         import marimo
 
@@ -134,7 +134,7 @@ class CellScreen:
 
     def __init__(self, cell: Cell, new_thread: Callable[..., threading.Thread]) -> None:
         self._cell = cell
-        self._seen = Seen()
+        self._view_model = ViewModel()
         self._lock = threading.Lock()
         self._changed, self._over = threading.Event(), threading.Event()
         self._due = 0.0
@@ -151,13 +151,13 @@ class CellScreen:
     def take(self, event: RunEvent) -> None:
         """Process an event, and have it drawn."""
         with self._lock:
-            self._seen.take(event)
+            self._view_model.take(event)
         self._draw_soon()
 
     def given(self, message: BaseMessage) -> None:
         """See a message that a model was given, and have it drawn."""
         with self._lock:
-            self._seen.given(message)
+            self._view_model.given(message)
         self._draw_soon()
 
     def _draw_soon(self) -> None:
@@ -171,7 +171,7 @@ class CellScreen:
         if self._thread is not None:
             self._thread.join()
         if error is not None:
-            self._seen.break_off(error)
+            self._view_model.break_off(error)
         self._draw()
 
     def _paint(self) -> None:
@@ -184,7 +184,7 @@ class CellScreen:
     def _draw(self) -> None:
         began = time.monotonic()
         with self._lock:
-            changed, self._seen.changed = self._seen.changed, {}
+            changed, self._view_model.changed = self._view_model.changed, {}
             if not changed:
                 return
             self._cell.draw(changed)

@@ -17,7 +17,7 @@ _LATEST: Final = 8  # how many reports of a call are kept
 
 
 @dataclass(eq=False)
-class SeenMessage:
+class MessageView:
     """A message of a model's input.
 
     Attributes:
@@ -28,7 +28,7 @@ class SeenMessage:
 
 
 @dataclass(eq=False)
-class SeenText:
+class TextView:
     """Text of a message, or of its reasoning.
 
     Attributes:
@@ -43,7 +43,7 @@ class SeenText:
 
 
 @dataclass(eq=False)
-class SeenCall:
+class CallView:
     """The view of a tool call.
 
     Attributes:
@@ -65,7 +65,7 @@ class SeenCall:
     result: kinds.CallResult | None = None
     pending: PendingCall | None = None
     discarded: str | None = None
-    runs: "list[SeenRun]" = field(default_factory=list)
+    runs: "list[RunView]" = field(default_factory=list)
     left: bool = False
 
     @property
@@ -88,7 +88,7 @@ class SeenCall:
 
 
 @dataclass(eq=False)
-class SeenEnd:
+class EndView:
     """The end of a run.
 
     Attributes:
@@ -102,12 +102,12 @@ class SeenEnd:
     top: bool
 
 
-SeenPart: TypeAlias = SeenMessage | SeenText | SeenCall | SeenEnd
+PartView: TypeAlias = MessageView | TextView | CallView | EndView
 """A displayed part of a run."""
 
 
 @dataclass(eq=False)
-class SeenRun:
+class RunView:
     """The view of a run.
 
     Attributes:
@@ -118,13 +118,13 @@ class SeenRun:
     """
 
     name: str
-    inside: "tuple[SeenRun, SeenCall] | None" = None
-    parts: list[SeenPart] = field(default_factory=list)
+    inside: "tuple[RunView, CallView] | None" = None
+    parts: list[PartView] = field(default_factory=list)
     waiting: list[PendingCall] = field(default_factory=list)
     ended: bool = False
 
 
-class Seen:
+class ViewModel:
     """All runs of a stream, built from their events.
 
     Attributes:
@@ -133,10 +133,10 @@ class Seen:
     """
 
     def __init__(self) -> None:
-        self.parts: dict[SeenPart, None] = {}
-        self.changed: dict[SeenPart, None] = {}
-        self._runs: dict[str, SeenRun] = {}
-        self._calls: dict[tuple[str | None, str | None], tuple[SeenRun, SeenCall]] = {}
+        self.parts: dict[PartView, None] = {}
+        self.changed: dict[PartView, None] = {}
+        self._runs: dict[str, RunView] = {}
+        self._calls: dict[tuple[str | None, str | None], tuple[RunView, CallView]] = {}
 
     def take(self, event: RunEvent) -> None:
         """Process an event."""
@@ -148,129 +148,129 @@ class Seen:
 
     def given(self, message: BaseMessage) -> None:
         """See a message that a model was given."""
-        self._touch(SeenRun(""), SeenMessage(message))
+        self._touch(RunView(""), MessageView(message))
 
     def break_off(self, error: BaseException) -> None:
         """Record that the stream ended with an exception, which may have no event."""
         for run_id, run in self._runs.items():
             if not run.ended:
                 self._touch(run, self._ended(kinds.RunFailed(run_id=run_id, error=error), run))
-        if not any(isinstance(part, SeenEnd) and isinstance(part.event, kinds.RunFailed) for part in self.parts):
-            self._touch(run := SeenRun(""), self._ended(kinds.RunFailed(run_id="", error=error), run))
+        if not any(isinstance(part, EndView) and isinstance(part.event, kinds.RunFailed) for part in self.parts):
+            self._touch(run := RunView(""), self._ended(kinds.RunFailed(run_id="", error=error), run))
 
-    def _touch(self, run: SeenRun, part: SeenPart) -> None:
+    def _touch(self, run: RunView, part: PartView) -> None:
         while run.inside is not None:
             run, part = run.inside
         self.parts[part] = self.changed[part] = None
 
-    def _run(self, event: RunEvent) -> SeenRun:
+    def _run(self, event: RunEvent) -> RunView:
         run = self._runs.get(event.run_id)
         if run is None:
             inside = self._calls.get((event.parent_run_id, event.parent_call_id))
-            run = self._runs[event.run_id] = SeenRun("", inside)
+            run = self._runs[event.run_id] = RunView("", inside)
             if inside is not None:
                 inside[1].runs.append(run)
         return run
 
-    def _started(self, event: kinds.RunStarted, run: SeenRun) -> None:
+    def _started(self, event: kinds.RunStarted, run: RunView) -> None:
         run.name = event.name
 
-    def _text(self, event: kinds.TextDelta, run: SeenRun) -> SeenPart:
+    def _text(self, event: kinds.TextDelta, run: RunView) -> PartView:
         return self._written(event, run, is_reasoning=False)
 
-    def _reasoning(self, event: kinds.ReasoningDelta, run: SeenRun) -> SeenPart:
+    def _reasoning(self, event: kinds.ReasoningDelta, run: RunView) -> PartView:
         return self._written(event, run, is_reasoning=True)
 
-    def _written(self, event: kinds.TextDelta | kinds.ReasoningDelta, run: SeenRun, *, is_reasoning: bool) -> SeenPart:
+    def _written(self, event: kinds.TextDelta | kinds.ReasoningDelta, run: RunView, *, is_reasoning: bool) -> PartView:
         last = run.parts[-1] if run.parts else None
-        if not (isinstance(last, SeenText) and (last.message_id, last.is_reasoning) == (event.message_id, is_reasoning)):
-            last = SeenText(event.message_id, is_reasoning)
+        if not (isinstance(last, TextView) and (last.message_id, last.is_reasoning) == (event.message_id, is_reasoning)):
+            last = TextView(event.message_id, is_reasoning)
             run.parts.append(last)
         last.text += event.text
         return last
 
-    def _call(self, event: Any, run: SeenRun, *, begins: bool = False) -> SeenCall:
+    def _call(self, event: Any, run: RunView, *, begins: bool = False) -> CallView:
         """Return the call of an event. One that begins under the id of a finished call is another call."""
         key = event.run_id, event.call_id
         known = self._calls.get(key)
         if known is None or (begins and known[1].has_ended):
-            known = self._calls[key] = run, SeenCall(getattr(event, "name", ""))
+            known = self._calls[key] = run, CallView(getattr(event, "name", ""))
             run.parts.append(known[1])
         return known[1]
 
-    def _call_started(self, event: kinds.CallStarted, run: SeenRun) -> SeenPart:
+    def _call_started(self, event: kinds.CallStarted, run: RunView) -> PartView:
         return self._call(event, run, begins=True)
 
-    def _arguments(self, event: kinds.CallArgumentsDelta, run: SeenRun) -> SeenPart:
+    def _arguments(self, event: kinds.CallArgumentsDelta, run: RunView) -> PartView:
         call = self._call(event, run)
         call.written += event.text
         return call
 
-    def _ready(self, event: kinds.CallReady, run: SeenRun) -> SeenPart:
+    def _ready(self, event: kinds.CallReady, run: RunView) -> PartView:
         call = self._call(event, run, begins=True)
         call.record, call.name, call.pending = event.call, event.call.spelling, None
         return call
 
-    def _progress(self, event: kinds.CallProgress, run: SeenRun) -> SeenPart:
+    def _progress(self, event: kinds.CallProgress, run: RunView) -> PartView:
         call = self._call(event, run)
         call.progress.append(event.value)
         return call
 
-    def _result(self, event: kinds.CallResult, run: SeenRun) -> SeenPart:
+    def _result(self, event: kinds.CallResult, run: RunView) -> PartView:
         call = self._call(event, run)
         call.record, call.result, call.pending = event.call, event, None
         return call
 
-    def _discarded(self, event: kinds.CallDiscarded, run: SeenRun) -> SeenPart:
+    def _discarded(self, event: kinds.CallDiscarded, run: RunView) -> PartView:
         call = self._call(event, run)
         call.discarded = event.reason
         return call
 
-    def _message_discarded(self, event: kinds.MessageDiscarded, run: SeenRun) -> None:
+    def _message_discarded(self, event: kinds.MessageDiscarded, run: RunView) -> None:
         for part in run.parts:
-            if isinstance(part, SeenText) and part.message_id == event.message_id:
+            if isinstance(part, TextView) and part.message_id == event.message_id:
                 part.text = ""
                 self._touch(run, part)
 
-    def _pending(self, event: kinds.CallsPending, run: SeenRun) -> None:
+    def _pending(self, event: kinds.CallsPending, run: RunView) -> None:
         run.waiting = list(event.calls)
         for pending in event.calls:
             found = self._calls.get((event.run_id, pending.id))
-            call = SeenCall(pending.name) if found is None else found[1]
+            call = CallView(pending.name) if found is None else found[1]
             if found is None:
                 run.parts.append(call)
             call.pending = pending
             self._touch(run, call)
 
-    def _ended(self, event: kinds.RunEnded | kinds.RunFailed, run: SeenRun) -> SeenPart:
+    def _ended(self, event: kinds.RunEnded | kinds.RunFailed, run: RunView) -> PartView:
         run.ended = True
         for call in run.parts:
-            if isinstance(call, SeenCall) and call.state in ("writing", "running"):
+            if isinstance(call, CallView) and call.state in ("writing", "running"):
                 call.left = True
                 self._touch(run, call)
-        end = SeenEnd(event, run.waiting, run.inside is None)
+        end = EndView(event, run.waiting, run.inside is None)
         run.parts.append(end)
         return end
 
 
-_TAKERS: Final = EventTable[Callable[[Seen, Any, SeenRun], SeenPart | None]](
+_TAKERS: Final = EventTable[Callable[[ViewModel, Any, RunView], PartView | None]](
     "view model of notebooks and Gradio",
     {
-        kinds.RunStarted: Seen._started,
-        kinds.TextDelta: Seen._text,
-        kinds.ReasoningDelta: Seen._reasoning,
-        kinds.CallStarted: Seen._call_started,
-        kinds.CallArgumentsDelta: Seen._arguments,
-        kinds.CallReady: Seen._ready,
-        kinds.CallDiscarded: Seen._discarded,
-        kinds.CallProgress: Seen._progress,
-        kinds.CallResult: Seen._result,
+        kinds.RunStarted: ViewModel._started,
+        kinds.TextDelta: ViewModel._text,
+        kinds.ReasoningDelta: ViewModel._reasoning,
+        kinds.CallStarted: ViewModel._call_started,
+        kinds.CallArgumentsDelta: ViewModel._arguments,
+        kinds.CallReady: ViewModel._ready,
+        kinds.CallDiscarded: ViewModel._discarded,
+        kinds.CallProgress: ViewModel._progress,
+        kinds.CallResult: ViewModel._result,
         kinds.MessageDone: NOTHING,
-        kinds.MessageDiscarded: Seen._message_discarded,
+        kinds.MessageDiscarded: ViewModel._message_discarded,
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: NOTHING,
-        kinds.CallsPending: Seen._pending,
-        kinds.RunEnded: Seen._ended,
-        kinds.RunFailed: Seen._ended,
+        kinds.CallsPending: ViewModel._pending,
+        kinds.RunEnded: ViewModel._ended,
+        kinds.RunFailed: ViewModel._ended,
     },
 )

@@ -21,22 +21,22 @@ from langchain_autotools import (
     ToolCallRecord,
 )
 from langchain_autotools.showing.page import part_html, part_text
-from langchain_autotools.showing.view_model import Seen, SeenText
+from langchain_autotools.showing.view_model import TextView, ViewModel
 from tests.support.seen_runs import INNER, OUTER, PAGE_TAG, USAGE, Read, answered, begun, pending, ready, record, reported, written
 
 PARIS, ROME = record("1", "forecast", {"city": "Paris"}), record("2", "forecast", {"city": "Rome"})
 
 
-def seen(*events: RunEvent | Iterable[RunEvent]) -> Seen:
+def seen(*events: RunEvent | Iterable[RunEvent]) -> ViewModel:
     """What has been seen after these events."""
-    runs = Seen()
+    runs = ViewModel()
     for one in events:
         for event in [one] if isinstance(one, RunEvent) else one:
             runs.take(event)
     return runs
 
 
-def page(runs: Seen) -> list[str]:
+def page(runs: ViewModel) -> list[str]:
     """The HTML of each part."""
     return [part_html(part) for part in runs.parts]
 
@@ -136,7 +136,7 @@ def test_a_run_that_breaks_off_says_so(error: BaseException, said: str, told: bo
 
 def test_an_exception_before_any_event_is_shown_too() -> None:
     """A chain may fail before a model was asked."""
-    runs = Seen()
+    runs = ViewModel()
     runs.break_off(KeyError("x"))
     assert [words(one) for one in page(runs)] == ["failed: KeyError"]
 
@@ -174,4 +174,4 @@ def test_plain_text_stands_beside_the_html() -> None:
 def test_a_reply_that_is_void_is_no_longer_shown() -> None:
     """The process that read it has died; what is written next takes its place."""
     runs = seen(begun("Half"), MessageDiscarded(**OUTER, message_id="m", attempt=1), TextDelta(**OUTER, message_id="m2", text="Whole"))
-    assert [part.text for part in runs.parts if isinstance(part, SeenText)] == ["", "Whole"]
+    assert [part.text for part in runs.parts if isinstance(part, TextView)] == ["", "Whole"]

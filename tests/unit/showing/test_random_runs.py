@@ -9,27 +9,27 @@ from langchain_core.messages import AIMessage
 from langchain_autotools.cli.display import EventDisplay
 from langchain_autotools.showing.lines import JoinedText, Lines
 from langchain_autotools.showing.page import part_html, part_text
-from langchain_autotools.showing.view_model import Seen, SeenCall, SeenText
+from langchain_autotools.showing.view_model import CallView, TextView, ViewModel
 from tests.support.random_runs import Told, random_run, told_of
 from tests.support.seen_runs import PAGE_TAG, Read
 
 
-def calls_in(parts: object) -> list[SeenCall]:
+def calls_in(parts: object) -> list[CallView]:
     """All calls, those of runs inside tools too."""
-    found = [part for part in parts if isinstance(part, SeenCall)]  # type: ignore[attr-defined]
+    found = [part for part in parts if isinstance(part, CallView)]  # type: ignore[attr-defined]
     return found + [call for outer in found for run in outer.runs for call in calls_in(run.parts)]
 
 
 def check_page(told: Told) -> None:
     """No call stays open, each message's text is there, and nothing breaks out of the page."""
-    seen = Seen()
+    seen = ViewModel()
     for event in told.events:
         seen.take(event)
     if told.run.leave_after is None:
         assert {call.state for call in calls_in(seen.parts)} <= {"done", "failed", "waiting", "discarded", "interrupted"}
-        written = {part.message_id: "" for part in seen.parts if isinstance(part, SeenText) and not part.is_reasoning}
+        written = {part.message_id: "" for part in seen.parts if isinstance(part, TextView) and not part.is_reasoning}
         for part in seen.parts:
-            if isinstance(part, SeenText) and not part.is_reasoning:
+            if isinstance(part, TextView) and not part.is_reasoning:
                 written[part.message_id] += part.text
         assert all(written.get(str(one.id), "") == one.text for one in told.messages if isinstance(one, AIMessage))
     read = Read("".join(map(part_html, seen.parts)))

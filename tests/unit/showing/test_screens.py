@@ -9,7 +9,7 @@ import pytest
 from langchain_autotools import TextDelta
 from langchain_autotools.showing.page import part_text
 from langchain_autotools.showing.screens import CellScreen
-from langchain_autotools.showing.view_model import SeenPart
+from langchain_autotools.showing.view_model import PartView
 from tests.support.seen_runs import OUTER, begun, ready, record
 
 PATIENCE = 60.0
@@ -24,7 +24,7 @@ class Drawn:
         self.seen = threading.Event()
         self._wanted = wanted
 
-    def draw(self, parts: Iterable[SeenPart]) -> None:
+    def draw(self, parts: Iterable[PartView]) -> None:
         """Keep the texts of these parts."""
         self.texts += map(part_text, parts)
         self.threads.add(threading.current_thread())

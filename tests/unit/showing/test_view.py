@@ -12,7 +12,7 @@ from langchain_autotools import ConfigurationError, ToolContext, new_messages, s
 from langchain_autotools.messages.markdown import run_markdown
 from langchain_autotools.showing.ended import history_events
 from langchain_autotools.showing.page import part_html, part_text
-from langchain_autotools.showing.view_model import Seen
+from langchain_autotools.showing.view_model import ViewModel
 from langchain_autotools.testing import ScriptedChatModel
 
 CALL = {"name": "forecast", "args": {"city": "Paris"}, "id": "1", "type": "tool_call"}
@@ -189,7 +189,7 @@ def test_a_history_with_one_call_of_two_open_is_pending(capsys: pytest.CaptureFi
 
 def test_a_history_in_a_notebook_has_its_questions() -> None:
     """As words: nothing in them is a tag; beside them the plain text."""
-    seen = Seen()
+    seen = ViewModel()
     for one in history_events([HumanMessage("<b>Hello</b>"), AIMessage("Hi")]):
         if isinstance(one, BaseMessage):
             seen.given(one)
