@@ -13,7 +13,7 @@ from contextvars import Context
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from dbos import DBOS, DBOSPortableJSONSerializer
 from filelock import FileLock, Timeout
@@ -216,7 +216,8 @@ def _workflow(name: str) -> Callable[..., Any]:
             lifetime.leave(None)
         return outcome
 
-    return cast("Callable[..., Any]", DBOS.workflow(name=name)(run))
+    workflow: Callable[..., Any] = DBOS.workflow(name=name)(run)  # typed only where DBOS is installed
+    return workflow
 
 
 def outside(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
