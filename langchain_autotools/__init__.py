@@ -92,6 +92,7 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
     )
     from .retry import RetryPolicy as RetryPolicy
     from .run.by_hand import add_assistant_tool_calls as add_assistant_tool_calls, add_tool_calls_and_results as add_tool_calls_and_results
+    from .run.limits import RunSoFar as RunSoFar
     from .showing import show as show
 
 _HOMES = {
@@ -165,6 +166,7 @@ _HOMES = {
     "providers.presets.xai": ("ChatXAI",),
     "providers.results": ("format_for_anthropic", "format_for_google", "format_for_ollama", "format_for_openai"),
     "run.by_hand": ("add_assistant_tool_calls", "add_tool_calls_and_results"),
+    "run.limits": ("RunSoFar",),
     "providers.registry": ("init_chat_model",),
     "retry": ("RetryPolicy",),
     "showing": ("show",),

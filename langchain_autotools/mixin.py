@@ -88,6 +88,9 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
     on_limit: OnLimit = "answer"
     """Action when a limit is reached: `answer` requests one last answer without tools, `return` returns the run as it is,
     `raise` raises `LimitReachedError`."""
+    stop_when: Any = Field(default=None, exclude=True, repr=False)
+    """Condition that ends a run: a function called with a `RunSoFar` after each turn whose calls are answered. If it returns True the
+    run ends with the stop reason `stop_when`, without another request."""
 
     parallel: bool = True
     """Whether the calls of one turn run in parallel."""

@@ -13,6 +13,7 @@ from ..cancelling import deadline_of
 from ..deadline import NEVER, Deadline, abounded, bounded, deadline_after
 from ..event_bus import listening
 from ..executor.admission import Admission, Reservation
+from ..executor.steps import CallWrapper
 from .keywords import CallSettings
 from .observer import UNOBSERVED, RunObserver
 from .turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, Turns, TurnWrapper
@@ -35,6 +36,7 @@ class RunParts:
         observer: Observes the run.
         turns: Makes its turns.
         admissions: What admits its calls besides approvals, one after another.
+        call_wrappers: What stands around each of its calls, the outermost first.
         new_uuid: Makes the UUID of a call that waits, of the ids of its message and of the call.
     """
 
@@ -43,6 +45,7 @@ class RunParts:
     observer: RunObserver = UNOBSERVED
     turns: Turns = UNWRAPPED
     admissions: Sequence[Admission] = ()
+    call_wrappers: Sequence[CallWrapper] = ()
     new_uuid: Callable[[str, str], str] = _random_uuid
 
 
@@ -81,4 +84,4 @@ def compose(call: CallSettings, wrappers: Iterable[TurnWrapper] = ()) -> RunPart
 
         observer = events = RunEvents(place, call.separator)
         around.append(events)
-    return RunParts(end, clock, observer, Turns(around) if around else UNWRAPPED, admissions, new_uuid)
+    return RunParts(end, clock, observer, Turns(around) if around else UNWRAPPED, admissions, new_uuid=new_uuid)

@@ -6,14 +6,35 @@ Pure bookkeeping: the time is passed in, nothing here waits, reads a clock or kn
 import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields
+from inspect import iscoroutinefunction
 from typing import Literal, get_args
 
+from langchain_core.messages import BaseMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 
 from ..errors import ConfigurationError
 from ..messages.stop_reasons import StopReason
 
 _logger = logging.getLogger("langchain_autotools")
+
+
+
+@dataclass(frozen=True)
+class RunSoFar:
+    """A run after a turn whose calls are answered, for `stop_when`.
+
+    Attributes:
+        messages: The new messages of the run, the results of the last turn included.
+        turns: The number of requests made.
+        tool_calls: The number of calls that were admitted.
+        usage: The tokens of all turns together; None if none were reported.
+    """
+
+    messages: Sequence[BaseMessage]
+    turns: int
+    tool_calls: int
+    usage: UsageMetadata | None
+
 
 OnLimit = Literal["answer", "return", "raise"]
 """Action when a limit is reached: one last answer without tools, the run as it is, or `LimitReachedError`."""
@@ -33,6 +54,7 @@ class Limits:
             the run ends.
         polling_tools: Names of tools exempt from the no-progress check.
         on_limit: Action when a limit is reached.
+        stop_when: Called with a `RunSoFar` after each turn whose calls are answered; the run ends if it returns True.
     """
 
     max_turns: int | None = 25
@@ -43,6 +65,7 @@ class Limits:
     no_progress: int | None = 3
     polling_tools: Collection[str] = ()
     on_limit: OnLimit = "answer"
+    stop_when: Callable[[RunSoFar], bool] | None = None
 
     def __post_init__(self) -> None:
         if self.on_limit not in get_args(OnLimit):
@@ -53,6 +76,8 @@ class Limits:
             raise ConfigurationError(f"polling_tools must be a list of names of tools, not {self.polling_tools!r}")
         _check("max_tool_calls", self.max_tool_calls, -1, "0 or more")
         _check("no_progress", self.no_progress, 1, "2 or more")
+        if self.stop_when is not None and (not callable(self.stop_when) or iscoroutinefunction(self.stop_when)):
+            raise ConfigurationError(f"stop_when must be a function that returns True or False at once, not {self.stop_when!r}")
 
 
 def _check(name: str, value: float | None, above: float, words: str) -> None:
@@ -60,7 +85,7 @@ def _check(name: str, value: float | None, above: float, words: str) -> None:
         raise ConfigurationError(f"{name} must be {words}, or None for no limit, not {value!r}")
 
 
-_NAMES = frozenset(one.name for one in fields(Limits)) & frozenset(get_args(StopReason))
+_NAMES = frozenset(one.name for one in fields(Limits)) & frozenset(get_args(StopReason)) - {"stop_when"}
 
 
 @dataclass
@@ -110,6 +135,19 @@ class Progress:
             self._repeats += 1
         else:
             self._last, self._repeats = signature, 1
+
+    def stops(self, messages: Callable[[], Sequence[BaseMessage]]) -> bool:
+        """Whether the caller's condition ends the run; `messages` returns the run's new messages.
+
+        Raises:
+            ConfigurationError: The condition says neither True nor False.
+        """
+        if self.limits.stop_when is None:
+            return False
+        said = self.limits.stop_when(RunSoFar(messages(), self.turns, self.tool_calls, self.usage))
+        if not isinstance(said, bool):
+            raise ConfigurationError(f"stop_when must return True or False, not {type(said).__name__}")
+        return said
 
     def overdue(self, now: float) -> bool:
         """Whether the deadline has passed."""

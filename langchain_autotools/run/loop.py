@@ -185,6 +185,7 @@ class _Run:
 
     def __init__(self, history: list[BaseMessage], plan: RunPlan, progress: Progress, clock: Callable[[], float]) -> None:
         self._history = history
+        self._start = len(history)
         self._plan = plan
         self._progress = progress
         self._clock = clock
@@ -267,7 +268,12 @@ class _Run:
             return self._left(message, pending, started=bool(answered))
         if results and all(result.return_direct for result in results):
             return self._outcome("return_direct", direct=[result.message for result in results])
-        return None
+        return self._outcome("stop_when") if results and self._stops() else None
+
+    def _stops(self) -> bool:
+        """Whether the caller's condition ends the run. It is not asked about calls of the input that were only answered as interrupted."""
+        own = self._progress.turns or self._plan.decisions is not None
+        return bool(own) and self._progress.stops(lambda: tuple(self._history[self._start :]))
 
     def _admitted(self, answered: list[tuple[int, ToolCallRecord]]) -> list[tuple[int, ToolCallRecord]]:
         """Return the same calls; those that exceed a limit are answered with an error."""

@@ -255,6 +255,7 @@ class Run:
             "cache": self._cache,
             "observer": self._observer.watch(),
             "admissions": self._parts.admissions,
+            "wrappers": self._parts.call_wrappers,
             "placed": partial(self._placed, action),
         }
 
