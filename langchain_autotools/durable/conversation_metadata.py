@@ -92,6 +92,6 @@ def noted_at_end(made: BaseMessage | Sequence[BaseMessage], error: str | None = 
 
 def title_of(messages: Sequence[BaseMessage]) -> str:
     """Return the beginning of the user's first text, in one line; empty if there is none."""
-    said = next((message.text for message in messages if isinstance(message, HumanMessage)), "")
-    line = "".join(one if is_storable(one) else "\ufffd" for one in " ".join(said[: 20 * _LONGEST_TITLE].split()))
+    question = next((message.text for message in messages if isinstance(message, HumanMessage)), "")
+    line = "".join(one if is_storable(one) else "\ufffd" for one in " ".join(question[: 20 * _LONGEST_TITLE].split()))
     return line if len(line) <= _LONGEST_TITLE else line[: _LONGEST_TITLE - 1].rstrip() + "…"

@@ -68,8 +68,8 @@ def request_of(
     kind: str, messages: Sequence[BaseMessage], config: RunnableConfig | None = None, keywords: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return the request of a run as plain JSON."""
-    said = {"messages": plain_messages(messages), "config": plain_config(config), "keywords": plain_keywords(keywords or {})}
-    return {"kind": kind, **said}
+    body = {"messages": plain_messages(messages), "config": plain_config(config), "keywords": plain_keywords(keywords or {})}
+    return {"kind": kind, **body}
 
 
 def request_of_appended(

@@ -59,8 +59,8 @@ _KINDS: Mapping[str, tuple[Any, _Row]] = {kind.__name__: (kind, row) for kind, r
 
 def row_of(event: RunEvent) -> dict[str, Any]:
     """Return an event as plain JSON. Progress values without a JSON form become text."""
-    said = {one.name: value for one in fields(event) if one.init and (value := getattr(event, one.name)) != one.default}
-    kept = {name: _WRITTEN[name](value) if name in _WRITTEN else value for name, value in said.items() if value is not None}
+    values = {one.name: value for one in fields(event) if one.init and (value := getattr(event, one.name)) != one.default}
+    kept = {name: _WRITTEN[name](value) if name in _WRITTEN else value for name, value in values.items() if value is not None}
     return {"type": type(event).__name__, **kept}
 
 
@@ -137,9 +137,9 @@ def failure_of(error: BaseException) -> Exception:
 
 
 def _call_row(call: ToolCallRecord) -> dict[str, Any]:
-    said = {one.name: getattr(call, one.name) for one in fields(call)}
+    values = {one.name: getattr(call, one.name) for one in fields(call)}
     decision = None if call.decision is None else call.decision.to_dict()
-    return {**said, "extra": plain(call.extra), "inner": [_call_row(one) for one in call.inner], "decision": decision}
+    return {**values, "extra": plain(call.extra), "inner": [_call_row(one) for one in call.inner], "decision": decision}
 
 
 def _call_of(row: Mapping[str, Any]) -> ToolCallRecord:

@@ -114,9 +114,9 @@ def message_of(data: Mapping[str, Any]) -> Any:
 
 def plain_result(result: ToolCallResult) -> dict[str, Any]:
     """Return a call's result as plain JSON. An artifact that is not plain data is replaced by a mark, as in the run message."""
-    said = None if result.error is None else f"{type(result.error).__name__}: {result.error}"
+    error = None if result.error is None else f"{type(result.error).__name__}: {result.error}"
     kept = {name: getattr(result, name) for name in _KEEPS}
-    return {"message": plain_messages([result.message])[0], "error": said, **kept}
+    return {"message": plain_messages([result.message])[0], "error": error, **kept}
 
 
 def result_of(call: ToolCallRecord, data: Mapping[str, Any]) -> ToolCallResult:

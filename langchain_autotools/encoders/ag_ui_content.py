@@ -31,12 +31,12 @@ def _part(block: Mapping[str, Any]) -> dict[str, Any]:
 
 def _source(block: Mapping[str, Any]) -> dict[str, Any] | None:
     mime_type = block.get("mime_type")
-    said = {"mimeType": mime_type} if isinstance(mime_type, str) else {}
+    mime = {"mimeType": mime_type} if isinstance(mime_type, str) else {}
     if isinstance(block.get("base64"), str):
-        return {"type": "data", "value": block["base64"], "mimeType": _UNKNOWN, **said}
+        return {"type": "data", "value": block["base64"], "mimeType": _UNKNOWN, **mime}
     for key, kind in (("url", "url"), ("file_id", "file")):
         if isinstance(block.get(key), str):
-            return {"type": kind, "value": block[key], **said}
+            return {"type": kind, "value": block[key], **mime}
     return None
 
 
@@ -66,9 +66,9 @@ def _block(part: Mapping[str, Any]) -> dict[str, Any] | None:
     if not (isinstance(kind, str) and kind in _BLOCKS and isinstance(source, Mapping) and isinstance(source.get("value"), str)):
         return None
     mime_type, value = source.get("mimeType"), source["value"]
-    said = {"mime_type": mime_type} if isinstance(mime_type, str) else {}
-    if source.get("type") == "data" and said:
-        return {"type": _BLOCKS[kind], "base64": value, **said}
+    mime = {"mime_type": mime_type} if isinstance(mime_type, str) else {}
+    if source.get("type") == "data" and mime:
+        return {"type": _BLOCKS[kind], "base64": value, **mime}
     if source.get("type") == "url" and value.lower().startswith(_LINKS):
-        return {"type": _BLOCKS[kind], "url": value, **said}
+        return {"type": _BLOCKS[kind], "url": value, **mime}
     return None

@@ -36,14 +36,14 @@ def from_ag_ui(body: Any, history: Sequence[BaseMessage], *, approval_key: str |
     Raises:
         ConfigurationError: The body is no `RunAgentInput`, or another argument cannot be what it should.
     """
-    said = read_body(body.model_dump(by_alias=True) if isinstance(body, BaseModel) else body)
-    messages, resume = said.get("messages"), said.get("resume")
-    if not (isinstance(messages, list) and isinstance(resume, list | None) and all(isinstance(said.get(key), str) for key in _IDS)):
+    fields = read_body(body.model_dump(by_alias=True) if isinstance(body, BaseModel) else body)
+    messages, resume = fields.get("messages"), fields.get("resume")
+    if not (isinstance(messages, list) and isinstance(resume, list | None) and all(isinstance(fields.get(key), str) for key in _IDS)):
         raise ConfigurationError("the posted body is no RunAgentInput: that has threadId, runId and messages")
     decisions = PostedDecisions(history, approval_key)
     kept, posted = expand(history), [message for message in messages if isinstance(message, Mapping)]
     for key in _LEFT_OUT:
-        if said.get(key):
+        if fields.get(key):
             decisions.drop(_LEFT_OUT[key])
     _answers(resume or [], decisions)
     _results(posted, kept, decisions)
@@ -60,11 +60,11 @@ def _answers(resume: Sequence[Any], decisions: PostedDecisions) -> None:
             decisions.drop("answers to interrupts that are not open")
             continue
         payload = entry.get("payload")
-        said = payload if isinstance(payload, Mapping) else {}
-        if entry.get("status") == "cancelled" or (entry.get("status") == "resolved" and said.get("approved") is False):
-            decisions.reject(call_id, interrupt, said.get("reason"))
-        elif entry.get("status") == "resolved" and said.get("approved") is True and isinstance(said.get("editedArgs"), dict | None):
-            decisions.approve(call_id, interrupt, args=said.get("editedArgs"))
+        answer = payload if isinstance(payload, Mapping) else {}
+        if entry.get("status") == "cancelled" or (entry.get("status") == "resolved" and answer.get("approved") is False):
+            decisions.reject(call_id, interrupt, answer.get("reason"))
+        elif entry.get("status") == "resolved" and answer.get("approved") is True and isinstance(answer.get("editedArgs"), dict | None):
+            decisions.approve(call_id, interrupt, args=answer.get("editedArgs"))
         else:
             decisions.drop("answers to interrupts that say neither yes nor no")
 

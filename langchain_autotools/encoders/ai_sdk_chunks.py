@@ -139,8 +139,8 @@ class UIMessageChunks:
             part = f"{event.message_id}-{self._parts}"
             self._parts += 1
             self._open[event.message_id] = (kind, part)
-            said: Chunk = {"providerMetadata": {"autotools": {"separator": separator}}} if separator else {}
-            yield {"type": f"{kind}-start", "id": part, **said}
+            metadata: Chunk = {"providerMetadata": {"autotools": {"separator": separator}}} if separator else {}
+            yield {"type": f"{kind}-start", "id": part, **metadata}
         yield {"type": f"{kind}-delta", "id": part, "delta": event.text}
 
     def _close(self, message_id: str) -> Iterator[Chunk]:
@@ -184,19 +184,19 @@ class UIMessageChunks:
     def _discarded(self, event: kinds.CallDiscarded) -> Iterator[Chunk]:
         if event.call_id in self._written:
             name, *pieces = self._written.pop(event.call_id)
-            said = {"toolCallId": event.call_id, "toolName": name, "input": "".join(pieces), "errorText": event.reason}
-            yield {"type": "tool-input-error", **said, "toolMetadata": {"discarded": True}}
+            call_fields = {"toolCallId": event.call_id, "toolName": name, "input": "".join(pieces), "errorText": event.reason}
+            yield {"type": "tool-input-error", **call_fields, "toolMetadata": {"discarded": True}}
         else:  # a whole call without an answer: the run ended before it had one
             yield from self._remind(event.call_id)
             yield {"type": "tool-output-error", "toolCallId": event.call_id, "errorText": event.reason}
 
     def _announce(self, call: ToolCallRecord) -> Iterator[Chunk]:
         self._shown.add(call.id)
-        said: Chunk = {"toolCallId": call.id, "toolName": call.spelling}
+        call_fields: Chunk = {"toolCallId": call.id, "toolName": call.spelling}
         if call.args is None:
-            yield {"type": "tool-input-error", **said, "input": call.arguments, "errorText": call.why or ""}
+            yield {"type": "tool-input-error", **call_fields, "input": call.arguments, "errorText": call.why or ""}
         else:
-            yield {"type": "tool-input-available", **said, "input": shown(call.args)}
+            yield {"type": "tool-input-available", **call_fields, "input": shown(call.args)}
 
     def _remind(self, call_id: str) -> Iterator[Chunk]:
         """Repeat a call of an earlier message that has news."""
@@ -244,24 +244,24 @@ class UIMessageChunks:
             yield from self._waits(pending)
 
     def _waits(self, pending: PendingCall) -> Iterator[Chunk]:
-        asked = pending.kind in ("approval", "queued")
-        if asked:
+        needs_answer = pending.kind in ("approval", "queued")
+        if needs_answer:
             yield from self._remind(pending.id)
         elif self._held.pop(pending.id, None) is None and pending.id not in self._shown:  # an item of a vendor's own
-            said = {"toolCallId": pending.id, "toolName": pending.name, "input": shown(pending.args)}
-            yield {"type": "tool-input-available", **said}
+            call_fields = {"toolCallId": pending.id, "toolName": pending.name, "input": shown(pending.args)}
+            yield {"type": "tool-input-available", **call_fields}
         if pending.kind in APPROVABLE:
-            said = {"approvalId": pending.uuid, "toolCallId": pending.id}
-            yield {"type": "tool-approval-request", **said, "signature": signature_of(pending)}
-        elif asked:  # it runs, without a decision of its own, once those before it are decided
-            said = {"approvalId": pending.uuid, "toolCallId": pending.id}
-            yield {"type": "tool-approval-request", **said, "isAutomatic": True}
+            call_fields = {"approvalId": pending.uuid, "toolCallId": pending.id}
+            yield {"type": "tool-approval-request", **call_fields, "signature": signature_of(pending)}
+        elif needs_answer:  # it runs, without a decision of its own, once those before it are decided
+            call_fields = {"approvalId": pending.uuid, "toolCallId": pending.id}
+            yield {"type": "tool-approval-request", **call_fields, "isAutomatic": True}
             yield {"type": "tool-approval-response", "approvalId": pending.uuid, "approved": True}
 
 
 def _metadata(ended: kinds.RunEnded) -> Chunk:
-    said = {"stop_reason": ended.stop_reason, "max_turns_reached": ended.max_turns_reached, "turns": ended.turns}
-    return said if ended.usage is None else {**said, "usage": ended.usage}
+    metadata = {"stop_reason": ended.stop_reason, "max_turns_reached": ended.max_turns_reached, "turns": ended.turns}
+    return metadata if ended.usage is None else {**metadata, "usage": ended.usage}
 
 
 _CHUNKS: Final = EventTable[Callable[[UIMessageChunks, Any], Iterator[Chunk]]](

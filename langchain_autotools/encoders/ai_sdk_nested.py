@@ -27,8 +27,8 @@ class NestedRuns:
         if event.run_id not in self._shown and event.run_id not in self._seen:
             self._seen.add(event.run_id)
             if event.parent_run_id in self._seen:
-                said = {"runId": event.run_id, "parentRunId": event.parent_run_id, "toolCallId": event.parent_call_id}
-                self._shown[event.run_id] = {**said, "state": "running", "text": "", "calls": []}
+                place = {"runId": event.run_id, "parentRunId": event.parent_run_id, "toolCallId": event.parent_call_id}
+                self._shown[event.run_id] = {**place, "state": "running", "text": "", "calls": []}
         return event.run_id in self._shown
 
     def feed(self, event: RunEvent) -> Iterator[Chunk]:

@@ -28,5 +28,5 @@ def error_text(content: Any) -> str:
     """Return the text of an error result."""
     if not isinstance(content, str):
         return to_json(content)
-    said = read_object(content)
-    return said["error"] if said is not None and list(said) == ["error"] and isinstance(said["error"], str) else content
+    parsed = read_object(content)
+    return parsed["error"] if parsed is not None and list(parsed) == ["error"] and isinstance(parsed["error"], str) else content

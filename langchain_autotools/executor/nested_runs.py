@@ -78,8 +78,8 @@ def run_content(run: AIMessage) -> str | ToolMessage:
     if around is not None:
         around.leave_open(pending, named=True)
     opened = _LEFT_OPEN.format(calls=_listed(pending)) if pending else ""
-    said = f"Its text: {text}" if text.strip() else ""
-    error = " ".join(filter(None, [_NOT_FINISHED.format(reason=stop_reason(run)), opened, said]))
+    text_note = f"Its text: {text}" if text.strip() else ""
+    error = " ".join(filter(None, [_NOT_FINISHED.format(reason=stop_reason(run)), opened, text_note]))
     content = json.dumps({"error": mend_surrogates(error)}, ensure_ascii=False)
     return ToolMessage(content=content, tool_call_id="", status="error")
 

@@ -66,9 +66,9 @@ def split_generations(messages: Sequence[BaseMessage], *, start: int = 0) -> lis
 
 def _call_position(turn: AIMessage, result: ToolMessage, results: int) -> int:
     """Return the position of the call that a result answers; without such a call, the result's own among the results."""
-    said = result.response_metadata.get("tool_call_idx")
-    if isinstance(said, int):
-        return said
+    index = result.response_metadata.get("tool_call_idx")
+    if isinstance(index, int):
+        return index
     ids = call_ids(turn)
     return ids.index(result.tool_call_id) if result.tool_call_id in ids else results
 

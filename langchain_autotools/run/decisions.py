@@ -35,10 +35,10 @@ _INTERRUPTED = "This call was interrupted before it ran. Call the tool again if 
 _REFUSED = "This call was denied and did not run."
 _NOTHING_WAITS = "resume decides about calls without results at the end of the history, and there are none"
 _BINDS_NOTHING = (
-    "call {id!r} needs approval, and {said} binds nothing: decide about it with approve(), reject(), edit() or respond() of what "
+    "call {id!r} needs approval, and {decision} binds nothing: decide about it with approve(), reject(), edit() or respond() of what "
     "pending_calls(...) gives"
 )
-_SAID = {True: "True", False: "a mapping of arguments"}
+_SHORTHAND = {True: "True", False: "a mapping of arguments"}
 
 
 def checked_decisions(decisions: Any) -> Any:
@@ -159,25 +159,25 @@ class _Resumed:
     approvals: Approvals
     waits: bool = False
 
-    def decided(self, identity: CallIdentity, shown: CallIdentity, said: PlainDecision | Decision | None) -> ToolCallRecord:
+    def decided(self, identity: CallIdentity, shown: CallIdentity, decision: PlainDecision | Decision | None) -> ToolCallRecord:
         """Return the call with its decision applied, or with the reason why it waits. `shown` is the call's identity for its caller."""
         call, record = identity.call, identity.record
         if call.args is None:
-            return call if said is None or isinstance(said, Decision) else self._plainly(call, said)
+            return call if decision is None or isinstance(decision, Decision) else self._plainly(call, decision)
         (meant,) = self.executor.meant([call], caller_tools=self.callers)
         judged = self._judged(meant)
-        if judged.args is None and (said is None or said is True):
+        if judged.args is None and (decision is None or decision is True):
             return judged
         kind = self._kind(judged, record)
-        if isinstance(said, Decision):
-            self._check(meant, said, kind, identity, shown)
-            made = self.executor.decided(meant, said)
+        if isinstance(decision, Decision):
+            self._check(meant, decision, kind, identity, shown)
+            made = self.executor.decided(meant, decision)
         elif kind in FOR_CALLER:
-            made = meant if said is None else self._by_caller(meant, said, kind)
+            made = meant if decision is None else self._by_caller(meant, decision, kind)
         elif kind == "caller":
-            made = replace(call, waits=kind) if said is None else self._plainly(call, said)
+            made = replace(call, waits=kind) if decision is None else self._plainly(call, decision)
         else:
-            made = self._unbound(meant, said, kind, record)
+            made = self._unbound(meant, decision, kind, record)
         return self._in_order(canonical_call(made), kind)
 
     def _judged(self, call: ToolCallRecord) -> ToolCallRecord:
@@ -197,19 +197,19 @@ class _Resumed:
             return
         self.approvals.check_unrecorded(call, decision, kind, _shown_digest(identity, shown))
 
-    def _by_caller(self, call: ToolCallRecord, said: PlainDecision, kind: str) -> ToolCallRecord:
+    def _by_caller(self, call: ToolCallRecord, decision: PlainDecision, kind: str) -> ToolCallRecord:
         """Return a call for the caller with a plain decision, which may only reject it."""
-        if said is False or isinstance(said, str):
-            return self.executor.decided(call, Decision(call.id, "reject", said or None))
-        check_offered(call.id, kind, "approve" if said is True else "edit")
-        raise ConfigurationError(_BINDS_NOTHING.format(id=call.id, said=_SAID[said is True]))
+        if decision is False or isinstance(decision, str):
+            return self.executor.decided(call, Decision(call.id, "reject", decision or None))
+        check_offered(call.id, kind, "approve" if decision is True else "edit")
+        raise ConfigurationError(_BINDS_NOTHING.format(id=call.id, decision=_SHORTHAND[decision is True]))
 
-    def _unbound(self, call: ToolCallRecord, said: PlainDecision | None, kind: str, record: Mapping[str, Any] | None) -> ToolCallRecord:
+    def _unbound(self, call: ToolCallRecord, decision: PlainDecision | None, kind: str, record: Mapping[str, Any] | None) -> ToolCallRecord:
         """Return a call that needs approval, or waits behind one that does, without a bound decision."""
-        if said is False or isinstance(said, str):
-            return self._plainly(call, said)
-        if said is not None and (kind == "approval" or said is not True):
-            raise ConfigurationError(_BINDS_NOTHING.format(id=call.id, said=_SAID[said is True]))
+        if decision is False or isinstance(decision, str):
+            return self._plainly(call, decision)
+        if decision is not None and (kind == "approval" or decision is not True):
+            raise ConfigurationError(_BINDS_NOTHING.format(id=call.id, decision=_SHORTHAND[decision is True]))
         if kind == "queued" and record is not None:
             self.approvals.check_record(call, record)
             return call
@@ -228,11 +228,11 @@ class _Resumed:
         self.waits = self.waits or call.waits is not None
         return call
 
-    def _plainly(self, call: ToolCallRecord, said: PlainDecision) -> ToolCallRecord:
+    def _plainly(self, call: ToolCallRecord, decision: PlainDecision) -> ToolCallRecord:
         """Return the call with a plain decision, which can only run a call that needs no approval."""
-        if said is False or isinstance(said, str):
-            return replace(call, args=None, why=said or _REFUSED)
-        if said is True and _is_rewritten(self.message, call):
+        if decision is False or isinstance(decision, str):
+            return replace(call, args=None, why=decision or _REFUSED)
+        if decision is True and _is_rewritten(self.message, call):
             raise ConfigurationError(
                 f"call {call.id!r} has other arguments than the model wrote: to execute it, give the arguments that it is to run with"
             )
@@ -241,11 +241,11 @@ class _Resumed:
             raise ConfigurationError(
                 f"call {call.id!r} cannot be executed: {meant.name!r} was only declared; run it yourself and append its ToolMessage"
             )
-        made = edited(call, said) if isinstance(said, Mapping) else call
+        made = edited(call, decision) if isinstance(decision, Mapping) else call
         (meant,) = self.executor.meant([made])
         judged = self.approvals.judge_one(meant, self.executor.prepared.arguments_of)
         if judged.waits is not None:
-            raise ConfigurationError(_BINDS_NOTHING.format(id=call.id, said=_SAID[said is True]))
+            raise ConfigurationError(_BINDS_NOTHING.format(id=call.id, decision=_SHORTHAND[decision is True]))
         return judged
 
 

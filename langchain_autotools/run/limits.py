@@ -124,9 +124,9 @@ class Progress:
         """Record the results of one turn, as (name, arguments, result), to detect repetition in the next turn."""
         self._note([result for result in results if result[0] not in self.limits.polling_tools] or None)
 
-    def count_pause(self, said: str) -> None:
+    def count_pause(self, text: str) -> None:
         """Record the content of a turn that the server has paused, to detect whether the next one adds any."""
-        self._note(("pause", said))
+        self._note(("pause", text))
 
     def _note(self, signature: object) -> None:
         if signature is None:

@@ -57,10 +57,10 @@ class WireForm:
         """Return the keyword arguments of a request with this choice."""
         keywords: dict[str, Any] = {"tools": list(self.tools)} if self.tools else {}
         own = self.choice
-        said = {"requested": own.asked, "auto": own.lasting, "none": self.last_choice}[choice]
+        choice_of_turn = {"requested": own.asked, "auto": own.lasting, "none": self.last_choice}[choice]
         if choice != "requested":
             keywords |= dict.fromkeys(self.first_request_only)
-        return keywords if said is None and own.asked is None else {**keywords, "tool_choice": said}
+        return keywords if choice_of_turn is None and own.asked is None else {**keywords, "tool_choice": choice_of_turn}
 
 
 NOTHING_DECLARED = WireForm()

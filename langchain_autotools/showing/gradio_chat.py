@@ -188,12 +188,12 @@ def _message_of(part: PartView) -> _Message:
 def _title(call: CallView) -> dict[str, Any]:
     """Return the heading of a call's panel, which Gradio opens while the call runs and folds afterwards."""
     state = call.state
-    said = _WORDS.get(state, call.discarded or "")
+    detail = _WORDS.get(state, call.discarded or "")
     if call.result is not None:
-        said = _outcome(call, call.result.message)
+        detail = _outcome(call, call.result.message)
     elif state == "running" and call.progress:
-        said = value_text(call.progress[-1])
-    line = " ".join(said.split())
+        detail = value_text(call.progress[-1])
+    line = " ".join(detail.split())
     title = {"title": gradio_words(call.name), "log": line if len(line) <= _BRIEF else f"{line[: _BRIEF - 1]}…"}
     return title if state == "waiting" else {**title, "status": "pending" if state in _BUSY else "done"}
 

@@ -217,8 +217,8 @@ class Lines:
         if not run.depth:
             self._answer(self.joined.piece(event))
         self._end_line(run)
-        said = f"failed: {type(event.error).__name__}" if isinstance(event.error, Exception) else "interrupted"
-        self._line(f"[{said}]", "failure", run.depth)
+        outcome = f"failed: {type(event.error).__name__}" if isinstance(event.error, Exception) else "interrupted"
+        self._line(f"[{outcome}]", "failure", run.depth)
 
     table: ClassVar = EventTable[Callable[[Any, Any, LinesRun], None]](
         "lines",

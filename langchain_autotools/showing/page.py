@@ -60,8 +60,8 @@ def part_text(part: PartView) -> str:
         return printable(mend_surrogates(quoted(part.message)))
     if isinstance(part, EndView):
         return f"[{_end_text(part)}]"
-    said = short_result(text_and_media(part.result.message)) if part.result is not None else part.state
-    return printable(mend_surrogates(f"→ {short_call(_call_line(part))}\n← {said}"))
+    outcome = short_result(text_and_media(part.result.message)) if part.result is not None else part.state
+    return printable(mend_surrogates(f"→ {short_call(_call_line(part))}\n← {outcome}"))
 
 
 # ---------------------------------------------------------------------------------------------- calls
@@ -73,7 +73,7 @@ def _call(call: CallView) -> str:
     time = f"{duration:.1f} s" if duration >= _LEAST_SECONDS else ""
     word = "" if state == "done" else _WORDS.get(state, state)
     marks = (("brief", _brief(call)), ("word", word), ("time", time))
-    shown = "".join(f' <span class="at-{kind}">{_words(said)}</span>' for kind, said in marks if said)
+    shown = "".join(f' <span class="at-{kind}">{_words(words)}</span>' for kind, words in marks if words)
     summary = f'<code class="at-name">{_words(short_call(text))}</code>{shown}'
     is_open = state in ("failed", "waiting") or (state == "running" and bool(call.runs)) or (state == "writing" and len(text) > _ONE_LINE)
     return _folded(state, summary, "".join(_details(call)), is_open=is_open)
@@ -89,12 +89,12 @@ def _call_line(call: CallView) -> str:
 def _brief(call: CallView) -> str:
     """Return the latest state of a call, for one line."""
     if call.result is not None:
-        said = text_and_media(call.result.message)
+        shown = text_and_media(call.result.message)
     elif call.discarded is not None:
-        said = call.discarded
+        shown = call.discarded
     else:
-        said = value_text(call.progress[-1]) if call.progress else ""
-    line = " ".join(said[: 2 * _BRIEF].split())
+        shown = value_text(call.progress[-1]) if call.progress else ""
+    line = " ".join(shown[: 2 * _BRIEF].split())
     return f"{line[:_BRIEF]}…" if len(line) > _BRIEF else line
 
 
@@ -138,12 +138,12 @@ def _run(run: RunView) -> str:
 
 def _end(end: EndView) -> str:
     bad = "" if isinstance(end.event, RunEnded) else " at-bad"
-    said = f'<p class="at-end{bad}">{_words(_end_text(end))}</p>'
+    end_html = f'<p class="at-end{bad}">{_words(_end_text(end))}</p>'
     if not (end.waiting and end.top):
-        return said
+        return end_html
     count = len(end.waiting)
     waits = "1 call waits" if count == 1 else f"{count} calls wait"
-    return f"<p>{waits} for you. To go on, for instance:</p><pre>{escape(_WHAT_NEXT)}</pre>{said}"
+    return f"<p>{waits} for you. To go on, for instance:</p><pre>{escape(_WHAT_NEXT)}</pre>{end_html}"
 
 
 def _end_text(end: EndView) -> str:

@@ -47,7 +47,7 @@ def without_resent(fragments: Sequence[Fragment]) -> list[Fragment]:
     for call in calls:
         originals.setdefault(_said(call), []).append(call)
     repeated = Counter(map(_said, again))
-    if any(repeated[said] < len(alike) for said, alike in originals.items()):
+    if any(repeated[text] < len(alike) for text, alike in originals.items()):
         return [*fragments]
     return calls if all(_repeats(fragment, originals.get(_said(fragment), ())) for fragment in again) else [*fragments]
 

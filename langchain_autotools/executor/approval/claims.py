@@ -79,7 +79,7 @@ class Claims:
         self._store_take: Callable[[str], Any] = getattr(claim, "take", claim)
         self._is_ending = is_ending
         self._lock = threading.Lock()
-        self._said: dict[str, Any] = {}
+        self._store_answers: dict[str, Any] = {}
         self._left: set[str] = set()
         self._answers = answers
         self._taken: set[int] = set()
@@ -91,22 +91,22 @@ class Claims:
 
     def take(self, key: str) -> Any:
         """Claim a call; a claim that succeeds after the wait for it has ended is released."""
-        said = self._store_take(key)
-        if inspect.isawaitable(said):
-            return said
+        answer = self._store_take(key)
+        if inspect.isawaitable(answer):
+            return answer
         with self._lock:
-            self._said[key] = said
+            self._store_answers[key] = answer
             is_late = key in self._left
         release = getattr(self._claim, "release", None)
-        if is_late and said is True and release is not None:
+        if is_late and answer is True and release is not None:
             ask(release, key, lambda: False, lambda: None)
-        return said
+        return answer
 
-    def _said_last(self, key: str) -> Any:
+    def _late_answer(self, key: str) -> Any:
         """Return the store's answer for a call if it arrived as the wait ended; `NOTHING` if there was none."""
         with self._lock:
             self._left.add(key)
-            return self._said.get(key, NOTHING)
+            return self._store_answers.get(key, NOTHING)
 
     def concerns(self, number: int) -> bool:
         """Whether a call is claimed before it runs."""
@@ -151,8 +151,8 @@ class Claims:
         if self.waits(number):
             if self._is_ending():
                 raise BatchEnded
-            said = yield from self._taking(number, key)
-            self._read(number, call, said)
+            answer = yield from self._taking(number, key)
+            self._read(number, call, answer)
         if number in self.given:
             return self.given[number]
         try:
@@ -176,28 +176,28 @@ class Claims:
     def _taking(self, number: int, key: str) -> Generator[Step, Any, Any]:
         """Return the store's answer for a call, however the wait for it ends."""
         try:
-            said = yield Ask(self.take, key)
+            answer = yield Ask(self.take, key)
         except BaseException:
-            if self._said_last(key) is True:
+            if self._late_answer(key) is True:
                 yield from self._release(number, key)
             raise
-        return self._said_last(key) if said is NOTHING else said
+        return self._late_answer(key) if answer is NOTHING else answer
 
-    def _read(self, number: int, call: ToolCallRecord, said: Any) -> None:
+    def _read(self, number: int, call: ToolCallRecord, answer: Any) -> None:
         """Apply the store's answer for a call."""
-        if said is True:
+        if answer is True:
             self._taken.add(number)
-        elif said is NOTHING:
+        elif answer is NOTHING:
             _logger.warning("the run has ended before claim said anything about call %s, which does not run", call.id)
             self.given[number] = overdue_result(call)
-        elif said is False:
+        elif answer is False:
             self.given[number] = failed(call, _TAKEN, AlreadyResumedError(_TAKEN))
             self._refused = True
         else:
-            message = _stored(said).model_copy(update={"tool_call_id": call.id})
+            message = _stored(answer).model_copy(update={"tool_call_id": call.id})
             direct = self._answers[number].returns_direct and message.status != "error"
             self.given[number] = ToolCallResult(call, message, return_direct=direct, executed=False, attempts=0)
-        self._progress = self._progress or number in self._taken or isinstance(said, Mapping)
+        self._progress = self._progress or number in self._taken or isinstance(answer, Mapping)
 
     def _release(self, number: int, key: str) -> Generator[Step, Any, None]:
         """Release the claim of a call that has not begun."""
@@ -214,19 +214,19 @@ def _began(run: ToolRun | None) -> bool:
     return run is not None and run.tried + int(run.executed) > 0
 
 
-def _stored(said: Any) -> ToolMessage:
+def _stored(answer: Any) -> ToolMessage:
     """Return the message of a stored result.
 
     Raises:
         ConfigurationError: It is none.
     """
     message: Any = None
-    if isinstance(said, Mapping):
+    if isinstance(answer, Mapping):
         try:
-            (message,) = messages_from_dict([dict(said)])
+            (message,) = messages_from_dict([dict(answer)])
         except (KeyError, TypeError, ValueError):
             message = None
     if not isinstance(message, ToolMessage):
-        text = f"claim must return True, False, or the result of the call as `done` was given it, not {type(said).__name__}"
+        text = f"claim must return True, False, or the result of the call as `done` was given it, not {type(answer).__name__}"
         raise ConfigurationError(text)
     return message

@@ -111,12 +111,12 @@ class CachedCall:
 def _key(call: ToolCallRecord, cache_key: Callable[[Mapping[str, Any]], Any] | None) -> str:
     """Return the cache key of a call, equal for equal arguments however they were written."""
     args = call.args or {}
-    said = args if cache_key is None else cache_key(args)
+    key = args if cache_key is None else cache_key(args)
     try:
-        text = json.dumps(said, sort_keys=True)
+        text = json.dumps(key, sort_keys=True)
     except (TypeError, ValueError) as error:
         raise ConfigurationError(
-            f"the cache_key of {call.name!r} must be something that JSON can write, not {type(said).__name__}"
+            f"the cache_key of {call.name!r} must be something that JSON can write, not {type(key).__name__}"
         ) from error
     return f"{call.name}:{hashlib.sha256(text.encode()).hexdigest()}"
 

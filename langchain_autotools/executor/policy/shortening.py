@@ -38,8 +38,8 @@ def _cut(content: Any, limit: int) -> Any:
         if text is None:
             kept.append(block)
             continue
-        said = words if position <= head < position + len(text) else ""
-        short = text[: max(0, head - position)] + said + text[max(0, total - tail - position) :]
+        inserted = words if position <= head < position + len(text) else ""
+        short = text[: max(0, head - position)] + inserted + text[max(0, total - tail - position) :]
         position += len(text)
         if short or not text:
             kept.append({**block, "text": short} if isinstance(block, dict) else short)

@@ -68,17 +68,17 @@ def ask(
         threads: The maximum number of threads that wait for such functions in this process; None for no limit.
     """
     if patience() is None:
-        said = function(argument)
+        result = function(argument)
     else:
         outcome, forget = _in_thread(function, argument, is_over, threads)
         while not wait([outcome], patience()).done:
             if is_over():
                 forget()
                 return NOTHING
-        said = outcome.result()
-    if not inspect.isawaitable(said):
-        return said
-    task = BackgroundTask(awaited(said))
+        result = outcome.result()
+    if not inspect.isawaitable(result):
+        return result
+    task = BackgroundTask(awaited(result))
     task.start()
     while not task.wait(patience()):
         if is_over():
@@ -95,26 +95,26 @@ async def aask(
     threads: int | None = None,
 ) -> Any:
     """Like `ask`, asynchronously. A synchronous function, which may wait for a human, is called in a thread."""
-    asked = asyncio.create_task(_said(function, argument, is_over, threads))
+    task = asyncio.create_task(_result_of(function, argument, is_over, threads))
     try:
-        while not (await asyncio.wait([asked], timeout=patience()))[0]:
+        while not (await asyncio.wait([task], timeout=patience()))[0]:
             if is_over():
                 return NOTHING
-        return asked.result()
+        return task.result()
     finally:
-        asked.cancel()
-        await asyncio.wait([asked], timeout=1.0)
+        task.cancel()
+        await asyncio.wait([task], timeout=1.0)
 
 
-async def _said(function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool], threads: int | None) -> Any:
+async def _result_of(function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool], threads: int | None) -> Any:
     if inspect.iscoroutinefunction(function):
         return await function(argument)
     outcome, forget = _in_thread(function, argument, is_over, threads)
     try:
-        said = await asyncio.wrap_future(outcome)
+        result = await asyncio.wrap_future(outcome)
     finally:
         forget()
-    return await said if inspect.isawaitable(said) else said
+    return await result if inspect.isawaitable(result) else result
 
 
 def _in_thread(

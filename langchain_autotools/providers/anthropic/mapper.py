@@ -76,8 +76,8 @@ class MessagesMapper(MessagesEncoder):
     def _grouped(self, messages: Sequence[BaseMessage]) -> list[bytes]:
         """Return the wire's messages: neighbours of one role are merged, with results before other content."""
         groups: list[tuple[str, list[bytes], list[bytes]]] = []
-        said = _from_summary(list(self._each(messages)))
-        for encoded in _place_system_messages(_drop_unanswered_server_tools(said), self._system_anywhere):
+        encoded_messages = _from_summary(list(self._each(messages)))
+        for encoded in _place_system_messages(_drop_unanswered_server_tools(encoded_messages), self._system_anywhere):
             if not groups or groups[-1][0] != encoded.role:
                 groups.append((encoded.role, [], []))
             groups[-1][1].extend(encoded.results)
