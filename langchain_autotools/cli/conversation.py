@@ -88,7 +88,7 @@ class Conversation:
         remember = _REMEMBERED.get(type(event))
         if remember is not None and event.parent_run_id is None:
             remember(self, event)
-        self._display.take(event)
+        self._display.show(event)
 
     def _text(self, event: kinds.TextDelta) -> None:
         self._unfinished += event.text

@@ -57,7 +57,7 @@ class GradioChat:
         """The messages, the value of `gr.Chatbot`."""
         return [message for message in self._shown.values() if message["content"]]
 
-    def take(self, event: RunEvent) -> None:
+    def show(self, event: RunEvent) -> None:
         """Process an event."""
         if event.parent_run_id is None:
             self._run_id = event.run_id
@@ -65,7 +65,7 @@ class GradioChat:
             event = replace(event, run_id=_ALL)  # a call that waited in one run is answered in the next
         elif event.parent_run_id == self._run_id:
             event = replace(event, parent_run_id=_ALL)
-        self._view_model.take(event)
+        self._view_model.apply(event)
         for part in self._view_model.changed:
             self._shown[part] = _message_of(part)
         self._view_model.changed.clear()
@@ -163,7 +163,7 @@ async def gradio_chat(events: AsyncIterator[RunEvent]) -> AsyncGenerator[GradioC
 async def _read(events: AsyncIterator[RunEvent], chat: GradioChat, changed: asyncio.Event) -> None:
     try:
         async for event in events:
-            chat.take(event)
+            chat.show(event)
             changed.set()
     finally:
         changed.set()

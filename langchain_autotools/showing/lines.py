@@ -127,7 +127,7 @@ class Lines:
         self._closed_by_line = self._together
         self._runs: dict[str, LinesRun] = {}
 
-    def take(self, event: RunEvent) -> None:
+    def show(self, event: RunEvent) -> None:
         """Show an event."""
         run = self._runs.get(event.run_id)
         if run is None:
@@ -137,7 +137,7 @@ class Lines:
         if shown is not None:
             shown(self, event, run)
 
-    def given(self, message: BaseMessage) -> None:
+    def show_input(self, message: BaseMessage) -> None:
         """Show a message that a model was given."""
         self._line(quoted(message), "quiet")
 

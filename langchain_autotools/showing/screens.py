@@ -29,10 +29,10 @@ class Screen(Protocol):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
 
-    def take(self, event: RunEvent) -> None:
+    def show(self, event: RunEvent) -> None:
         """Show an event."""
 
-    def given(self, message: BaseMessage) -> None:
+    def show_input(self, message: BaseMessage) -> None:
         """Show a message that a model was given."""
 
 
@@ -60,10 +60,10 @@ class LineScreen(Lines):
         super().__init__(sys.stdout, sys.stdout)
         self._failed_run = False
 
-    def take(self, event: RunEvent) -> None:
+    def show(self, event: RunEvent) -> None:
         """Print an event."""
         self._failed_run = False
-        super().take(event)
+        super().show(event)
 
     def _failed(self, event: kinds.RunFailed, run: LinesRun) -> None:
         super()._failed(event, run)
@@ -77,7 +77,7 @@ class LineScreen(Lines):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if error is not None and not self._failed_run:
             with suppress(BrokenPipeError):  # nobody reads any more
-                self.take(kinds.RunFailed(run_id="", error=error))
+                self.show(kinds.RunFailed(run_id="", error=error))
 
 
 # ---------------------------------------------------------------------------------------------- cells of notebooks
@@ -148,16 +148,16 @@ class CellScreen:
             self._thread = None
         return self
 
-    def take(self, event: RunEvent) -> None:
+    def show(self, event: RunEvent) -> None:
         """Process an event, and have it drawn."""
         with self._lock:
-            self._view_model.take(event)
+            self._view_model.apply(event)
         self._draw_soon()
 
-    def given(self, message: BaseMessage) -> None:
+    def show_input(self, message: BaseMessage) -> None:
         """See a message that a model was given, and have it drawn."""
         with self._lock:
-            self._view_model.given(message)
+            self._view_model.add_input(message)
         self._draw_soon()
 
     def _draw_soon(self) -> None:

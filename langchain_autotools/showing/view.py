@@ -70,9 +70,9 @@ def show(stream: Any) -> Any:
 
 
 def _show(stream: EventStream) -> AIMessage:
-    with screen() as shown, closing(stream):
+    with screen() as output, closing(stream):
         for event in stream:
-            shown.take(event)
+            output.show(event)
     return _message(stream)
 
 
@@ -83,12 +83,12 @@ def _show_ended(run: HoldsRun) -> AIMessage:
 
 
 def _show_all(happened: Iterable[RunEvent | BaseMessage]) -> None:
-    with screen() as shown:
+    with screen() as output:
         for one in happened:
             if isinstance(one, BaseMessage):
-                shown.given(one)
+                output.show_input(one)
             else:
-                shown.take(one)
+                output.show(one)
 
 
 def _messages_of(history: Sequence[Any]) -> Sequence[BaseMessage]:
@@ -101,10 +101,10 @@ def _messages_of(history: Sequence[Any]) -> Sequence[BaseMessage]:
 async def _ashow(stream: AsyncEventStream) -> AIMessage:
     awake = asyncio.create_task(_stay_awake())
     try:
-        with screen() as shown:
+        with screen() as output:
             async with aclosing(stream):
                 async for event in stream:
-                    shown.take(event)
+                    output.show(event)
     finally:
         awake.cancel()
     return _message(stream)

@@ -138,16 +138,16 @@ class ViewModel:
         self._runs: dict[str, RunView] = {}
         self._calls: dict[tuple[str | None, str | None], tuple[RunView, CallView]] = {}
 
-    def take(self, event: RunEvent) -> None:
+    def apply(self, event: RunEvent) -> None:
         """Process an event."""
         run = self._run(event)
-        taker = _TAKERS.get(type(event))
-        part = taker(self, event, run) if taker is not None else None
+        handler = _HANDLERS.get(type(event))
+        part = handler(self, event, run) if handler is not None else None
         if part is not None:
             self._touch(run, part)
 
-    def given(self, message: BaseMessage) -> None:
-        """See a message that a model was given."""
+    def add_input(self, message: BaseMessage) -> None:
+        """Add a message of a model's input."""
         self._touch(RunView(""), MessageView(message))
 
     def break_off(self, error: BaseException) -> None:
@@ -253,7 +253,7 @@ class ViewModel:
         return end
 
 
-_TAKERS: Final = EventTable[Callable[[ViewModel, Any, RunView], PartView | None]](
+_HANDLERS: Final = EventTable[Callable[[ViewModel, Any, RunView], PartView | None]](
     "view model of notebooks and Gradio",
     {
         kinds.RunStarted: ViewModel._started,

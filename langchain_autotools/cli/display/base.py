@@ -35,7 +35,7 @@ class Display:
     def note(self, text: str) -> None:
         """Show a remark, before or after a reply."""
 
-    def take(self, event: RunEvent) -> None:
+    def show(self, event: RunEvent) -> None:
         """Show an event of the run."""
 
     def call_waits(self, call: ToolCallRecord) -> None:

@@ -34,7 +34,7 @@ class EventDisplay(Display):
         """Print nothing: the model's name is part of `done`."""
         self._model = name
 
-    def take(self, event: RunEvent) -> None:
+    def show(self, event: RunEvent) -> None:
         """Print the event; one of a nested run inside `nested`. The end of the run is `done` or `error`."""
         described, line = self._encoder.described(event), _LINES.get(type(event))
         if described is None or line is None:

@@ -307,7 +307,7 @@ def test_a_terminal_gets_colours_and_nothing_is_read_as_markup(monkeypatch):
         display = make_display(as_json=False)
         assert isinstance(display, RichDisplay)
         display.note("remark")
-        display.take(TextDelta(run_id="1", message_id="2", text="[bold]Warm[/bold]"))
+        display.show(TextDelta(run_id="1", message_id="2", text="[bold]Warm[/bold]"))
         shown = b""
         while b"[bold]Warm[/bold]" not in shown:
             shown += seen.read(4096)

@@ -51,7 +51,7 @@ def chat_of(*events: RunEvent | Iterable[RunEvent]) -> GradioChat:
     chat = GradioChat()
     for one in events:
         for event in [one] if isinstance(one, RunEvent) else one:
-            chat.take(event)
+            chat.show(event)
     return chat
 
 
@@ -83,7 +83,7 @@ def test_messages_stand_in_the_order_in_which_they_came() -> None:
         'assistant [forecast | 21 °C | done] { "city": "Paris" } 21 °C',
         "assistant It is warm.",
     ]
-    chat.take(RunEnded(**OUTER, stop_reason="complete", turns=2))
+    chat.show(RunEnded(**OUTER, stop_reason="complete", turns=2))
     assert not chat.is_running and len(chat.messages) == 5
 
 
@@ -97,7 +97,7 @@ def test_the_line_of_a_call_says_where_it_stands() -> None:
         ([answered(PARIS, "21 °C\n" + "sunny " * 50)], "[forecast | 21 °C sunny"),
     ]:
         for event in events:
-            chat.take(event)
+            chat.show(event)
         assert line in shown(chat)[-1]
     assert len(chat.messages[-1]["metadata"]["log"]) == 80 and "sunny " * 50 in chat.messages[-1]["content"]
 
@@ -111,9 +111,9 @@ def test_a_call_that_waits_keeps_its_panel_when_it_is_decided() -> None:
     assert shown(chat)[-1] == 'assistant [forecast | waits for you] { "city": "Paris" }'
     edited = replace(PARIS, decision=Decision("1", "edit", {"city": "Rome"}, "uuid", "digest"))
     for event in [RunStarted(**NEXT, name="Weather"), *ready(edited, NEXT)]:
-        chat.take(event)
+        chat.show(event)
     assert chat.pending == [] and "pending" in shown(chat)[-1]
-    chat.take(answered(edited, "27 °C", NEXT))
+    chat.show(answered(edited, "27 °C", NEXT))
     assert shown(chat)[1:] == ['assistant [forecast | 27 °C | done] { "city": "Rome" } 27 °C']
 
 
@@ -129,7 +129,7 @@ def test_a_reply_that_died_is_gone_and_its_call_begins_again() -> None:
     chat = chat_of(begun(), written('{"ci'), died, MessageDiscarded(**OUTER, message_id="m", attempt=1))
     assert shown(chat) == ['assistant [forecast | the process has ended | done] {"ci']
     for event in [*begun("Again."), *ready(PARIS), answered(PARIS, "21 °C")]:
-        chat.take(event)
+        chat.show(event)
     assert shown(chat)[1:] == ["assistant Again.", 'assistant [forecast | 21 °C | done] { "city": "Paris" } 21 °C']
 
 
@@ -185,7 +185,7 @@ def test_a_failure_says_what_failed_and_can_be_tried_again(error: Exception, sai
     """Nothing of the error's own text. What the run was is known until another one begins."""
     chat = chat_of(begun(), RunFailed(**OUTER, error=error))
     assert said in shown(chat)[-1] and "secret" not in str(chat.messages) and chat.failed == "outer"
-    chat.take(RunStarted(**NEXT, name="Weather"))
+    chat.show(RunStarted(**NEXT, name="Weather"))
     assert chat.failed is None and chat.is_running
 
 

@@ -20,7 +20,7 @@ def shown(*events: object) -> str:
     lines = Lines(output, output)
     for one in events:
         for event in one if hasattr(one, "__iter__") else [one]:
-            lines.take(event)
+            lines.show(event)
     return output.getvalue()
 
 
@@ -77,7 +77,7 @@ def test_the_texts_of_two_turns_are_set_apart() -> None:
     answers = io.StringIO()
     lines = Lines(answers, io.StringIO())
     for event in [*begun("One."), *ready(PARIS), MessageDone(**OUTER, message=call), answered(PARIS, "rain"), ANSWER]:
-        lines.take(event)
+        lines.show(event)
     assert answers.getvalue() == "One.\nTake a coat."
 
 

@@ -32,7 +32,7 @@ def seen(*events: RunEvent | Iterable[RunEvent]) -> ViewModel:
     runs = ViewModel()
     for one in events:
         for event in [one] if isinstance(one, RunEvent) else one:
-            runs.take(event)
+            runs.apply(event)
     return runs
 
 
@@ -91,7 +91,7 @@ def test_a_run_inside_a_tool_stands_under_its_call() -> None:
     assert words(call) == 'forecast(city="Paris") running city "Paris" Helper I search. forecast(city="Rome") running city "Rome"'
     runs.changed.clear()
     for event in [answered(ROME, "sun", INNER), RunEnded(**INNER, stop_reason="complete", turns=2)]:
-        runs.take(event)
+        runs.apply(event)
     assert list(runs.changed) == list(runs.parts)[1:]
     assert words(page(runs)[1]).endswith("Result sun 2 turns")
 

@@ -24,7 +24,7 @@ def check_page(told: Told) -> None:
     """No call stays open, each message's text is there, and nothing breaks out of the page."""
     seen = ViewModel()
     for event in told.events:
-        seen.take(event)
+        seen.apply(event)
     if told.run.leave_after is None:
         assert {call.state for call in calls_in(seen.parts)} <= {"done", "failed", "waiting", "discarded", "interrupted"}
         written = {part.message_id: "" for part in seen.parts if isinstance(part, TextView) and not part.is_reasoning}
@@ -42,7 +42,7 @@ def check_lines(told: Told) -> None:
     answers, remarks, joined = io.StringIO(), io.StringIO(), JoinedText()
     lines = Lines(answers, remarks)
     for event in told.events:
-        lines.take(event)
+        lines.show(event)
     text = "".join(map(joined.piece, told.own))
     if told.message is not None:
         assert text == told.message.text
@@ -54,7 +54,7 @@ def check_json(told: Told) -> None:
     output = io.StringIO()
     display = EventDisplay(output)
     for event in told.events:
-        display.take(event)
+        display.show(event)
     kinds = [json.loads(line) for line in output.getvalue().splitlines()]
     if told.message is not None:
         assert "".join(one["text"] for one in kinds if one["type"] == "text") == told.message.text

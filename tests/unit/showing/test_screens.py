@@ -42,7 +42,7 @@ def test_many_pieces_are_few_drawings_and_the_last_one_is_among_them() -> None:
     cell = Drawn()
     with CellScreen(cell, threading.Thread) as screen:
         for event in [*begun("0"), *words(5_000)]:
-            screen.take(event)
+            screen.show(event)
     assert len(cell.texts) < 2_500 and cell.texts[-1].endswith(" 4998 4999")
 
 
@@ -51,7 +51,7 @@ def test_the_latest_state_is_drawn_while_nothing_happens() -> None:
     cell = Drawn("forecast")
     with CellScreen(cell, threading.Thread) as screen:
         for event in [*begun(), *words(10), *ready(record("1", "forecast", {}))]:
-            screen.take(event)
+            screen.show(event)
         assert cell.seen.wait(PATIENCE)
 
 
@@ -68,9 +68,9 @@ def test_without_a_thread_events_draw_themselves() -> None:
     cell = Drawn()
     with CellScreen(cell, NoThread) as screen:
         for event in begun("Hello"):
-            screen.take(event)
+            screen.show(event)
         assert cell.texts == ["Hello"]
-        screen.take(TextDelta(**OUTER, message_id="m", text=" and more"))
+        screen.show(TextDelta(**OUTER, message_id="m", text=" and more"))
     assert cell.texts[-1] == "Hello and more" and cell.threads == {threading.current_thread()}
 
 
@@ -81,6 +81,6 @@ def test_an_exception_is_drawn_and_goes_on(new_thread: Any) -> None:
     with pytest.raises(ZeroDivisionError):
         with CellScreen(cell, new_thread) as screen:
             for event in begun():
-                screen.take(event)
+                screen.show(event)
             1 / 0  # noqa: B018
     assert cell.texts[-1] == "[failed: ZeroDivisionError]"

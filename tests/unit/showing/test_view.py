@@ -192,9 +192,9 @@ def test_a_history_in_a_notebook_has_its_questions() -> None:
     seen = ViewModel()
     for one in history_events([HumanMessage("<b>Hello</b>"), AIMessage("Hi")]):
         if isinstance(one, BaseMessage):
-            seen.given(one)
+            seen.add_input(one)
         else:
-            seen.take(one)
+            seen.apply(one)
     question, answer, _ = seen.parts
     assert "human" in part_html(question) and "&lt;b&gt;Hello&lt;/b&gt;" in part_html(question)
     assert [part_text(question), part_text(answer)] == ["> <b>Hello</b>", "Hi"]
