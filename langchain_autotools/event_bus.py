@@ -183,7 +183,7 @@ class Tap(Listener):
         run_id, call_id, is_outermost = (None, None, True) if around is None else (around.run_id, around.call_id, around.is_outermost)
         self.place = Place(self, run_id, call_id, hands_over=True, is_outermost=is_outermost)
 
-    def take(self, event: Any) -> None:
+    def handle(self, event: Any) -> None:
         """Keep (`_keep`) the needed data of an event."""
         raise NotImplementedError
 
@@ -191,7 +191,7 @@ class Tap(Listener):
         """Pass an event on, and collect its data."""
         if self._around is not None:
             self._around.tell(event)
-        self.take(event)
+        self.handle(event)
 
     @property
     def is_alone(self) -> bool:

@@ -67,7 +67,7 @@ class _Reader:
         context.run(listening.set, self._place)
         return context
 
-    def _take(self, chunk: Any, error: BaseException | None) -> bool:
+    def _process(self, chunk: Any, error: BaseException | None) -> bool:
         """Process the result of a step; False at the end of the stream."""
         if error is not None:
             raise error
@@ -164,7 +164,7 @@ class _SyncReader(_Reader):
                     leave(before)
                 while waiting:
                     yield waiting.popleft()
-                goes_on = (error is None and chunk is not _END) or self._take(chunk, error)
+                goes_on = (error is None and chunk is not _END) or self._process(chunk, error)
         finally:
             self._listener.close(left=not self._ended)
             _close(self._stream)
@@ -179,9 +179,9 @@ class _SyncReader(_Reader):
         try:
             with self._listener.waking(steps.changed.set):
                 while goes_on:
-                    steps.take(self._context())
+                    steps.begin(self._context())
                     yield from self._events_of_step(steps)
-                    goes_on = self._take(*steps.outcome)
+                    goes_on = self._process(*steps.outcome)
         finally:
             self._listener.close(left=not self._ended)
             steps.end()
@@ -215,25 +215,25 @@ class _Steps:
         self.runs = False
         self.outcome: tuple[Any, BaseException | None] = (None, None)
         self._stream = stream
-        self._asked: SimpleQueue[Context | None] = SimpleQueue()
+        self._contexts: SimpleQueue[Context | None] = SimpleQueue()
         self._closed = threading.Event()
         run_beside(self._work)
 
-    def take(self, context: Context) -> None:
+    def begin(self, context: Context) -> None:
         """Begin a step, in a context."""
         self.runs = True
-        self._asked.put(context)
+        self._contexts.put(context)
 
     def end(self) -> None:
         """Close the stream after its current step, without waiting for that."""
-        self._asked.put(None)
+        self._contexts.put(None)
         if self.runs:
             _logger.info("a stream of events is left while a step of its stream runs: its runs end with their next piece")
         else:
             self._closed.wait()
 
     def _work(self) -> None:
-        while (context := self._asked.get()) is not None:
+        while (context := self._contexts.get()) is not None:
             self.outcome = context.run(self._step)
             self.runs = False
             self.changed.set()
@@ -266,12 +266,12 @@ class _AsyncReader(_Reader):
 
     async def _read(self) -> AsyncGenerator[RunEvent, None]:
         waiting, goes_on = self._listener.waiting, True
-        take, place, enter = self._stream.__anext__, self._place, listening.set
+        next_chunk, place, enter = self._stream.__anext__, self._place, listening.set
         try:
             while goes_on:
                 chunk, error, before = _END, None, enter(place)
                 try:
-                    chunk = await take()
+                    chunk = await next_chunk()
                 except StopAsyncIteration:
                     pass
                 except Exception as raised:
@@ -280,7 +280,7 @@ class _AsyncReader(_Reader):
                     stop_listening(before)
                 while waiting:
                     yield waiting.popleft()
-                goes_on = (error is None and chunk is not _END) or self._take(chunk, error)
+                goes_on = (error is None and chunk is not _END) or self._process(chunk, error)
         finally:
             await self._end()
 
@@ -293,7 +293,7 @@ class _AsyncReader(_Reader):
                     step.add_done_callback(lambda _: alarm.ring())
                     while await self._comes(alarm, step):
                         yield waiting.popleft()
-                    goes_on = self._take(*step.result())
+                    goes_on = self._process(*step.result())
         finally:
             await self._end()
 

@@ -122,7 +122,7 @@ class Exchange:
         if self._results:
             yield _bringing(self._results)
 
-    def take(self, chunk: AIMessageChunk) -> AIMessageChunk:
+    def add(self, chunk: AIMessageChunk) -> AIMessageChunk:
         """Record the next chunk of the answer and return it; the first one also carries the question."""
         self._parts.add(chunk)
         new = new_messages(chunk)

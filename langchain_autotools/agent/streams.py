@@ -149,7 +149,7 @@ def _read(exchange: Exchange, ask: Ask, config: RunnableConfig | None) -> Genera
         config = exchange.announced(config)
         with closing(ask(messages, config)) as chunks:
             for chunk in chunks:
-                yield exchange.take(chunk)
+                yield exchange.add(chunk)
         exchange.finish()
         yield from exchange.closing()
 
@@ -159,7 +159,7 @@ async def _aread(exchange: Exchange, ask: Ask, config: RunnableConfig | None) ->
         config = exchange.announced(config)
         async with aclosing(ask(messages, config)) as chunks:
             async for chunk in chunks:
-                yield exchange.take(chunk)
+                yield exchange.add(chunk)
         exchange.finish()
         for chunk in exchange.closing():
             yield chunk

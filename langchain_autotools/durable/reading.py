@@ -49,7 +49,7 @@ class Story:
         self._nested: dict[str, RunEvent] = {}
         self._count = 0
 
-    def take(self, row: Mapping[str, Any]) -> Iterator[RunEvent]:
+    def events_of(self, row: Mapping[str, Any]) -> Iterator[RunEvent]:
         """Yield the events of the next row."""
         if row["execution"] in self._past:  # a worker that was slow, and lost the run
             return
@@ -299,7 +299,7 @@ def read_run(run_id: str, timeout: float | None, link: Link) -> Generator[RunEve
     while not has_ended:
         rows, has_ended = link.ask(outside, _rows, run_id, had)
         for row in rows:
-            yield from story.take(row)
+            yield from story.events_of(row)
         had += len(rows)
         if rows:
             patience.renew()
@@ -317,7 +317,7 @@ async def aread_run(run_id: str, timeout: float | None, link: Link) -> AsyncGene
     while not has_ended:
         rows, has_ended = await asyncio.to_thread(link.ask, outside, _rows, run_id, had)
         for row in rows:
-            for event in story.take(row):
+            for event in story.events_of(row):
                 yield event
         had += len(rows)
         if rows:
@@ -331,7 +331,7 @@ async def aread_run(run_id: str, timeout: float | None, link: Link) -> AsyncGene
 def told_so_far(run_id: str) -> list[RunEvent]:
     """Return the events of a run so far."""
     story = Story(run_id)
-    return [event for row in outside(_rows, run_id, 0)[0] for event in story.take(row)]
+    return [event for row in outside(_rows, run_id, 0)[0] for event in story.events_of(row)]
 
 
 def _rows(run_id: str, had: int) -> tuple[list[Any], bool]:

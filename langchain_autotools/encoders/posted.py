@@ -96,25 +96,25 @@ class PostedDecisions:
         elif call is not None and args is not None and call.kind == VENDOR_APPROVAL:
             self.drop("other arguments for calls that run as they are")
         elif call is not None:
-            self._take(call.approve() if args is None else call.edit(args))
+            self._add(call.approve() if args is None else call.edit(args))
 
     def reject(self, call_id: Any, signature: Any, why: Any = None) -> None:
         """Add a rejection of a call that needs approval, with its reason."""
         call = self._signed(call_id, signature)
         if call is not None:
-            self._take(call.reject(why if isinstance(why, str) and why else None))
+            self._add(call.reject(why if isinstance(why, str) and why else None))
 
     def respond(self, call_id: Any, content: Any) -> None:
         """Add the output of a call that was left to the page."""
         call = self._own(call_id)
         if call is not None:
-            self._take(call.respond("" if content is None else content))
+            self._add(call.respond("" if content is None else content))
 
     def fail(self, call_id: Any, why: Any) -> None:
         """Add the error of a call that was left to the page."""
         call = self._own(call_id)
         if call is not None:
-            self._take(call.reject(why if isinstance(why, str) and why else None))
+            self._add(call.reject(why if isinstance(why, str) and why else None))
 
     def drop(self, what: str) -> None:
         """Log, once for each kind, that posted data is dropped."""
@@ -151,7 +151,7 @@ class PostedDecisions:
     def _waiting(self, call_id: Any) -> PendingCall | None:
         return self.pending.get(call_id) if isinstance(call_id, str) else None
 
-    def _take(self, decision: Decision) -> None:
+    def _add(self, decision: Decision) -> None:
         if decision.id in self._decisions:
             self.drop("second decisions about one call")
         else:

@@ -223,10 +223,10 @@ class AsyncProgress(_Reports):
         """Deliver waiting reports; later reports of this call are dropped."""
         if self._closed:
             return
-        told = self._loop.create_future()
-        self._waiting.append(told)
+        reported = self._loop.create_future()
+        self._waiting.append(reported)
         self._start()
-        await told
+        await reported
         self._ended.add(index)
 
     def _wake(self) -> None:
@@ -245,11 +245,11 @@ class AsyncProgress(_Reports):
     async def _drain(self) -> None:
         try:
             while self._waiting:
-                await self._take(self._waiting.popleft())
+                await self._deliver(self._waiting.popleft())
         finally:
             self._task = None
 
-    async def _take(self, report: ProgressReport | asyncio.Future[None]) -> None:
+    async def _deliver(self, report: ProgressReport | asyncio.Future[None]) -> None:
         if isinstance(report, ProgressReport):
             if not self.is_late(report):
                 await self._tell_one(report)
@@ -328,8 +328,8 @@ class Reporting:
     def report(self, value: Any) -> bool:
         """Report progress; return False if reports are no longer delivered."""
         context = self.context
-        told = ProgressReport(self._index, context.call, value)
-        if self._reports.is_late(told):
+        report = ProgressReport(self._index, context.call, value)
+        if self._reports.is_late(report):
             return False
         data = {"tool_call_id": context.call.id, "name": context.call.spelling, "value": value}
         try:
@@ -339,7 +339,7 @@ class Reporting:
         except Exception as error:  # of a callback handler that is to raise, or of the graph
             self._reports.fail(self._index, error)
         else:
-            self._reports.report(told)
+            self._reports.report(report)
         return True
 
     def _dispatch(self, data: dict[str, Any], config: RunnableConfig) -> None:

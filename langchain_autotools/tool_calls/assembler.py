@@ -48,18 +48,18 @@ class ToolCallAssembler:
             fragments = (fragments,)
         elif len(fragments) > 1:
             for fragment in read_list(fragments):
-                self._take(fragment)
+                self._add(fragment)
             return
         for raw in fragments:
-            if len(raw) != 2 or not self._take_text(raw):
-                self._take(read_fragment(raw))
+            if len(raw) != 2 or not self._append_text(raw):
+                self._add(read_fragment(raw))
 
     def feed_again(self, calls: Sequence[Mapping[str, Any]]) -> None:
         """Add the calls of a whole message that follows fragments and may repeat them."""
         for fragment in read_list(calls):
-            self._take(replace(fragment, header=frozenset()))
+            self._add(replace(fragment, header=frozenset()))
 
-    def _take_text(self, raw: Mapping[str, Any]) -> bool:
+    def _append_text(self, raw: Mapping[str, Any]) -> bool:
         """Append to the text of the call at an index if `raw` contains nothing else, as most fragments do."""
         function, index = raw.get("function"), raw.get("index")
         if type(function) is not dict or len(function) != 1 or type(index) is not int or index not in self._groups:
@@ -71,7 +71,7 @@ class ToolCallAssembler:
         self._order.append(index)
         return True
 
-    def _take(self, fragment: Fragment) -> None:
+    def _add(self, fragment: Fragment) -> None:
         key = fragment.index
         if fragment.id in self._ids and key not in self._groups and (key is None or fragment.name is None):
             key = self._ids[fragment.id]

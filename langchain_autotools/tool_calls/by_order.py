@@ -24,7 +24,7 @@ def read_in_order(fragments: Sequence[Fragment], declared: Collection[str], *, b
     """
     reader = _InOrder(fragments, declared, by_id=by_id)
     for fragment in fragments:
-        reader.take(fragment)
+        reader.feed(fragment)
     if not by_id:
         _mark_repeats(reader.slots)
     return reader.slots
@@ -44,7 +44,7 @@ class _InOrder:
         self._mixed = False
         self._waits = _waiting_state(fragments, by_id=by_id)
 
-    def take(self, fragment: Fragment) -> None:
+    def feed(self, fragment: Fragment) -> None:
         """Start a call with the fragment, or continue one."""
         known = self._ids.get(fragment.id) if fragment.id and self._by_id else None
         if known is not None and not self._is_another(known, fragment):

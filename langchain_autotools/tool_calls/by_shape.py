@@ -22,7 +22,7 @@ def read_by_shape(fragments: Sequence[Fragment], declared: Collection[str]) -> l
     """
     reader = _ByShape(fragments, declared)
     for fragment in fragments:
-        reader.take(fragment)
+        reader.feed(fragment)
     return reader.finish()
 
 
@@ -41,7 +41,7 @@ class _ByShape:
         first = {fragment.name: fragment.text for fragment in reversed(fragments)}
         self._headers_first = not any(first.values())
 
-    def take(self, fragment: Fragment) -> None:
+    def feed(self, fragment: Fragment) -> None:
         """Start a call with the fragment, or continue one."""
         slot = self._latest.get(fragment.name)
         if slot is None:

@@ -21,8 +21,8 @@ _Step = TypeVar("_Step")
 _Result = TypeVar("_Result")
 
 
-def driven(steps: Generator[_Step, Any, _Result], take: Callable[[_Step], Any]) -> _Result:
-    """Run a generator whose steps are carried out by `take`; exceptions are raised at the yield. Returns its result."""
+def driven(steps: Generator[_Step, Any, _Result], execute: Callable[[_Step], Any]) -> _Result:
+    """Run a generator whose steps are carried out by `execute`; exceptions are raised at the yield. Returns its result."""
     proceed, value = steps.send, None
     while True:
         try:
@@ -31,12 +31,12 @@ def driven(steps: Generator[_Step, Any, _Result], take: Callable[[_Step], Any]) 
             result: _Result = end.value
             return result
         try:
-            proceed, value = steps.send, take(step)
+            proceed, value = steps.send, execute(step)
         except BaseException as error:
             proceed, value = steps.throw, error
 
 
-async def adriven(steps: Generator[_Step, Any, _Result], take: Callable[[_Step], Awaitable[Any]]) -> _Result:
+async def adriven(steps: Generator[_Step, Any, _Result], execute: Callable[[_Step], Awaitable[Any]]) -> _Result:
     """Like `driven`, asynchronously."""
     proceed, value = steps.send, None
     while True:
@@ -46,7 +46,7 @@ async def adriven(steps: Generator[_Step, Any, _Result], take: Callable[[_Step],
             result: _Result = end.value
             return result
         try:
-            proceed, value = steps.send, await take(step)
+            proceed, value = steps.send, await execute(step)
         except BaseException as error:
             proceed, value = steps.throw, error
 

@@ -81,7 +81,7 @@ class _WrittenCall(Tap):
         self._call_id: str | None = None
         self._written = ""
 
-    def take(self, event: Any) -> None:
+    def handle(self, event: Any) -> None:
         """Record the longer arguments of the turn's first call of the name."""
         note = _NOTES.get(type(event))
         if note is not None:
@@ -106,7 +106,7 @@ class _WrittenCall(Tap):
     def _message_done(self, _: kinds.MessageDone) -> None:
         self._call_id, self.delivered = None, False
 
-    def taken(self) -> list[str]:
+    def drain(self) -> list[str]:
         """Return the arguments recorded since the last time this method was called."""
         recorded = [*self.waiting]
         self.waiting.clear()
@@ -213,7 +213,7 @@ class _Reading:
         else:
             self._parts.add(chunk)
         if self._call is not None:
-            return self._call.taken()
+            return self._call.drain()
         text = text_of(chunk)
         self._text.append(text)
         return ["".join(self._text)] if text else ()

@@ -35,7 +35,7 @@ class _Steps:
         self._connected: Any = None  # a connection of this request's own, until there is a response
         self._given_up = False
 
-    def take(self, step: Callable[[], _T], discard: Callable[[_T], None]) -> _T:
+    def run(self, step: Callable[[], _T], discard: Callable[[_T], None]) -> _T:
         """Return the result of the step if it ends in time; else call `discard` with it when it arrives.
 
         Args:
@@ -84,7 +84,7 @@ class _Steps:
         """Yield the chunks of an open reply. The first item is a placeholder: a generator that never started would not close the reply."""
         try:
             yield _END
-            while (chunk := self.take(lambda: next(chunks, _END), lambda _: chunks.close())) is not _END:
+            while (chunk := self.run(lambda: next(chunks, _END), lambda _: chunks.close())) is not _END:
                 yield chunk
         finally:
             if not self._given_up:
@@ -185,7 +185,7 @@ def whole_in_time(whole: Callable[[], _T]) -> Callable[[], _T]:
     It raises `DeadlinePassed` where the deadline comes first.
     """
     deadline = current_deadline()
-    return whole if deadline is None else partial(_Steps(deadline).take, whole, lambda _: None)
+    return whole if deadline is None else partial(_Steps(deadline).run, whole, lambda _: None)
 
 
 def opened_in_time(begin: Callable[[], _Opened[_T]]) -> Callable[[], _Opened[_T]]:
@@ -198,7 +198,7 @@ def opened_in_time(begin: Callable[[], _Opened[_T]]) -> Callable[[], _Opened[_T]
 
 
 def _opened(begin: Callable[[], _Opened[_T]], steps: _Steps) -> _Opened[_T]:
-    begun, chunks = steps.take(begin, lambda opened: opened[1].close())
+    begun, chunks = steps.run(begin, lambda opened: opened[1].close())
     rest = steps.rest(chunks)
     next(rest)
     return begun, rest

@@ -110,7 +110,7 @@ def test_several_executions_are_told_of_as_one_run(data: st.DataObject) -> None:
         whole = renamed(whole, execution, recorded)
     rows += rows_of(told_again(whole, lives, recorded, answered), lives, draw)
     story = Story("the run")
-    seen = [event for row in rows for event in story.take(row)] + list(story.end())
+    seen = [event for row in rows for event in story.events_of(row)] + list(story.end())
     check_runs(with_beginnings(seen))
     assert [event.position for event in seen] == [str(number) for number in range(len(seen))]
     own = [event for event in seen if event.run_id == "the run"]
