@@ -244,12 +244,12 @@ def answers_to_open_calls(history: Sequence[BaseMessage]) -> list[ToolMessage]:
     calls = [] if last is None else calls_of(last)
     if last is None or all(call.id in answered for call in calls):
         return []
-    told = {one.tool_call_id: one for one in repair(history) if isinstance(one, ToolMessage)}
+    repaired = {one.tool_call_id: one for one in repair(history) if isinstance(one, ToolMessage)}
     answers = []
     for place, call in enumerate(calls):
-        if call.id not in answered and call.id in told:
+        if call.id not in answered and call.id in repaired:
             message_id = result_id(last, call.id) or str(uuid.uuid4())
-            answers.append(numbered_result(told[call.id].model_copy(update={"id": message_id}), last, place))
+            answers.append(numbered_result(repaired[call.id].model_copy(update={"id": message_id}), last, place))
     return answers
 
 

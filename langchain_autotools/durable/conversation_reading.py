@@ -107,8 +107,8 @@ def read_conversation(
         if run is None:
             time.sleep(patience.pause())
             continue
-        with closing(_told(run, timeout, link)) as told:
-            for event in told:
+        with closing(_events_of(run, timeout, link)) as events:
+            for event in events:
                 if (placed := place.placed(event)) is not None:
                     yield placed
         place.go_on()
@@ -124,15 +124,15 @@ async def aread_conversation(
         if run is None:
             await asyncio.sleep(patience.pause())
             continue
-        async with aclosing(_atold(run, timeout, link)) as told:
-            async for event in told:
+        async with aclosing(_aevents_of(run, timeout, link)) as events:
+            async for event in events:
                 if (placed := place.placed(event)) is not None:
                     yield placed
         place.go_on()
         patience.renew()
 
 
-def _told(run: ConversationRun, timeout: float | None, link: Link) -> Generator[RunEvent, None, None]:
+def _events_of(run: ConversationRun, timeout: float | None, link: Link) -> Generator[RunEvent, None, None]:
     """Yield the events of a run, each with its number from 1 on."""
     added = _added(run)
     yield from added
@@ -141,14 +141,14 @@ def _told(run: ConversationRun, timeout: float | None, link: Link) -> Generator[
             yield _behind(added, event)
 
 
-async def _atold(run: ConversationRun, timeout: float | None, link: Link) -> AsyncGenerator[RunEvent, None]:
-    """Like `_told`, asynchronously."""
+async def _aevents_of(run: ConversationRun, timeout: float | None, link: Link) -> AsyncGenerator[RunEvent, None]:
+    """Like `_events_of`, asynchronously."""
     added = _added(run)
     for event in added:
         yield event
     if run.request["kind"] != APPEND:
-        async with aclosing(aread_run(run.id, timeout, link)) as told:
-            async for event in told:
+        async with aclosing(aread_run(run.id, timeout, link)) as events:
+            async for event in events:
                 yield _behind(added, event)
 
 

@@ -24,7 +24,7 @@ from .errors import RunFailedError
 from .incarnations import Incarnation
 from .leases import CANCELLED
 from .plain import message_of, message_out
-from .reading import ENDED_FROM_OUTSIDE, Patience, told_so_far
+from .reading import ENDED_FROM_OUTSIDE, Patience, events_so_far
 
 SEND, DECIDE, APPEND = "send", "decide", "append"
 """The kinds of runs: answering a message, continuing with decisions, or only adding messages."""
@@ -175,7 +175,7 @@ class ConversationRun:
         """The messages of the run so far."""
         if not self.goes_on:
             return self.made()
-        return [one.message for one in told_so_far(self.id) if isinstance(one, MessageDone) and one.parent_run_id is None]
+        return [one.message for one in events_so_far(self.id) if isinstance(one, MessageDone) and one.parent_run_id is None]
 
     def exported(self) -> dict[str, Any]:
         """Return the run's exported data, other than its messages."""

@@ -64,7 +64,7 @@ class Lease:
         self._worker = worker
         self._version = version
         self._milliseconds = seconds * 1000
-        self._told = math.inf  # by the database's clock, as all that follows
+        self._reported_at = math.inf  # by the database's clock, as all that follows
         self._waits_until = 0.0
         self._cancelled = cancelled
         self._leave = leave
@@ -113,22 +113,22 @@ class Lease:
     def _look(self) -> None:
         """Write a heartbeat, and check for silent workers if this is the first living one."""
         names = {one.workflow_id.removeprefix(f"{_WORKER} "): one.updated_at or 0 for one in self._beat()}
-        before, self._told = self._told, names[self._worker]
-        if self._told - before > self._milliseconds:
-            self._waits_until = self._told + self._milliseconds
-        silent_since = self._told - self._milliseconds
-        first = min(name for name, told in names.items() if told >= silent_since)
-        if first == self._worker and self._told >= self._waits_until:
+        before, self._reported_at = self._reported_at, names[self._worker]
+        if self._reported_at - before > self._milliseconds:
+            self._waits_until = self._reported_at + self._milliseconds
+        silent_since = self._reported_at - self._milliseconds
+        first = min(name for name, reported_at in names.items() if reported_at >= silent_since)
+        if first == self._worker and self._reported_at >= self._waits_until:
             self._take_over(names, silent_since)
 
     def _take_over(self, names: Mapping[str, int], silent_since: float) -> None:
         """Resume the runs of workers that have been silent since then, and delete their rows."""
         for run in DBOS.list_workflows(status="PENDING", app_version=self._version, load_input=False, load_output=False):
-            told = names.get(str(run.executor_id), run.updated_at or 0)  # one that never told anything took its run at that time
-            if told < silent_since and run.name != _WORKER:
+            reported_at = names.get(str(run.executor_id), run.updated_at or 0)  # one that never told anything took its run at that time
+            if reported_at < silent_since and run.name != _WORKER:
                 _logger.warning("the worker %s is silent: its run %s is taken over", run.executor_id, run.workflow_id)
                 DBOS.resume_workflow(run.workflow_id, queue_name=run.queue_name)
-        silent = [f"{_WORKER} {name}" for name, told in names.items() if told < silent_since]
+        silent = [f"{_WORKER} {name}" for name, reported_at in names.items() if reported_at < silent_since]
         if silent:
             DBOS.delete_workflows(silent)
 

@@ -44,7 +44,7 @@ class LiveEvents:
         self._ended = threading.Event()
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def written(self) -> Iterator[None]:
         """A context manager that writes the events of the runs inside. Raises writing errors unless the body raises."""
         step = DBOS.reserve_step()
         run_beside(partial(copy_context().run, self._work, step))

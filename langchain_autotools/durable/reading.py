@@ -41,7 +41,7 @@ class Story:
         self._execution: str | None = None
         self._past: set[str] = set()
         self._own_id: str | None = None
-        self._told: set[tuple[str, ...]] = set()
+        self._emitted: set[tuple[str, ...]] = set()
         self._writing: str | None = None  # the message whose reply is being written
         self._whole: set[str] = set()  # messages of which nothing more is written
         self._attempt = 1
@@ -95,8 +95,8 @@ class Story:
 
     def _once(self, *key: str) -> bool:
         """Whether this has not been told before."""
-        is_new = key not in self._told
-        self._told.add(key)
+        is_new = key not in self._emitted
+        self._emitted.add(key)
         return is_new
 
     def _is_start(self, _: kinds.RunStarted) -> bool:
@@ -109,7 +109,7 @@ class Story:
         return True
 
     def _is_new_call(self, event: kinds.CallStarted) -> bool:
-        return (self._run_id, event.call_id) not in self._calls and ("CallReady", event.call_id) not in self._told
+        return (self._run_id, event.call_id) not in self._calls and ("CallReady", event.call_id) not in self._emitted
 
     def _is_whole_call(self, event: kinds.CallReady) -> bool:
         return self._once("CallReady", event.call_id) and self._ends_writing(event)
@@ -118,7 +118,7 @@ class Story:
         return (self._run_id, event.call_id) in self._calls
 
     def _is_running_call(self, event: kinds.CallProgress) -> bool:
-        return ("CallResult", event.call_id) not in self._told
+        return ("CallResult", event.call_id) not in self._emitted
 
     def _is_first_result(self, event: kinds.CallResult) -> bool:
         return self._once("CallResult", event.call_id)
@@ -328,7 +328,7 @@ async def aread_run(run_id: str, timeout: float | None, link: Link) -> AsyncGene
         yield event
 
 
-def told_so_far(run_id: str) -> list[RunEvent]:
+def events_so_far(run_id: str) -> list[RunEvent]:
     """Return the events of a run so far."""
     story = Story(run_id)
     return [event for row in outside(_rows, run_id, 0)[0] for event in story.events_of(row)]

@@ -297,7 +297,7 @@ def execute(
     config = cast("RunnableConfig", request["config"])
     chunks: list[AIMessageChunk] = []
     try:
-        with LiveEvents(execution.id).told(), lifetime.left():
+        with LiveEvents(execution.id).written(), lifetime.left():
             for chunk in model.stream(messages, config, journal=journal, **request["keywords"]):
                 chunks.append(chunk)
                 if client is not None:

@@ -238,8 +238,8 @@ class AgUiEncoder:
     def _more_text(self, run: _Run, message_id: str, text: str, separator: str = "") -> Iterator[BaseEvent]:
         if run.text is None:
             run.text, run.shown = message_id, True
-            told = {"autotools": {"separator": mend_surrogates(separator)}} if separator else None
-            yield TextMessageStartEvent(message_id=message_id, role="assistant", subagent_run_id=run.tag, metadata=told)
+            metadata = {"autotools": {"separator": mend_surrogates(separator)}} if separator else None
+            yield TextMessageStartEvent(message_id=message_id, role="assistant", subagent_run_id=run.tag, metadata=metadata)
         if text:
             yield TextMessageContentEvent(message_id=message_id, delta=mend_surrogates(text), subagent_run_id=run.tag)
 
@@ -278,8 +278,8 @@ class AgUiEncoder:
         for call in calls:
             yield from self._call(run, call, message_id)
         run.turn = None
-        told = message.response_metadata
-        run.model = (_label(told.get("model_provider")), _label(told.get("model_name")))
+        metadata = message.response_metadata
+        run.model = (_label(metadata.get("model_provider")), _label(metadata.get("model_name")))
 
     def _message_discarded(self, event: kinds.MessageDiscarded) -> Iterator[BaseEvent]:
         run = self._runs[event.run_id]
@@ -310,15 +310,15 @@ class AgUiEncoder:
         if event.provisional:
             run = self._runs[event.run_id]
             yield from self._turn(run, event.message_id)
-            yield self._told(event, "tool_call_started", event.call_id, toolCallName=event.name, index=event.index)
+            yield self._custom(event, "tool_call_started", event.call_id, toolCallName=event.name, index=event.index)
 
     def _written(self, event: kinds.CallArgumentsDelta) -> Iterator[BaseEvent]:
-        yield self._told(event, "tool_call_delta", event.call_id, delta=event.text)
+        yield self._custom(event, "tool_call_delta", event.call_id, delta=event.text)
 
     def _discarded(self, event: kinds.CallDiscarded) -> Iterator[BaseEvent]:
-        yield self._told(event, "tool_call_discarded", event.call_id, reason=event.reason)
+        yield self._custom(event, "tool_call_discarded", event.call_id, reason=event.reason)
 
-    def _told(self, event: RunEvent, name: str, call_id: str, **value: Any) -> BaseEvent:
+    def _custom(self, event: RunEvent, name: str, call_id: str, **value: Any) -> BaseEvent:
         run = self._runs[event.run_id]
         return CustomEvent(name=name, value=plain({"toolCallId": self._id(run, call_id), **value}), subagent_run_id=run.tag)
 
@@ -332,7 +332,7 @@ class AgUiEncoder:
 
     def _answered(self, event: kinds.CallResult) -> Iterator[BaseEvent]:
         run = self._runs[event.run_id]
-        told = {"status": event.message.status, "executed": event.executed, "duration": event.duration}
+        outcome = {"status": event.message.status, "executed": event.executed, "duration": event.duration}
         content: Any = content_parts(event.message)
         if run.tag is None:
             self._decided({event.call_id})
@@ -341,7 +341,7 @@ class AgUiEncoder:
             tool_call_id=self._id(run, event.call_id),
             content=content,
             role="tool",
-            metadata={"autotools": told},
+            metadata={"autotools": outcome},
             subagent_run_id=run.tag,
         )
 

@@ -300,9 +300,9 @@ class ToolExecutor(Portable):
             An iterator that can be closed. It raises what must not be told to a model: KeyboardInterrupt, a graph's interrupts,
             errors of `on_executing`, `on_executed`, `on_progress`, `cancel` and of callback handlers that are to raise.
         """
-        told: dict[str, Any] = {"on_executing": on_executing, "on_executed": on_executed, "on_progress": on_progress}
+        observers: dict[str, Any] = {"on_executing": on_executing, "on_executed": on_executed, "on_progress": on_progress}
         known: dict[str, Any] = {"messages": messages, "only": only, "turn": turn, "cache": cache, "decisions": decisions}
-        return self.batch(ToolCallBatch, calls, config, deadline_of(cancel, deadline), **known, **told)
+        return self.batch(ToolCallBatch, calls, config, deadline_of(cancel, deadline), **known, **observers)
 
     def astream(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> AsyncToolCallBatch:
         """Like `stream`, asynchronously: asynchronous tools run as tasks on the running loop, synchronous ones in threads.
@@ -340,10 +340,10 @@ class ToolExecutor(Portable):
     ) -> _B:
         """Execute calls like `stream` and `astream`, for a run: as a batch of this kind that ends at the deadline `end`."""
         alone = messages is None
-        heard: ToolExecutor | ExecutionSettings = self
+        observed: ToolExecutor | ExecutionSettings = self
         if on_executing is not None or on_executed is not None or on_progress is not None:
-            told = ExecutionSettings.read(on_executing=on_executing, on_executed=on_executed, on_progress=on_progress)
-            heard = told.over(self.settings)
+            observers = ExecutionSettings.read(on_executing=on_executing, on_executed=on_executed, on_progress=on_progress)
+            observed = observers.over(self.settings)
         if messages is None:
             messages = [calls] if isinstance(calls, AIMessage) else []
         own = ensure_config(config)
@@ -372,9 +372,9 @@ class ToolExecutor(Portable):
         options = BatchOptions(
             threads=self.max_threads,
             limit=min(limits, default=None),  # 1 where a graph goes on: a call could be given the answer to another one's question
-            on_executing=() if heard.on_executing is None else (heard.on_executing,),
-            on_executed=() if heard.on_executed is None else (heard.on_executed,),
-            on_progress=() if heard.on_progress is None else (heard.on_progress,),
+            on_executing=() if observed.on_executing is None else (observed.on_executing,),
+            on_executed=() if observed.on_executed is None else (observed.on_executed,),
+            on_progress=() if observed.on_progress is None else (observed.on_progress,),
             end=end,
             turn=turn,
             admissions=admissions,

@@ -242,8 +242,8 @@ class RunEvents(RunObserver, TurnWrapper):
             if call is not None:
                 self._listener.leave(self._run_id, call_id)
                 call = call if result.call.decision is None else replace(call, decision=result.call.decision)
-                told: dict[str, Any] = {"message": result.message, "duration": result.duration, "executed": result.executed}
-                self._tell(CallResult(**self._about, call=call, index=index, **told))
+                outcome: dict[str, Any] = {"message": result.message, "duration": result.duration, "executed": result.executed}
+                self._tell(CallResult(**self._about, call=call, index=index, **outcome))
 
     def result_done(self, result: ToolCallResult) -> None:
         """Emit that a result's message is complete."""

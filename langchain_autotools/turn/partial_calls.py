@@ -68,11 +68,11 @@ class PartialCalls:
         fragments = raw.additional_kwargs.get("tool_calls") or raw.tool_call_chunks
         given = (fragments,) if isinstance(fragments, Mapping) else fragments
         pieces = [*apart, *(self._piece(read_fragment(one)) for one in given)]
-        told = [piece for piece in pieces if piece is not None]
-        if not told:
+        known = [piece for piece in pieces if piece is not None]
+        if not known:
             return left
         chunk = new_chunk([] if isinstance(raw.content, list) else "", {}, message_id) if left is None else left
-        attach(chunk, _Pieces(told))
+        attach(chunk, _Pieces(known))
         return chunk
 
     def _piece(self, fragment: Fragment) -> CallPiece | None:

@@ -99,7 +99,7 @@ class Batch:
         self._closed = False
         self._claims: Claims | None = None
         self._held: list[int] = []  # the calls whose results are there, and wait for a call to be taken
-        self._untold: set[int] = set()  # results of which nobody has been told meanwhile
+        self._unreported: set[int] = set()  # results of which nobody has been told meanwhile
         self._set(answers)
 
     def _set(self, answers: Sequence[Answer]) -> None:
@@ -176,7 +176,7 @@ class Batch:
         """Return the results to deliver to callbacks: this one, unless it is held back until a call has been claimed."""
         if self._claims is None or not self._claims.holds:
             return (index,)
-        self._untold.add(index)
+        self._unreported.add(index)
         return ()
 
     def _due(self, number: int) -> Sequence[int]:
@@ -198,8 +198,8 @@ class Batch:
 
     def _results_held_back(self, number: int) -> list[int]:
         """Return the results of a call that were held back from callbacks."""
-        late = sorted(self._untold.intersection(self._places[number]))
-        self._untold.difference_update(late)
+        late = sorted(self._unreported.intersection(self._places[number]))
+        self._unreported.difference_update(late)
         return late
 
     # ------------------------------------------------------------------------------------------ beginning and ending
@@ -340,7 +340,7 @@ class Batch:
             run = planned.run
             if error is None and run is not None and run.executed and not run.ended and self._uses_thread(run):
                 given_up(run)
-        late = sorted(self._untold - set(unfinished)) if self._failures else []
+        late = sorted(self._unreported - set(unfinished)) if self._failures else []
         return [self._results[index] for index in [*late, *unfinished]]
 
     def _uses_thread(self, run: ToolRun) -> bool:

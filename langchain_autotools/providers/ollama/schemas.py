@@ -65,7 +65,7 @@ def _inlined(node: Any, definitions: Mapping[str, JsonSchema], inside: tuple[str
     either = node.get("anyOf") or node.get("oneOf")
     if isinstance(either, list):
         kept["anyOf"] = [_inlined(one, definitions, inside) for one in either]
-    return {**kept, **_told(node, definitions, inside)}
+    return {**kept, **_description(node, definitions, inside)}
 
 
 def _again(name: str, definition: JsonSchema, node: JsonSchema) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _merged(node: JsonSchema, definitions: Mapping[str, JsonSchema]) -> dict[str
     return merged
 
 
-def _told(node: JsonSchema, definitions: Mapping[str, JsonSchema], inside: tuple[str, ...]) -> dict[str, Any]:
+def _description(node: JsonSchema, definitions: Mapping[str, JsonSchema], inside: tuple[str, ...]) -> dict[str, Any]:
     """Return the description with the information that the server has no key for."""
     others = {key: value for key, value in node.items() if key not in _KEPT | _SILENT | _COMBINED and value is not None}
     places = node["items"] if isinstance(node.get("items"), list) else node.get("prefixItems")

@@ -61,7 +61,7 @@ def recorded_by(told: Sequence[RunEvent], whole: Sequence[RunEvent], draw: rando
     return recorded | ({writing[-1]} & done if writing and draw.random() < 0.5 else set())
 
 
-def told_again(whole: Sequence[RunEvent], execution: int, recorded: set[str], answered: set[str]) -> list[RunEvent]:
+def emitted_again(whole: Sequence[RunEvent], execution: int, recorded: set[str], answered: set[str]) -> list[RunEvent]:
     """What another execution tells: new ids for its runs, nothing of the inside of calls that were answered, recorded replies whole."""
     made: list[RunEvent] = []
     inside: set[str] = set()
@@ -102,13 +102,13 @@ def test_several_executions_are_told_of_as_one_run(data: st.DataObject) -> None:
     answered: set[str] = set()
     lives = draw.randint(0, 3)
     for execution in range(lives):
-        telling = told_again(whole, execution, recorded, answered)
+        telling = emitted_again(whole, execution, recorded, answered)
         told = telling[: draw.randint(0, len(telling))]
         rows += rows_of(told, execution, draw)
         recorded |= recorded_by(told, whole, draw)
         answered |= {event.call_id for event in of(CallResult, told) if event.parent_run_id is None}
         whole = renamed(whole, execution, recorded)
-    rows += rows_of(told_again(whole, lives, recorded, answered), lives, draw)
+    rows += rows_of(emitted_again(whole, lives, recorded, answered), lives, draw)
     story = Story("the run")
     seen = [event for row in rows for event in story.events_of(row)] + list(story.end())
     check_runs(with_beginnings(seen))
