@@ -106,7 +106,7 @@ def request_of_sent(
 
 def _runs_by_message(runs: Sequence[ConversationRun]) -> dict[str | None, ConversationRun]:
     """Return the runs by the ids of the messages that they added."""
-    return {one.id: run for run in runs for one in (*run.added(), *run.made_so_far())}
+    return {message_id: run for run in runs for message_id in run.message_ids}
 
 
 # ---------------------------------------------------------------------------------------------- what is decided

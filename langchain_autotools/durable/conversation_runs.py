@@ -6,9 +6,11 @@ number be taken once. All wait in one queue, where each conversation is a partit
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
+from itertools import count
 from typing import Any, cast
 
 from dbos import DBOS, WorkflowStatus
@@ -23,7 +25,7 @@ from .engine import VERSION, engine, outside
 from .errors import RunFailedError
 from .incarnations import Incarnation
 from .leases import CANCELLED
-from .plain import message_of, message_out
+from .plain import copy_of, message_of, message_out
 from .reading import ENDED_FROM_OUTSIDE, Patience, events_so_far
 
 SEND, DECIDE, APPEND = "send", "decide", "append"
@@ -44,6 +46,7 @@ _GOES_ON = ("ENQUEUED", "PENDING", "DELAYED")
 _LARGEST = 100  # how many runs are deleted at a time
 _FIRST_LOOK = 16  # how many runs of a conversation the first look-up asks for; each further one asks for twice as many
 _MOST_LOOKED_UP = 1024  # how many it asks for at the most
+_FEW = 4  # how many runs the search for the last one asks for at a time
 
 
 @dataclass(frozen=True)
@@ -164,18 +167,36 @@ class ConversationRun:
 
     def added(self) -> list[BaseMessage]:
         """The messages that the run was begun with."""
-        return [message_of(data) for data in self.request["messages"]]
+        return [copy_of(message) for message in self._added]
 
     def made(self) -> list[BaseMessage]:
         """The messages of the finished run."""
-        outcome = self.outcome
-        return new_messages(message_out(outcome)) if "message" in outcome else [message_of(data) for data in outcome.get("messages", ())]
+        return [copy_of(message) for message in self._made]
 
     def made_so_far(self) -> list[BaseMessage]:
         """The messages of the run so far."""
         if not self.goes_on:
             return self.made()
         return [one.message for one in events_so_far(self.id) if isinstance(one, MessageDone) and one.parent_run_id is None]
+
+    @property
+    def size(self) -> int:
+        """The number of characters of the run's input and output as JSON."""
+        return len(json.dumps([self.status.input, self.status.output]))
+
+    @property
+    def message_ids(self) -> list[str | None]:
+        """The ids of the messages that the run has added and made so far."""
+        return [one.id for one in (*self._added, *(self.made_so_far() if self.goes_on else self._made))]
+
+    @cached_property
+    def _added(self) -> list[BaseMessage]:
+        return [message_of(data) for data in self.request["messages"]]
+
+    @cached_property
+    def _made(self) -> list[BaseMessage]:
+        outcome = self.outcome
+        return new_messages(message_out(outcome)) if "message" in outcome else [message_of(data) for data in outcome.get("messages", ())]
 
     def exported(self) -> dict[str, Any]:
         """Return the run's exported data, other than its messages."""
@@ -207,8 +228,8 @@ class ConversationRuns:
         They are looked up by their exact ids: what a database takes for a prefix may belong to another conversation, and finding it may
         mean to read the rows of all of them. Numbers have no gaps, so the first one that is missing is the end.
         """
-        runs: list[ConversationRun] = []
         size, where = _FIRST_LOOK, self._incarnation(conversation)
+        runs = list(self._kept(where)) if whole else []
         while True:
             found = self.numbered(where, range(len(runs) + 1, len(runs) + 1 + size), load_input=whole, load_output=whole)
             runs += [found[number] for number in sorted(found)]
@@ -221,10 +242,25 @@ class ConversationRuns:
         number, patience = int(run_id.rpartition("/")[2]), Patience(None)
         own = Incarnation(self.name, conversation).of_run(run_id)
         while True:
-            runs = [run for run in self.of(own, whole=True) if run.number < number]
+            runs = [run for start in range(1, number, _MOST_LOOKED_UP) for run in self._whole(own, start, number)]
             if all(run.has_ended for run in runs):
                 return [message for run in runs for message in (*run.added(), *run.made())]
             time.sleep(patience.pause())
+
+    def ends(self, where: Incarnation) -> list[ConversationRun]:
+        """Return the first and the last run of a conversation, in no more statements for a long one: the first says where to look.
+
+        They are the same run if there is one, and none if there is none.
+        """
+        found = self.numbered(where, range(1, _FEW + 1), load_input=False)
+        if 1 not in found:
+            return []
+        first, last = found[1], found[max(found)]
+        while len(found) == _FEW:
+            start = max(last.number + 1, int(first.noted.get(LAST, 1)))
+            found = self.numbered(where, range(start, start + _FEW), load_input=False)
+            last = found[max(found)] if found else last
+        return [first, last]
 
     def one(self, run_id: str) -> ConversationRun | None:
         """Return a run with input and output; None if it does not exist."""
@@ -234,12 +270,32 @@ class ConversationRuns:
     def numbered(
         self, conversation: str | Incarnation, numbers: Iterable[int], *, load_input: bool = True, load_output: bool = False
     ) -> dict[int, ConversationRun]:
-        """Return the existing ones of these runs, by their numbers."""
+        """Return the existing ones of these runs, by their numbers. Whole ones that have ended well are read from the database once."""
         where = self._incarnation(conversation)
+        whole, kept = load_input and load_output, engine.ended_runs
         ids = [where.run_id(number) for number in numbers]
-        found = outside(DBOS.list_workflows, workflow_ids=ids, load_input=load_input, load_output=load_output)
-        ours = (ConversationRun(status) for status in found if status.name in self.workflows)
-        return {run.number: run for run in ours}
+        runs: dict[str, ConversationRun] = {key: run for key in ids if (run := kept.get(key)) is not None} if whole else {}
+        asked = [key for key in ids if key not in runs]
+        found = outside(DBOS.list_workflows, workflow_ids=asked, load_input=load_input, load_output=load_output) if asked else []
+        for run in map(ConversationRun, found):
+            if run.status.name in self.workflows:
+                runs[run.id] = run
+                if whole and run.status.status == "SUCCESS":
+                    kept.put(run.id, run, run.size)
+        return {run.number: run for run in runs.values()}
+
+    def _whole(self, where: Incarnation, start: int, end: int) -> list[ConversationRun]:
+        """Return the runs from a number up to another one, no more than are looked up at a time, with input and output."""
+        found = self.numbered(where, range(start, min(end, start + _MOST_LOOKED_UP)), load_output=True)
+        return [found[number] for number in sorted(found)]
+
+    def _kept(self, where: Incarnation) -> Iterator[ConversationRun]:
+        """Yield the runs from the first one on as far as they are in memory."""
+        for number in count(1):
+            run = engine.ended_runs.get(where.run_id(number))
+            if run is None:
+                return
+            yield run
 
     def found(self, **where: Any) -> list[ConversationRun]:
         """Return the runs that DBOS finds, oldest first, without input and output."""
@@ -276,14 +332,18 @@ class ConversationRuns:
             outside(DBOS.enqueue_workflow_with_options, options, request)
         except dbos_error.DBOSConflictingWorkflowError as error:
             raise ConfigurationError(f"another workflow has the id of a run of a conversation: {error}") from None
-        there = self.one(where.run_id(number))
+        there, is_over = self._added_to(where, number)
         if there is None or there.key != key:
             return False
-        if where.is_over():  # it was deleted meanwhile, perhaps before this run could be seen
+        if is_over:  # it was deleted meanwhile, perhaps before this run could be seen
             self.end([there])
             self.delete([there])
-            return False
-        return True
+        return not is_over
+
+    def _added_to(self, where: Incarnation, number: int) -> tuple[ConversationRun | None, bool]:
+        """Return the run with this number, without input and output, and whether its conversation was deleted."""
+        found = {run.id: run for run in self.found(workflow_ids=[where.run_id(number), where.mark])}
+        return found.get(where.run_id(number)), where.mark in found
 
     def cancel(self, run: ConversationRun) -> None:
         """Cancel a run, wherever it is executed."""
@@ -299,5 +359,6 @@ class ConversationRuns:
 
     def delete(self, runs: Sequence[ConversationRun]) -> None:
         """Delete runs with all their data, the last ones first, so that the remaining ones have no gap."""
+        engine.ended_runs.forget(run.id for run in runs)
         for end in range(len(runs), 0, -_LARGEST):
             outside(DBOS.delete_workflows, [run.id for run in runs[max(0, end - _LARGEST) : end]])

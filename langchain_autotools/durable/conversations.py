@@ -8,7 +8,6 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from dbos import DBOS
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 
@@ -204,8 +203,9 @@ class Conversations(ReadableConversations):
         self._launch()
         while True:
             now = self._runs.current(conversation)
-            runs = self._runs.of(now, whole=whole)
-            metadata.check_owner_of(runs)
+            ends = self._runs.ends(now)
+            metadata.check_owner_of(ends)
+            runs = self._runs.of(now, whole=True) if whole and ends else ends
             there = next((run for run in runs if run.key == key), None) or made(runs)
             if isinstance(there, ConversationRun):
                 return sent_to(now, there.number)
@@ -214,7 +214,7 @@ class Conversations(ReadableConversations):
             noted = attributes if runs else {**attributes, **metadata.noted_first()}
             if self._runs.add(now, number, {**request, "conversation": conversation}, key, **noted):
                 if runs:
-                    self._runs.note(runs[0].id, metadata.noted_later(runs[0], number))
+                    self._runs.note(ends[0].id, metadata.noted_later(ends[0], number))
                 return sent_to(now, number)
 
     def history(self, conversation: str, *, owner: str | None = None, labels: Mapping[str, str] | None = None) -> ConversationHistory:
@@ -378,10 +378,8 @@ class Conversations(ReadableConversations):
             return {"messages": []}
         try:
             with begun(run_id) as execution:
-                history = plain_messages(self._runs.before(request["conversation"], run_id))
-                started = DBOS.run_step({"name": "begin"}, engine.clock)
-                whole = {**request, "messages": [*history, *request["messages"]], "started": started}
-                outcome = execute(self.model, self._rerun, execution, whole)
+                messages = [*self._runs.before(request["conversation"], run_id), *map(message_of, request["messages"])]
+                outcome = execute(self.model, self._rerun, execution, messages, {**request, "started": execution.started})
             self._runs.note(run_id, noted_at_end(message_out(outcome)))
             return outcome
         except RunFailedError as error:

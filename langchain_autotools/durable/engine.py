@@ -21,6 +21,7 @@ from filelock import FileLock, Timeout
 from ..errors import ConfigurationError, EventsInterruptedError
 from ..executor.workers.background import running_loop
 from ..executor.workers.threads import run_beside
+from .ended_runs import EndedRuns
 from .ending import Lifetime, WorkerEndingError
 from .executions import Execution, Executions
 from .leases import Lease
@@ -31,7 +32,7 @@ _T = TypeVar("_T")
 
 _logger = logging.getLogger("langchain_autotools")
 
-PROTOCOL = 1
+PROTOCOL = 2
 """The version of a run's steps and records. A run continues only in processes of its own version."""
 
 DEFAULT_URL = "sqlite:///autotools_runs.sqlite"
@@ -56,6 +57,7 @@ class Engine:
         executions: The executions of the last launch; None before the first.
         shutdowns: The number of calls of `shutdown` in this process.
         lifetime: That of the last launch.
+        ended_runs: Runs that have ended, of this launch's database.
     """
 
     workflows: dict[str, Callable[..., Any]] = field(default_factory=dict)
@@ -68,6 +70,7 @@ class Engine:
     cancelled: dict[str, threading.Event] = field(default_factory=dict)
     shutdowns: int = 0
     lifetime: Lifetime = field(default_factory=Lifetime)
+    ended_runs: EndedRuns[Any] = field(default_factory=EndedRuns)
     lock: threading.RLock = field(default_factory=threading.RLock)
     held: FileLock | None = None
     lease: Lease | None = None
@@ -147,8 +150,8 @@ def _launch(url: str, worker: str | None, lease: float, max_silent_executions: i
         if (DBOS.executor_id, DBOS.application_version) != (own, VERSION):
             _release()
             raise ConfigurationError("this process uses DBOS by itself: durable runs need a process where they launch it")
-        engine.lifetime = lifetime
-        engine.executions = Executions(own, max_silent_executions, engine.cancelled)
+        engine.lifetime, engine.ended_runs = lifetime, EndedRuns()
+        engine.executions = Executions(own, max_silent_executions, engine.cancelled, clock)
         finds = not url.startswith("sqlite")
         engine.lease = Lease(own, VERSION, lease, engine.cancelled, engine.executions.leave, finds_attributes=finds)
         try:

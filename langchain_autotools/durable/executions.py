@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context
 from typing import Any
@@ -39,6 +39,7 @@ class Execution:
 
     Attributes:
         id: Names the execution.
+        started: When the first execution of the run began.
         cancelled: Set when somebody has cancelled the run.
         refusal: Why nothing may be begun that is not recorded; None where it may.
     """
@@ -46,6 +47,7 @@ class Execution:
     def __init__(self, run_id: str, turnstile: "Turnstile") -> None:
         self.run_id = run_id
         self.id = uuid.uuid4().hex
+        self.started = 0.0
         self.cancelled = threading.Event()
         self.refusal: str | None = None
         self._turnstile = turnstile
@@ -100,12 +102,14 @@ class Executions:
         worker: The worker's id.
         limit: The maximum number of consecutive lost executions of a run.
         cancelled: Takes what cancels each run that is executed here.
+        clock: Seconds since the epoch.
     """
 
-    def __init__(self, worker: str, limit: int, cancelled: dict[str, threading.Event]) -> None:
+    def __init__(self, worker: str, limit: int, cancelled: dict[str, threading.Event], clock: Callable[[], float]) -> None:
         self._worker = worker
         self._limit = limit
         self._cancelled = cancelled
+        self._clock = clock
         self._launch = uuid.uuid4().hex
         self._turnstile = Turnstile()
         self._running: set[Execution] = set()
@@ -147,6 +151,7 @@ class Executions:
         attributes: Mapping[str, Any] = (found[0].attributes if found else None) or {}
         if attributes.get(CANCELLED):
             execution.cancelled.set()
+        execution.started = attributes.get(_EXECUTION, {}).get("started") or self._clock()
         steps = lost = 0
         if _EXECUTION in attributes:
             steps = len(DBOS.list_workflow_steps(execution.run_id, load_output=False))
@@ -160,7 +165,8 @@ class Executions:
             )
         if lost > self._limit:
             raise RunFailedError(execution.refusal)
-        began = {"id": execution.id, "launch": self._launch, "worker": self._worker, "steps": steps, "lost": lost}
+        counted = {"steps": steps, "lost": lost, "started": execution.started}
+        began = {"id": execution.id, "launch": self._launch, "worker": self._worker, **counted}
         DBOS.update_workflow_attributes(execution.run_id, {_EXECUTION: began}, merge=True)
         self._running.add(execution)
 

@@ -49,7 +49,7 @@ class Incarnation:
         return f"conversations/{quote(self.name, safe='')}/{quote(self.conversation, safe='')}"
 
     @property
-    def _mark(self) -> str:
+    def mark(self) -> str:
         """The id of the row that marks its end, without the conversation's own id."""
         return f"deleted conversations/{hashlib.sha256(self._first.encode()).hexdigest()}/{self.number}"
 
@@ -86,11 +86,11 @@ class Incarnation:
         outside(self._note_end)
 
     def _note_end(self) -> None:
-        with SetWorkflowID(self._mark):
-            DBOS.start_workflow(_end, self._mark)
+        with SetWorkflowID(self.mark):
+            DBOS.start_workflow(_end, self.mark)
 
 
 def _there(incarnations: list[Incarnation]) -> int:
     """Return the number of ended incarnations."""
-    marks = [one._mark for one in incarnations]
+    marks = [one.mark for one in incarnations]
     return len(outside(DBOS.list_workflows, workflow_ids=marks, load_input=False, load_output=False))

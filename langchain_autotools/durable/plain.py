@@ -8,14 +8,17 @@ from typing import Any, TypeVar, cast
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, messages_from_dict
 from langchain_core.runnables import RunnableConfig
 
+from ..compat import unvalidated
 from ..errors import ConfigurationError
 from ..executor import Decision, ToolCallResult
 from ..messages.calls import ToolCallRecord
 from ..messages.carrier import serialize_messages
+from ..messages.memo import copy_containers
 from ..strict_json import mend_surrogates
 from .errors import RunFailedError
 
 _T = TypeVar("_T")
+_M = TypeVar("_M", bound=BaseMessage)
 
 _TRAVELS = ("tags", "metadata", "configurable")
 _SAYS_NOTHING: Mapping[str, Any] = {"recursion_limit": 25, "callbacks": None, "max_concurrency": None, "run_name": None}
@@ -110,6 +113,13 @@ def plain_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
 def message_of(data: Mapping[str, Any]) -> Any:
     """Return the message from its plain form."""
     return messages_from_dict([dict(data)])[0]
+
+
+def copy_of(message: _M) -> _M:
+    """Return a copy of a message of plain data, which its reader may change."""
+    extra = message.__pydantic_extra__
+    values, known = copy_containers(message.__dict__), {*message.__pydantic_fields_set__}
+    return unvalidated(message.__class__, values, known, None if extra is None else copy_containers(extra))
 
 
 def plain_result(result: ToolCallResult) -> dict[str, Any]:

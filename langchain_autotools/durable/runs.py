@@ -280,11 +280,16 @@ class DurableModel:
         """Execute the unrecorded part of the run."""
         client = _clients.pop(run_id, None)
         with begun(run_id) as execution:
-            return execute(self.model, self._rerun, execution, request, client)
+            return execute(self.model, self._rerun, execution, [*map(message_of, request["messages"])], request, client)
 
 
 def execute(
-    model: ToolsAndMessagesMixin, rerun: Collection[str], execution: Execution, request: Mapping[str, Any], client: _Client | None = None
+    model: ToolsAndMessagesMixin,
+    rerun: Collection[str],
+    execution: Execution,
+    messages: list[BaseMessage],
+    request: Mapping[str, Any],
+    client: _Client | None = None,
 ) -> dict[str, Any]:
     """Execute the unrecorded part of a run inside its workflow.
 
@@ -293,7 +298,6 @@ def execute(
     """
     lifetime = engine.lifetime
     journal = Journal(execution, request["started"], engine.clock, rerun, lifetime)
-    messages = [message_of(data) for data in request["messages"]]
     config = cast("RunnableConfig", request["config"])
     chunks: list[AIMessageChunk] = []
     try:
