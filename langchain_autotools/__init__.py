@@ -91,6 +91,7 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
         format_for_openai as format_for_openai,
     )
     from .retry import RetryPolicy as RetryPolicy
+    from .run.before_turn import NextTurn as NextTurn
     from .run.by_hand import add_assistant_tool_calls as add_assistant_tool_calls, add_tool_calls_and_results as add_tool_calls_and_results
     from .run.limits import RunSoFar as RunSoFar
     from .showing import show as show
@@ -165,6 +166,7 @@ _HOMES = {
     "providers.presets.together": ("ChatTogether",),
     "providers.presets.xai": ("ChatXAI",),
     "providers.results": ("format_for_anthropic", "format_for_google", "format_for_ollama", "format_for_openai"),
+    "run.before_turn": ("NextTurn",),
     "run.by_hand": ("add_assistant_tool_calls", "add_tool_calls_and_results"),
     "run.limits": ("RunSoFar",),
     "providers.registry": ("init_chat_model",),

@@ -28,6 +28,8 @@ from .pickling import refuse, unportable
 from .run.binding import BindableChatModel
 from .run.composing import compose
 from .run.driving import adrive, drive, generator_of
+from .run.hooks import hooks_of, wraps_turns
+from .run.joining import one_turn_model
 from .run.keywords import drop_settings
 from .run.limits import OnLimit
 from .run.run import Run, failing
@@ -88,6 +90,9 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
     on_limit: OnLimit = "answer"
     """Action when a limit is reached: `answer` requests one last answer without tools, `return` returns the run as it is,
     `raise` raises `LimitReachedError`."""
+    before_turn: Any = Field(default=None, exclude=True, repr=False)
+    """Function that may change the next request of a run: it gets a `NextTurn` and returns one, or None. May be asynchronous in
+    asynchronous runs."""
     stop_when: Any = Field(default=None, exclude=True, repr=False)
     """Condition that ends a run: a function called with a `RunSoFar` after each turn whose calls are answered. If it returns True the
     run ends with the stop reason `stop_when`, without another request."""
@@ -176,7 +181,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
 
     def _run(self, input: LanguageModelInput, kwargs: dict[str, Any], *, streamed: bool, async_api: bool = False) -> Run | None:
         """Return a new run over the input and remove its keywords from `kwargs`; None if the model has no tools of its own."""
-        if not self.tools and kwargs.get("journal") is None:
+        if not self.tools and kwargs.get("journal") is None and not wraps_turns(self, kwargs):
             if kwargs.pop("resume", None) is not None:
                 raise ConfigurationError("resume executes calls, which takes a model with tools=[...]")
             limit = ReplyEnd.take(self, kwargs)
@@ -187,7 +192,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
             return None
         messages, open_start = input_messages(self, input), self.continues_conversation(kwargs)
         settings = run_settings(self, self._own_tools(), kwargs, messages)
-        parts = compose(settings.call, self._turn_wrappers())
+        parts = compose(settings.call, [*hooks_of(settings.call), *self._turn_wrappers()])
         streams = (streamed or parts.observer.listens) and should_stream(
             self, {**kwargs, "tools": settings.form.tools}, async_api=async_api
         )
@@ -347,6 +352,10 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
     def _turn_wrappers(self) -> Sequence[TurnWrapper]:
         """What stands around each turn of the model's runs besides what belongs to every run."""
         return ()
+
+    def _for_one_turn(self, model: Any, tools: Sequence[Any] = ()) -> Any:
+        """Return any chat model as one for single turns, which declare these tools."""
+        return one_turn_model(ToolsAndMessagesMixin, model, tools)
 
     def _turn_parts(self, request: TurnRequest) -> Iterator[AIMessage]:
         """Make a request: an LLM run of core."""

@@ -21,4 +21,5 @@ StopReason = Literal[
 """The reason why a run ended.
 
 The first three are natural ends; `refused` is the model's or the vendor's refusal; `length` and `incomplete` mean that the last reply was
-cut off, at its token limit or by anything else; `cancelled` is the caller's cancellation, `stop_when` the caller's condition; the others are limits."""
+cut off, at its token limit or by anything else; `cancelled` is the caller's cancellation, `stop_when` the caller's condition; the others
+are limits."""

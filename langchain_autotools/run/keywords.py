@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 from ..cancelling import checked_cancel
 from ..errors import ConfigurationError
 from ..executor import ToolExecutor
+from ..executor.checks import checked_listener
 from ..executor.settings import ExecutionSettings
 from ..turn.constructor import MISTAKEN
 from .limits import Limits
@@ -17,7 +18,7 @@ from .recording import RunJournal
 _OF_ANOTHER = frozenset({"model", "model_name"})
 _LIMITS = frozenset(field.name for field in fields(Limits))
 _OF_EXECUTION = frozenset(signature(ExecutionSettings.read).parameters)
-_OTHERS = frozenset({"message_separator", "carry_messages", "resume", "cancel", "journal"})
+_OTHERS = frozenset({"message_separator", "carry_messages", "resume", "cancel", "journal", "before_turn"})
 RUN_KEYWORDS = _LIMITS | _OTHERS | _OF_EXECUTION - {"approval_key"}
 """Keywords of a call that configure a run and never reach the vendor."""
 
@@ -55,6 +56,7 @@ class CallSettings:
         carry_messages: Whether chunks carry the new messages as data.
         decisions: The decisions about calls at the end of the input.
         cancel: The caller's cancellation flag; None if there is none.
+        before_turn: Changes each request; None where nothing does.
         journal: Remembers what the run does, so that a later process goes on with it; None where nothing does.
         call: How this call wants the tools' calls executed.
         fields: How the model's fields do.
@@ -66,6 +68,7 @@ class CallSettings:
     carry_messages: bool
     decisions: Any
     cancel: Any
+    before_turn: Any
     journal: RunJournal | None
     call: ExecutionSettings
     fields: ExecutionSettings
@@ -97,6 +100,7 @@ def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
         carry_messages=_boolean("carry_messages", _setting(model, "carry_messages", keywords)),
         decisions=keywords.pop("resume", None),
         cancel=checked_cancel(keywords.pop("cancel")) if _is_given("cancel", keywords) else None,
+        before_turn=checked_listener("before_turn", _setting(model, "before_turn", keywords)),
         journal=keywords.pop("journal", None),
         call=ExecutionSettings.read(**call),
         fields=ExecutionSettings.read(**{name: getattr(model, name) for name in sorted(_OF_EXECUTION)}),

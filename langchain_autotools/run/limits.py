@@ -18,7 +18,6 @@ from ..messages.stop_reasons import StopReason
 _logger = logging.getLogger("langchain_autotools")
 
 
-
 @dataclass(frozen=True)
 class RunSoFar:
     """A run after a turn whose calls are answered, for `stop_when`.

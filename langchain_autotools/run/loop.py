@@ -39,10 +39,12 @@ class CallModel:
         messages: The history to send: the run's own list, not to be changed or kept.
         choice: `requested` sends the caller's tool choice, `auto` what of it stays after the first turn, `none` what leads to an end: no
             call, or the one that must end the run (all tools stay declared).
+        number: The number of the request in its run, from 1 on.
     """
 
     messages: Sequence[BaseMessage]
     choice: Choice
+    number: int = 1
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,8 @@ def turn_calls(message: AIMessage) -> tuple[list[ToolCallRecord], str | None]:
 def _judged(call: ToolCallRecord, verdict: Mapping[str, Any] | None) -> ToolCallRecord:
     if verdict is None:
         return replace(call, args=None, why=_ENDED)
-    return call if verdict.get("ok") else replace(call, args=None, why=verdict.get("why") or call.why or _ENDED)
+    runs = verdict.get("ok") and "why" not in verdict
+    return call if runs else replace(call, args=None, why=verdict.get("why") or call.why or _ENDED)
 
 
 class _Cut(Exception):
@@ -229,7 +232,7 @@ class _Run:
 
     def _turn(self, choice: Choice) -> Generator[Action, Any, tuple[AIMessage, list[ToolCallRecord], str | None]]:
         """Make one request; the stored message joins the history."""
-        reply = yield CallModel(self._history, choice)
+        reply = yield CallModel(self._history, choice, self._progress.turns + 1)
         message, calls, blocked = (reply.message, [], None) if isinstance(reply, TurnCut) else reply
         if message is None:
             raise _Cut(reply.reason)
@@ -268,7 +271,8 @@ class _Run:
             return self._left(message, pending, started=bool(answered))
         if results and all(result.return_direct for result in results):
             return self._outcome("return_direct", direct=[result.message for result in results])
-        return self._outcome("stop_when") if results and self._stops() else None
+        ends = results and self._plan.limits.stop_when is not None and self._stops()
+        return self._outcome("stop_when") if ends else None
 
     def _stops(self) -> bool:
         """Whether the caller's condition ends the run. It is not asked about calls of the input that were only answered as interrupted."""

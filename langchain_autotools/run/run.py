@@ -149,7 +149,7 @@ class Run:
         return cast("AsyncGenerator[TurnPart, None]", self._parts.turns.amake(self._request_of(action, config)))
 
     def _request_of(self, action: CallModel, config: RunnableConfig) -> TurnRequest:
-        return replace(self._request, messages=list(action.messages), choice=action.choice, config=config)
+        return replace(self._request, messages=list(action.messages), choice=action.choice, number=action.number, config=config)
 
     def part(self, part: TurnPart) -> Iterable[AIMessageChunk]:
         """Process a part of a turn (a chunk, the whole message or a mark); return the chunks that leave at once."""

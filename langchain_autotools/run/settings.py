@@ -94,7 +94,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
     added = model.read_added_tools(messages) - toolbox.executor.tools.keys()
     tools = [tool for tool in toolbox.declarations if tool_name(tool) not in caller_tools] + bound
     form, ends = wire_form(model, tools, caller_choice, caller_tools, keywords)
-    _check_output(keywords, caller_tools, form.choice.allowed)
+    check_output(keywords, caller_tools, form.choice.allowed)
     meant = partial(toolbox.executor.meant, only=form.choice.allowed)
     executor = call.executor(toolbox.executor)
     approvals = executor.approvals
@@ -167,8 +167,14 @@ def request_form(model: Configured, request: TurnRequest) -> WireForm:
     """What a request says besides its messages, in the form of the wire of the model that makes it."""
     if request.form.model is model or request.form.model is None:
         return request.form
+    return form_of(model, request)
+
+
+def form_of(model: Configured, request: TurnRequest) -> WireForm:
+    """What a request says besides its messages, in the form of a model's wire, written anew."""
     tools = format_request_tools(model, request.tools)
-    return wire_form(model, tools, request.tool_choice, request.caller_tools, request.keywords)[0]
+    form = wire_form(model, tools, request.tool_choice, request.caller_tools, request.keywords)[0]
+    return form.insisting() if request.insists else form
 
 
 def _last_choice(ends: Collection[str]) -> str:
@@ -176,7 +182,7 @@ def _last_choice(ends: Collection[str]) -> str:
     return "none" if not ends else next(iter(ends)) if len(ends) == 1 else "any"
 
 
-def _check_output(keywords: Mapping[str, Any], declared: Collection[str], allowed: Collection[str] | None) -> None:
+def check_output(keywords: Mapping[str, Any], declared: Collection[str], allowed: Collection[str] | None) -> None:
     """Raise if a tool choice rules out the call that holds the structured output.
 
     Raises:

@@ -7,7 +7,7 @@ of its wire.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, aclosing, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, cast
 
@@ -16,9 +16,12 @@ from langchain_core.runnables import RunnableConfig
 
 from ..deadline import Deadline, DeadlinePassed
 from ..event_bus import NobodyListens
+from ..executor.names import tool_name
+from ..messages.metadata import KEY
 from ..turn.partial_calls import is_restart
 from ..turn.tool_choice import ToolChoice
 from .loop import Choice
+from .narrowing import narrowed
 
 ORDER = (
     "observer",  # sees each part as it goes out, also of a turn that the journal has; there only while somebody listens
@@ -53,6 +56,16 @@ class WireForm:
     last_choice: Any = "none"
     first_request_only: frozenset[str] = frozenset()
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the declared tools whose calls are allowed."""
+        names = frozenset(map(tool_name, self.tools))
+        return names if self.choice.allowed is None else names.intersection(self.choice.allowed)
+
+    def insisting(self) -> "WireForm":
+        """Return the form with its tool choice in every request, also after the first."""
+        return replace(self, choice=replace(self.choice, lasting=self.choice.asked))
+
     def keywords(self, choice: Choice) -> dict[str, Any]:
         """Return the keyword arguments of a request with this choice."""
         keywords: dict[str, Any] = {"tools": list(self.tools)} if self.tools else {}
@@ -84,6 +97,8 @@ class TurnRequest:
         config: LangChain's configuration of the LLM run.
         streams: Whether the reply is streamed.
         output_version: The output version of stored messages.
+        number: The number of the request in its run, from 1 on.
+        insists: Whether the tool choice is that of this turn, and is sent whatever its number is.
     """
 
     model: Any
@@ -98,6 +113,8 @@ class TurnRequest:
     config: RunnableConfig | None = None
     streams: bool = False
     output_version: str | None = None
+    number: int = 1
+    insists: bool = False
 
 
 # ---------------------------------------------------------------------------------------------- parts
@@ -192,7 +209,7 @@ class Turns:
 
     def _guarded(self, request: TurnRequest) -> Iterator[TurnPart]:
         """Yield a turn inside arbitrary wrappers: generators they leave open are closed, and an end that has come is raised."""
-        guard = _Guard()
+        guard = _Guard(request)
         with ExitStack() as opened:
 
             def opening(make: Proceed, request: TurnRequest) -> Iterator[TurnPart]:
@@ -211,7 +228,7 @@ class Turns:
 
     async def _aguarded(self, request: TurnRequest) -> AsyncIterator[TurnPart]:
         """Like `_guarded`, asynchronously."""
-        guard = _Guard()
+        guard = _Guard(request)
         async with AsyncExitStack() as opened:
 
             def opening(make: AsyncProceed, request: TurnRequest) -> AsyncIterator[TurnPart]:
@@ -230,10 +247,15 @@ class Turns:
 
 
 class _Guard:
-    """The end that has come during one turn, whatever wrappers do with it."""
+    """The guard of one turn: whatever wrappers do, the end that has come is an end, and a call runs only if its tool was declared.
 
-    def __init__(self) -> None:
+    Args:
+        request: The turn's request, outside of the wrappers.
+    """
+
+    def __init__(self, request: TurnRequest) -> None:
         self._end: BaseException | None = None
+        self._request = request
 
     def check(self) -> None:
         """Raise the end if it has come."""
@@ -244,14 +266,21 @@ class _Guard:
         """Yield one LLM run of core, the innermost layer, with its notes about the turn as marks."""
         with self._noting(), closing(cast("Generator[AIMessage, None, None]", _core(request))) as parts:
             for part in parts:
-                yield Restart() if is_restart(part) else part
+                yield Restart() if is_restart(part) else self._narrowed(part, request)
 
     async def anoted(self, request: TurnRequest) -> AsyncIterator[TurnPart]:
         """Like `noted`, asynchronously."""
         with self._noting():
             async with aclosing(cast("AsyncGenerator[AIMessage, None]", _acore(request))) as parts:
                 async for part in parts:
-                    yield Restart() if is_restart(part) else part
+                    yield Restart() if is_restart(part) else self._narrowed(part, request)
+
+    def _narrowed(self, part: AIMessage, request: TurnRequest) -> AIMessage:
+        """Return a part of the turn; of its calls only those run whose tools a wrapper has left."""
+        whole, left = self._request.form, request.form
+        if whole is left or KEY not in part.response_metadata:
+            return part
+        return narrowed(part, whole.names, left.names, request.caller_tools)
 
     @contextmanager
     def _noting(self) -> Iterator[None]:

@@ -16,7 +16,7 @@ import pytest
 from google.auth.credentials import AnonymousCredentials
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.rate_limiters import InMemoryRateLimiter
 from langchain_core.tools import BaseTool, StructuredTool, tool
 
@@ -31,9 +31,11 @@ from langchain_autotools import (
     Decision,
     LimitReachedError,
     MessageDone,
+    NextTurn,
     PendingCall,
     RetryPolicy,
     RunEvent,
+    RunSoFar,
     ToolCallRecord,
     ToolCallResult,
     ToolContext,
@@ -256,8 +258,10 @@ OTHERS: Mapping[str, Callable[[], Any]] = {
     "AgentResult": lambda: Agent(SAID.model_copy()).run("Where?"),
     "Decision": PENDING.approve,
     "LimitReachedError": lambda: LimitReachedError("Enough.", "max_turns"),
+    "NextTurn": lambda: NextTurn(1, (HumanMessage("Hello."),), None, ("plain",), None, {}),
     "PendingCall": lambda: PENDING,
     "RetryPolicy": lambda: RetryPolicy(attempts=7),
+    "RunSoFar": lambda: RunSoFar((AIMessage("Hello."),), 1, 0, None),
     "ToolCallRecord": lambda: RECORD,
     "ToolCallResult": lambda: ToolCallResult(RECORD, ToolMessage("Rome", tool_call_id="c1"), error=None, duration=0.5),
     "ToolContext": lambda: ToolContext(RECORD, messages=[AIMessage("Hello.")], turn=2, config={"tags": ["blue"]}),

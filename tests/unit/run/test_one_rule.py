@@ -199,6 +199,7 @@ SETTINGS: dict[str, Setting] = {
     "polling_tools": Setting("nearest", (["look"], ["wait"]), end, besides={"max_turns": 5}),
     "on_limit": Setting("nearest", ("answer", "return"), end, besides={"max_turns": 1}),
     "stop_when": Setting("nearest", (1, 2), end, lambda _, turns: lambda run: run.turns == turns),
+    "before_turn": Setting("nearest", ("one", "other"), heard, lambda tools, value: lambda turn: tools.heard.append(value)),
     "message_separator": Setting("nearest", ("|", "/"), end),
     "carry_messages": Setting("nearest", (True, False), lambda trial: "messages" in trial.run().response_metadata["autotools"]),
 }

@@ -31,6 +31,7 @@ class Condition:
         self.asked: list[RunSoFar] = []
 
     def __call__(self, run: RunSoFar) -> bool:
+        """Whether the run ends."""
         self.asked.append(run)
         return run.turns == self.at
 
