@@ -68,6 +68,7 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
     from .messages.metadata import text_of as text_of
     from .messages.stop_reasons import StopReason as StopReason
     from .mixin import ToolsAndMessagesMixin as ToolsAndMessagesMixin
+    from .pricing.costs import RunCost as RunCost, TurnCost as TurnCost, run_cost as run_cost
     from .providers._base.errors import ProviderError as ProviderError
     from .providers._base.refusal import ModelRefusalError as ModelRefusalError
     from .providers.anthropic import ChatAnthropic as ChatAnthropic
@@ -150,6 +151,7 @@ _HOMES = {
     "messages.endings": ("max_turns_reached", "stop_reason"),
     "messages.stop_reasons": ("StopReason",),
     "mixin": ("ToolsAndMessagesMixin",),
+    "pricing.costs": ("RunCost", "TurnCost", "run_cost"),
     "providers._base.errors": ("ProviderError",),
     "providers._base.refusal": ("ModelRefusalError",),
     "providers.anthropic": ("ChatAnthropic",),

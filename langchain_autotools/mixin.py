@@ -8,6 +8,7 @@ once asynchronously; what they decide is decided elsewhere (`loop`, `run`, `turn
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from decimal import Decimal
 from functools import partial
 from typing import Any, Self
 
@@ -78,6 +79,9 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
     """Maximum number of tool calls of one run."""
     token_budget: int | None = None
     """Maximum number of tokens of all turns of one run together."""
+    max_cost: float | Decimal | None = None
+    """Maximum cost of one run in US dollars, by `prices` or the price data of the extra `cost`. A request that would exceed it is not made
+    (`on_limit="answer"` acts as `return`); a reply may, where its `max_tokens` is not set. A reply that has no price ends the run too."""
     context_window: int | None = None
     """Maximum number of tokens in the context. None: the limit of the model's profile, if known."""
     deadline: float | None = None
@@ -106,6 +110,9 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
     """A `ToolPolicy` for each tool that needs one, by name. Those of a call and of an executor take precedence, field by field."""
     default_policy: Any = Field(default=None, exclude=True, repr=False)
     """The `ToolPolicy` of all other tools, and for unset fields of `policies`: `ToolPolicy(timeout=10)` limits each call of a tool."""
+
+    prices: Any = Field(default=None, exclude=True, repr=False)
+    """Prices for `max_cost` by the name of the model, in place of those of the price data; as `run_cost` takes them."""
 
     message_separator: str = "\n"
     """The separator in the run's text between the texts of two turns, unless the first ends in white space."""

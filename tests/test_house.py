@@ -24,7 +24,7 @@ ROOMS = (
     ("pickling",),
     ("chunks", "messages", "deadline"),
     ("cancelling", "retry", "event_bus"),
-    ("executor", "history", "tool_calls"),
+    ("executor", "history", "tool_calls", "pricing"),
     ("event_types",),
     ("event_tables",),
     ("turn",),
@@ -63,7 +63,7 @@ PURE = (
 IMPURE_MODULES = {"asyncio", "time", "random", "datetime", "secrets", "threading", "concurrent", "socket", "queue", "select", "subprocess"}
 ASYNC_NODES = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
 SDKS = {"openai", "anthropic", "google", "ollama", "xllamacpp", "huggingface_hub", "httpx", "httpx2", "cohere", "mistralai", "groq"}
-INTEGRATIONS = {"dbos": "durable", "sqlalchemy": "durable", "ag_ui": "encoders"}
+INTEGRATIONS = {"genai_prices": "pricing", "dbos": "durable", "sqlalchemy": "durable", "ag_ui": "encoders"}
 LOADS_ITS_SDK = "error_types"  # a vendor's error classes: no module imports them but late
 VENDORS = "openai azure anthropic google vertex bedrock ollama cohere mistral mistralai groq openrouter fireworks deepseek xai"
 SERVERS = "zhipu dashscope moonshot llamacpp vllm sglang nebius cerebras perplexity minimax"
@@ -339,7 +339,7 @@ def test_the_lowest_releases_are_those_that_are_tested() -> None:
     """`.ci/lowest.txt` pins exactly the lower bounds that pyproject.toml declares, those of the users' extras included."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    declared = [*project["dependencies"], *(line for extra in ("cli", "durable", "local") for line in extras[extra])]
+    declared = [*project["dependencies"], *(line for extra in ("cli", "cost", "durable", "local") for line in extras[extra])]
     bounds = [re.match(r"([\w-]+)>=([\d.]+)", line) for line in declared]
     lines = (REPOSITORY / ".ci" / "lowest.txt").read_text(encoding="utf-8").splitlines()
     pinned = dict(line.split("==") for line in lines if line and not line.startswith("#"))

@@ -9,6 +9,7 @@ StopReason = Literal[
     "max_turns",
     "max_tool_calls",
     "token_budget",
+    "max_cost",
     "context_window",
     "deadline",
     "no_progress",

@@ -1,11 +1,12 @@
 """Keywords bound to a chat model: LangChain's `RunnableBinding` with `resume`, and the model that creates it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.runnables import RunnableBinding, RunnableConfig
 
 from ..errors import ConfigurationError
@@ -174,6 +175,10 @@ class BoundChatModel(Resumable, RunnableBinding[LanguageModelInput, AIMessage]):
 
 class BindableChatModel(Resumable, SingleTurnChatModel):
     """A chat model whose bindings can be resumed, because each is a `BoundChatModel`."""
+
+    def _estimated_tokens(self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]) -> int:
+        """Return the estimated number of tokens of a request with these messages and tools in the wire's form, offline."""
+        return count_tokens_approximately(messages, tools=[dict(tool) for tool in tools])
 
     if not TYPE_CHECKING:  # the type that core gives a binding is private to core
 

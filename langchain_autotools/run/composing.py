@@ -7,7 +7,10 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import ClassVar, cast
+
+from langchain_core.messages import BaseMessage
 
 from ..cancelling import deadline_of
 from ..deadline import NEVER, Deadline, abounded, bounded, deadline_after
@@ -59,6 +62,25 @@ class _Bounded(TurnWrapper):
 
     def awrap_turn(self, request: TurnRequest, proceed: AsyncProceed) -> AsyncGenerator[TurnPart, None]:
         return abounded(cast("AsyncGenerator[TurnPart, None]", proceed(request)), request.end)
+
+
+def cost_check(
+    limit: float | Decimal, call: CallSettings, request: TurnRequest, history: Sequence[BaseMessage]
+) -> Callable[[Sequence[BaseMessage]], bool]:
+    """Return the function that tells whether the next request of a run would exceed its maximum cost.
+
+    Args:
+        limit: The maximum cost.
+        call: What the model's fields and the keywords of the call say.
+        request: The run's requests, but for their messages.
+        history: The messages that the run begins with.
+
+    Raises:
+        ConfigurationError: The model has no price.
+    """
+    from ..pricing.meter import CostMeter  # here, because it costs every other program its import
+
+    return CostMeter(limit, call.prices, request, history).exceeded
 
 
 def compose(call: CallSettings, wrappers: Iterable[TurnWrapper] = ()) -> RunParts:

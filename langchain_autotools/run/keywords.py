@@ -1,7 +1,7 @@
 """Keywords of a call that configure its run: their names, their validation, and hints for misspelt ones."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache, partial
 from inspect import signature
 from typing import Any, ClassVar, Protocol
@@ -16,9 +16,9 @@ from .limits import Limits
 from .recording import RunJournal
 
 _OF_ANOTHER = frozenset({"model", "model_name"})
-_LIMITS = frozenset(field.name for field in fields(Limits))
+_LIMITS = frozenset(one.name for one in fields(Limits))
 _OF_EXECUTION = frozenset(signature(ExecutionSettings.read).parameters)
-_OTHERS = frozenset({"message_separator", "carry_messages", "resume", "cancel", "journal", "before_turn"})
+_OTHERS = frozenset({"message_separator", "carry_messages", "resume", "cancel", "journal", "before_turn", "prices"})
 RUN_KEYWORDS = _LIMITS | _OTHERS | _OF_EXECUTION - {"approval_key"}
 """Keywords of a call that configure a run and never reach the vendor."""
 
@@ -60,6 +60,7 @@ class CallSettings:
         journal: Remembers what the run does, so that a later process goes on with it; None where nothing does.
         call: How this call wants the tools' calls executed.
         fields: How the model's fields do.
+        prices: Prices of models, for `max_cost`.
     """
 
     limits: Limits
@@ -72,6 +73,7 @@ class CallSettings:
     journal: RunJournal | None
     call: ExecutionSettings
     fields: ExecutionSettings
+    prices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def executor(self, own: ToolExecutor) -> ToolExecutor:
         """Return the executor as this run wants it.
@@ -104,6 +106,7 @@ def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
         journal=keywords.pop("journal", None),
         call=ExecutionSettings.read(**call),
         fields=ExecutionSettings.read(**{name: getattr(model, name) for name in sorted(_OF_EXECUTION)}),
+        prices=_prices(_setting(model, "prices", keywords)),
     )
 
 
@@ -128,6 +131,14 @@ def _is_given(name: str, keywords: dict[str, Any]) -> bool:
 
 def _setting(model: Any, name: str, keywords: dict[str, Any]) -> Any:
     return keywords.pop(name) if _is_given(name, keywords) else getattr(model, name)
+
+
+def _prices(prices: Any) -> Mapping[str, Mapping[str, Any]]:
+    if prices is None:
+        return {}
+    from ..pricing.price_lists import own_prices  # here, because it costs every other program its import
+
+    return own_prices(prices)
 
 
 def _context_window(model: Settable, keywords: dict[str, Any]) -> int | None:

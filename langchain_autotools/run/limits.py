@@ -6,6 +6,7 @@ Pure bookkeeping: the time is passed in, nothing here waits, reads a clock or kn
 import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields
+from decimal import Decimal
 from inspect import iscoroutinefunction
 from typing import Literal, get_args
 
@@ -47,6 +48,7 @@ class Limits:
         max_turns: Maximum number of turns that may call tools.
         max_tool_calls: Maximum number of executed tool calls; later ones are answered as not run.
         token_budget: Maximum number of tokens of all turns together.
+        max_cost: Maximum cost of the run in US dollars. A request that would exceed it is not made, for a last answer neither.
         context_window: Maximum number of tokens in the context: the last turn's input and output.
         deadline: Maximum duration of the run in seconds. It ends then, whatever it waits for, without a last answer.
         no_progress: Number of turns in a row with the same calls and results, or paused by the server without new content, after which
@@ -59,6 +61,7 @@ class Limits:
     max_turns: int | None = 25
     max_tool_calls: int | None = None
     token_budget: int | None = None
+    max_cost: float | Decimal | None = None
     context_window: int | None = None
     deadline: float | None = None
     no_progress: int | None = 3
@@ -69,7 +72,7 @@ class Limits:
     def __post_init__(self) -> None:
         if self.on_limit not in get_args(OnLimit):
             raise ConfigurationError(f"on_limit must be one of {', '.join(get_args(OnLimit))}, not {self.on_limit!r}")
-        for name in ("max_turns", "token_budget", "context_window", "deadline"):
+        for name in ("max_turns", "token_budget", "max_cost", "context_window", "deadline"):
             _check(name, getattr(self, name), 0, "greater than 0")
         if isinstance(self.polling_tools, str) or not isinstance(self.polling_tools, Collection):
             raise ConfigurationError(f"polling_tools must be a list of names of tools, not {self.polling_tools!r}")
@@ -79,8 +82,11 @@ class Limits:
             raise ConfigurationError(f"stop_when must be a function that returns True or False at once, not {self.stop_when!r}")
 
 
-def _check(name: str, value: float | None, above: float, words: str) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value > above):
+def _check(name: str, value: float | Decimal | None, above: float, words: str) -> None:
+    if value is None:
+        return
+    # Decimal's NaN refuses to be compared by size
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or value != value or not value > above:
         raise ConfigurationError(f"{name} must be {words}, or None for no limit, not {value!r}")
 
 

@@ -147,6 +147,7 @@ def tool_loop(
     clock: Callable[[], float],
     found: OpenCalls | None = None,
     cancelled: Callable[[], bool] | None = None,
+    too_costly: Callable[[Sequence[BaseMessage]], bool] | None = None,
 ) -> Loop:
     """Run the loop to its end, as a generator of actions.
 
@@ -156,11 +157,12 @@ def tool_loop(
         clock: Seconds, from any fixed start.
         found: The calls that the history ends in.
         cancelled: Tells whether the caller has cancelled the run; None where he cannot.
+        too_costly: Tells whether the next request, of a conversation so far, would exceed `plan.limits.max_cost`; None without that limit.
 
     Raises:
         LimitReachedError: A limit was reached and `plan.limits.on_limit` is "raise".
     """
-    run = _Run(list(history), plan, Progress(plan.limits, clock(), cancelled), clock)
+    run = _Run(list(history), plan, Progress(plan.limits, clock(), cancelled), clock, too_costly)
     return (yield from run.conversation(found))
 
 
@@ -180,18 +182,19 @@ def _judged(call: ToolCallRecord, verdict: Mapping[str, Any] | None) -> ToolCall
 
 
 class _Cut(Exception):
-    """Raised inside the loop when a turn has been cut; its `args` are the cause."""
+    """Raised inside the loop when a turn has been cut or may not begin; its `args` are the cause."""
 
 
 class _Run:
     """The state of one run of the loop."""
 
-    def __init__(self, history: list[BaseMessage], plan: RunPlan, progress: Progress, clock: Callable[[], float]) -> None:
+    def __init__(self, history: list[BaseMessage], plan: RunPlan, progress: Progress, clock: Callable[[], float], too_costly: Any) -> None:
         self._history = history
         self._start = len(history)
         self._plan = plan
         self._progress = progress
         self._clock = clock
+        self._too_costly = too_costly
 
     def conversation(self, found: OpenCalls | None) -> Loop:
         try:
@@ -232,6 +235,8 @@ class _Run:
 
     def _turn(self, choice: Choice) -> Generator[Action, Any, tuple[AIMessage, list[ToolCallRecord], str | None]]:
         """Make one request; the stored message joins the history."""
+        if self._too_costly is not None and self._too_costly(self._history):
+            raise _Cut("max_cost")
         reply = yield CallModel(self._history, choice, self._progress.turns + 1)
         message, calls, blocked = (reply.message, [], None) if isinstance(reply, TurnCut) else reply
         if message is None:
@@ -304,7 +309,7 @@ class _Run:
         if on_limit == "raise":
             self._progress.note_end(reason)
             raise LimitReachedError(f"the run reached its limit: {reason}", reason)
-        if on_limit == "answer" and reason != "deadline":
+        if on_limit == "answer" and reason not in ("deadline", "max_cost"):
             message, calls, _ = yield from self._turn("none")
             pending = [call for call in calls if call.name in self._plan.ends and call.args is not None]
             left = {call.id for call in pending}

@@ -84,7 +84,10 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
     Raises:
         ConfigurationError: A setting cannot work.
     """
+    prices_of_call = keywords.get("prices")
     call = call_settings(model, keywords)
+    if prices_of_call is not None and call.limits.max_cost is None:
+        raise ConfigurationError("prices has an effect only with max_cost; run_cost takes prices of its own")
     unknown = [name for name in call.limits.polling_tools if toolbox.source and name not in toolbox.executor.tools]
     if unknown:
         raise ConfigurationError(f"polling_tools names tools that do not exist: {', '.join(map(repr, unknown))}")

@@ -351,3 +351,6 @@ class ProviderChatModel(PortableChatModel):
             **kwargs: Accepted for LangChain's sake; they count for nothing.
         """
         return messages_tokens(messages, [self.format_tool(tool) for tool in tools or ()], self.get_num_tokens)
+
+    def _estimated_tokens(self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]) -> int:
+        return messages_tokens(messages, tools, self.get_num_tokens)

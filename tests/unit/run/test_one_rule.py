@@ -25,6 +25,7 @@ class Model(ScriptedChatModel):
     """A model with a field for further keywords of each request, as the classes of vendors have it."""
 
     model_kwargs: dict[str, Any] = Field(default_factory=dict)
+    model: str = "m"
 
 
 class Tools:
@@ -61,7 +62,8 @@ class Tools:
 def turn(*names: str, offset: int = 0) -> AIMessage:
     """A turn that calls tools."""
     calls = [{"name": name, "args": {}, "id": f"{name} {offset + number}"} for number, name in enumerate(names)]
-    return AIMessage("Look.", tool_calls=calls, usage_metadata={"input_tokens": 50, "output_tokens": 50, "total_tokens": 100})
+    usage = {"input_tokens": 50, "output_tokens": 50, "total_tokens": 100}
+    return AIMessage("Look.", tool_calls=calls, usage_metadata=usage, response_metadata={"model_name": "m"})
 
 
 def endless(messages: Sequence[BaseMessage], **keywords: Any) -> AIMessage:
@@ -172,6 +174,7 @@ def only(*names: str) -> dict[str, Any]:
     return {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": name} for name in names]}
 
 
+PRICES = {"m": {"input_mtok": 10, "output_mtok": 10}}
 APPROVED = {"requires_approval": True, "approve": lambda call: call.approve()}
 SETTINGS: dict[str, Setting] = {
     "parallel": Setting("nearest", (True, False), most),
@@ -193,6 +196,8 @@ SETTINGS: dict[str, Setting] = {
     "max_turns": Setting("nearest", (1, 2), end),
     "max_tool_calls": Setting("nearest", (0, 1), end),
     "token_budget": Setting("nearest", (90, 190), end),
+    "max_cost": Setting("nearest", (0.003, 0.006), end, besides={"prices": PRICES}),
+    "prices": Setting("nearest", ({"m": {**PRICES["m"], "output_mtok": 20}}, PRICES), end, besides={"max_cost": 0.006}),
     "context_window": Setting("nearest", (90, 190), end),
     "deadline": Setting("nearest", (1e-9, 100), end),
     "no_progress": Setting("nearest", (2, 3), end),

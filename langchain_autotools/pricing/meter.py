@@ -1,0 +1,76 @@
+"""The check of a run's budget in money: what its replies have cost, and what the next request will cost at least."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from ..errors import ConfigurationError
+from .billed import BilledUsage, billed_usage
+from .costs import cost_of
+
+_logger = logging.getLogger("langchain_autotools")
+
+
+class CostMeter:
+    """The cost of one run so far.
+
+    Args:
+        limit: The maximum cost in US dollars.
+        prices: The prices that the caller gives.
+        request: The run's requests, but for their messages.
+        history: The messages that the run begins with, which cost it nothing.
+
+    Raises:
+        ConfigurationError: The model has no price.
+    """
+
+    def __init__(self, limit: Any, prices: Mapping[str, Mapping[str, Any]], request: Any, history: Sequence[BaseMessage]) -> None:
+        self._limit = Decimal(str(limit))
+        self._prices = prices
+        self._request = request
+        self._counted = len(history)
+        self._spent = Decimal(0)
+        self._conditions: Mapping[str, str] = {}
+        traced = request.model._get_ls_params(**request.keywords)
+        self._model = str(traced.get("ls_provider") or ""), str(traced.get("ls_model_name") or "")
+        self._reply_tokens = int(traced.get("ls_max_tokens") or 0)
+        self._known = self._known_to = 0  # tokens of the conversation, and up to which message: what the last reply says
+        if self._estimated(1, 1) is None:
+            raise ConfigurationError(f"max_cost needs prices, and there are none of the model {self._model[1]!r}: give prices=")
+
+    def exceeded(self, messages: Sequence[BaseMessage]) -> bool:
+        """Whether the run may not make another request, because the request would exceed the limit or what was spent is not known.
+
+        Args:
+            messages: The conversation so far.
+        """
+        for number in range(self._counted, len(messages)):
+            message = messages[number]
+            if isinstance(message, AIMessage) and not self._add(message, number):
+                return True
+        self._counted = len(messages)
+        tools = () if self._known else self._request.form.tools  # what is known of the last request includes them
+        tokens = self._known + self._request.model._estimated_tokens(messages[self._known_to :], tools)
+        cost = self._estimated(tokens, self._reply_tokens)
+        return cost is None or self._spent + cost > self._limit
+
+    def _add(self, message: AIMessage, number: int) -> bool:
+        """Add the cost of a reply; False if it is not known."""
+        usage = billed_usage(message)
+        cost = cost_of(usage, self._prices)
+        if cost.total is None:
+            _logger.warning("max_cost ends a run, because a part of what it has used has no price: %s", ", ".join(cost.unpriced))
+            return False
+        self._spent += cost.total
+        self._conditions = usage.conditions
+        if message.usage_metadata is not None:
+            self._known = message.usage_metadata["input_tokens"] + message.usage_metadata["output_tokens"]
+            self._known_to = number + 1
+        return True
+
+    def _estimated(self, given: int, written: int) -> Decimal | None:
+        counts = {"input_tokens": given, "output_tokens": written}
+        return cost_of(BilledUsage(*self._model, counts, given, self._conditions), self._prices).total
