@@ -1,4 +1,4 @@
-"""Tries mutants of the rooms that hold the conversation: `python -m tests.mutation`; with `--write` also writes docs/mutation.md.
+"""Tries mutants of the package: `python -m tests.mutation`; with `--write` also writes docs/mutation.md.
 
 A run can be done in slices: what became of each mutant is kept, killed ones are not tried again, nor survivors that have a reason.
 """
@@ -17,13 +17,13 @@ from .page import summary, write
 from .reasons import REASONS
 from .session import Trials
 
-_TESTS = ("unit", "laws", "loops", "compositions", "contract", "providers/openai/test_chat_model.py", "providers/openai/test_quirks.py")
+_TESTS = ("unit", "providers", "laws", "loops", "compositions", "contract")
 
 parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
 parser.add_argument("--count", type=int, default=500, help="how many mutants (500)")
 parser.add_argument("--seed", type=int, default=8, help="which ones (8)")
 parser.add_argument("--jobs", type=int, default=2, help="how many at once (2)")
-parser.add_argument("--minutes", type=float, default=float("inf"), help="after how many no further one is begun")
+parser.add_argument("--minutes", type=float, default=float("inf"), help="after how many nothing further is begun")
 parser.add_argument("--only", default="", help="only those whose key has this text")
 parser.add_argument("--write", action="store_true", help="write docs/mutation.md")
 parser.add_argument("--state", type=Path, default=REPOSITORY / ".mutation", help="the folder of what is known from runs before (.mutation)")

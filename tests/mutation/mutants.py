@@ -9,7 +9,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = REPOSITORY / "langchain_autotools"
-ROOMS = ("run", "turn", "tool_calls", "history", "executor")
+ROOMS = ("run", "turn", "tool_calls", "history", "executor", "durable", "encoders", "showing", "providers")
 
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,

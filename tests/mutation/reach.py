@@ -35,14 +35,20 @@ class Known:
         return sum(map(len, self.lines.values()))
 
 
-def known_of(items: Sequence[pytest.Item], jobs: int, cache: Path) -> dict[str, Known]:
-    """What is known of each test; those that fail are of no use."""
+def known_of(items: Sequence[pytest.Item], jobs: int, cache: Path, ends: float) -> dict[str, Known]:
+    """What is known of each test; those that fail are of no use.
+
+    Nothing, where the time is over before all are known: what is known of some is kept for the next time.
+    """
     shared = b"".join(path.read_bytes() for folder in (PACKAGE, REPOSITORY / "tests" / "support") for path in sorted(folder.rglob("*.py")))
     files: dict[Path, list[pytest.Item]] = defaultdict(list)
     for item in items:
         files[item.path].append(item)
     kept = {path: cache / f"{path.stem}-{sha256(shared + path.read_bytes()).hexdigest()}" for path in files}
-    _look([(kept[path], files[path]) for path in files if not kept[path].exists()], jobs)
+    _look([(kept[path], files[path]) for path in files if not kept[path].exists()], jobs, ends)
+    if missing := sum(not file.exists() for file in kept.values()):
+        print(f"of {missing} of {len(kept)} files with tests it is not known yet what they run", flush=True)
+        return {}
     known: dict[str, Known] = {}
     for file in kept.values():
         known.update(pickle.loads(file.read_bytes()))
@@ -52,16 +58,20 @@ def known_of(items: Sequence[pytest.Item], jobs: int, cache: Path) -> dict[str, 
     return asked
 
 
-def _look(files: Sequence[tuple[Path, Sequence[pytest.Item]]], jobs: int) -> None:
-    for process in [forked(lambda share=files[start::jobs]: _watch_all(share)) for start in range(min(jobs, len(files)))]:
+def _look(files: Sequence[tuple[Path, Sequence[pytest.Item]]], jobs: int, ends: float) -> None:
+    for process in [forked(lambda share=files[start::jobs]: _watch_all(share, ends)) for start in range(min(jobs, len(files)))]:
         os.waitpid(process, 0)
 
 
-def _watch_all(files: Sequence[tuple[Path, Sequence[pytest.Item]]]) -> int:
-    known = _watched([item for _, items in files for item in items])
+def _watch_all(files: Sequence[tuple[Path, Sequence[pytest.Item]]], ends: float) -> int:
+    coverage = Coverage(data_file=None, config_file=False, include=[f"{PACKAGE}/*"])
+    watch = _Watch()
+    files[0][1][0].config.pluginmanager.register(watch)
     for kept, items in files:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_bytes(pickle.dumps({item.nodeid: known[item.nodeid] for item in items if item.nodeid in known}))
+        if time.monotonic() < ends:
+            known = _watched(items, coverage, watch)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_bytes(pickle.dumps(known))
     return 0
 
 
@@ -93,10 +103,9 @@ class _Watch:
         self.passed = report.passed if report.when == "call" else self.passed and not report.failed
 
 
-def _watched(items: Sequence[pytest.Item]) -> dict[str, Known]:
-    watch, times = _Watch(), dict[str, tuple[float, float]]()
-    items[0].config.pluginmanager.register(watch)
-    coverage = Coverage(data_file=None, config_file=False, include=[f"{PACKAGE}/*"])
+def _watched(items: Sequence[pytest.Item], coverage: Coverage, watch: _Watch) -> dict[str, Known]:
+    times = dict[str, tuple[float, float]]()
+    coverage.erase()
     coverage.start()
     for item, following in zip(items, [*items[1:], None], strict=True):
         coverage.switch_context(item.nodeid)

@@ -18,13 +18,14 @@ from .mutants import PACKAGE, REPOSITORY, ROOMS, Mutant, mutated
 from .notes import Fate, Notes
 from .reach import Known, forked, known_of
 
-UNIT = "tests/unit/"
+NEAR = ("tests/unit/", "tests/providers/")
+"""Where the tests of the rooms stand; the others are wider."""
 
 _SECONDS_OF_TESTS = 10.0
-"""How much time of a processor the unit tests of one mutant together took without it, at most, and then the wider ones."""
+"""How much time of a processor the rooms' tests of one mutant together took without it, at most, and then the wider ones."""
 
-_WIRE = "[openai-chat"
-"""Of the contract tests, which run over every class, those of one."""
+_WIRES = ("[openai-chat", "[openai-responses", "[anthropic", "[google", "[ollama")
+"""Of the contract tests, which run over every class, those of one class of each wire."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Trials:
         jobs: How many are tried at once.
         cache: Where what is known of the tests is kept.
         notes: Takes what became of each.
-        ends: After which time no further one is begun.
+        ends: After which time nothing further is begun.
     """
 
     mutants: Sequence[Mutant]
@@ -57,11 +58,11 @@ class Trials:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Find out which test runs what; then one mutant after another."""
-        items = [item for item in session.items if "tests/contract/" not in item.nodeid or _WIRE in item.nodeid]
+        items = [item for item in session.items if "tests/contract/" not in item.nodeid or any(wire in item.nodeid for wire in _WIRES)]
         self._items = {item.nodeid: item for item in items}
         self._functions = _functions()
-        self._known = known_of(items, self.jobs, self.cache)
-        waiting, running = list(self.mutants), list[Running]()
+        self._known = known_of(items, self.jobs, self.cache, self.ends)
+        waiting, running = list(self.mutants) if self._known else [], list[Running]()
         while running or (waiting and time.monotonic() < self.ends):
             running = [one for one in running if not self._has_ended(one)]
             if waiting and len(running) < self.jobs and time.monotonic() < self.ends:
@@ -79,7 +80,7 @@ class Trials:
         return [Running(mutant, process, time.monotonic() + 30 + 3 * sum(self._known[name].waited for name in chosen))]
 
     def _tests_for(self, mutant: Mutant) -> list[str]:
-        """The unit tests that run the statement (for a change outside functions: anything of the module), then the wider tests that do.
+        """The rooms' tests that run the statement (for a change outside functions: anything of the module), then the wider tests that do.
 
         Those of its own room come first, then those that run little else: they are the most telling.
         """
@@ -88,10 +89,11 @@ class Trials:
             able = [name for name in known if known[name].runs(mutant.path, mutant.lines)]
         else:
             able = [name for name in known if mutant.path in known[name].lines]
-        folder = f"{UNIT}{mutant.room}/"
+        vendor = "/".join(mutant.path.split("/")[:2])
+        folder = f"tests/{vendor}/" if mutant.room == "providers" else f"tests/unit/{mutant.room}/"
         able.sort(key=lambda name: (not name.startswith(folder), known[name].size))
-        unit = [name for name in able if name.startswith(UNIT)]
-        return [*self._in_time(unit), *self._in_time([name for name in able if not name.startswith(UNIT)])]
+        near = [name for name in able if name.startswith(NEAR)]
+        return [*self._in_time(near), *self._in_time([name for name in able if not name.startswith(NEAR)])]
 
     def _in_time(self, names: Sequence[str]) -> Iterator[str]:
         seconds = 0.0
