@@ -1,8 +1,9 @@
-"""Entrances that other programs make of a model: structured output, over a real wire, and nodes of a graph."""
+"""Entrances that other programs make of a model: structured output, over a real wire, nodes of a graph, and another package's class."""
 
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,13 +13,22 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 
-from langchain_autotools import CallsPendingError, Decision, new_messages, pending_calls, stop_reason
+from langchain_autotools import (
+    CallsPendingError,
+    Decision,
+    ToolsAndMessagesMixin,
+    new_messages,
+    pending_calls,
+    stop_reason,
+    with_tools,
+)
 from tests.laws.entrances import CONFIG, QUESTION, Entrance, Outcome
 from tests.laws.service import through_json
 from tests.laws.ways import Ran, chat, waited
 from tests.support.http_server import Exchange
 from tests.support.openai_server import OpenAIServer
-from tests.support.script import Turn
+from tests.support.script import Call, Turn
+from tests.support.whole_classes import ChatHouse, ChatStreamsBoth, call_of
 
 ANSWER = {
     "title": "Answer",
@@ -77,6 +87,48 @@ class Structured(Entrance):
         """End the server."""
         super().close()
         self.server.__exit__(None, None, None)
+
+
+class _Planned(ChatHouse):
+    """A model of another package that plays the plan: whole replies, with calls as such a class has read them."""
+
+    plan: Any
+
+    def _reply(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> AIMessage:
+        self.sent.append((list(messages), kwargs))
+        calls = self.plan.calls(messages)
+        return self._written(calls) if calls else AIMessage("Done.")
+
+    def _written(self, calls: Sequence[Call]) -> AIMessage:
+        return AIMessage("Let me see.", tool_calls=[{**call_of(one.name, **json.loads(one.raw)), "id": one.id} for one in calls])
+
+
+class _PlannedJoined(ToolsAndMessagesMixin, _Planned):
+    """The mixin before the class."""
+
+
+class _PlannedStreams(ChatStreamsBoth, _Planned):
+    """The same with streams, whose fragments are what the model wrote."""
+
+    def _written(self, calls: Sequence[Call]) -> AIMessage:
+        written = [{"name": one.name, "args": one.raw, "id": one.id, "error": None} for one in calls]
+        return AIMessage("Let me see.", invalid_tool_calls=written)
+
+
+class Joined(Entrance):
+    """A chat model class of another package, joined with the tools: whole with the mixin before it, streamed by `with_tools`."""
+
+    ways = ("invoke", "astream")
+    further_ways = ("ainvoke", "stream")
+
+    def open(self) -> None:
+        """Join."""
+        if self.way.endswith("invoke"):
+            model: Any = _PlannedJoined(plan=self.plan, tools=self.tools(), no_progress=None, **self.plan.fields)
+        else:
+            model = with_tools(_PlannedStreams(plan=self.plan), self.tools(), no_progress=None, **self.plan.fields)
+        self.requests = lambda: len(model.sent)
+        self.model = self.declared(model)
 
 
 class Graph(Entrance):

@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_autotools import ConfigurationError, ToolExecutor, raw_functions
 from tests.laws.entrance_oracle import Accept, planned, play
 from tests.laws.entrances import Asked, Bound, Entrance, Events, Nested, Raw
-from tests.laws.entrances_apart import Graph, Structured
+from tests.laws.entrances_apart import Graph, Joined, Structured
 from tests.laws.entrances_by_hand import Executor, Loop
 from tests.laws.entrances_kept import Conversation, Durable
 from tests.laws.features import ENDS, FEATURES, Feature
@@ -42,6 +42,7 @@ ENTRANCES: Mapping[str, type[Entrance]] = {
     "conversations": Conversation,
     "raw functions": Raw,
     "graph": Graph,
+    "joined model": Joined,
 }
 KEPT = ("durable", "conversations")
 KEPT_PAIRS = [("approvals", "tool choice"), ("edits", "client tools"), ("approvals", "injected arguments")]
