@@ -164,8 +164,9 @@ def is_blank(chunk: AIMessageChunk) -> bool:
 
 
 def _growing_piece(fields: Mapping[str, Any]) -> tuple[_Shape, str] | None:
-    """Return the text that a chunk with these content, keywords and metadata adds to one block, or to one additional keyword such as
-    `reasoning_content`, and what else the chunk is; None if it says more."""
+    """Return the text that a chunk adds to one block, and the rest of the chunk; None if it adds anything else.
+
+    The text may also belong to one additional keyword, such as `reasoning_content`."""
     content, extra, metadata = fields["content"], fields["additional_kwargs"], fields["response_metadata"]
     if not metadata.keys() <= _KEPT:
         return None

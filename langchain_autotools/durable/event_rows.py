@@ -105,7 +105,7 @@ def _known(kind: Any, data: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def _warn(what: str) -> None:
-    """Log an omission of data in the database's rows, each once per process, because it may occur in every row."""
+    """Log that data of a row is omitted; each omission once per process."""
     _logger.warning("%s: another release of this package has written it", what)
 
 

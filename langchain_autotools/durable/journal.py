@@ -218,8 +218,10 @@ class _Call:
         self._made = False
 
     def __call__(self, planned: PlannedCall, proceed: Proceed) -> Steps:
-        """The call's outcome, recorded or made now; of a call with nothing to run what an earlier execution has begun, such as with a tool
-        that is gone."""
+        """Return the recorded outcome of the call, or execute the call and record its outcome.
+
+        A call that has nothing to run now, such as one of a removed tool, has the outcome of an earlier execution, if there was one.
+        """
         if planned.run is not None:
             return self._outcome(planned, proceed)
         known = self._recorded(planned.call, _not_recorded, partial(failed, planned.call, _INTERRUPTED, executed=True))
@@ -232,7 +234,7 @@ class _Call:
         return outcome
 
     def _recorded(self, call: ToolCallRecord, begin: Callable[[], str], run: Callable[[], Outcome]) -> Outcome | None:
-        """The outcome that stands in the journal, or stands there now; None, where the run ended before there was one."""
+        """Return the outcome in the journal, recorded now if it was not; None if the run ended before."""
         try:
             begun_by = self._begun.run({"name": storable_text(f"begin {call.id}")}, begin)
             record = self._ended.run({"name": storable_text(f"call {call.id}")}, self._make, call, begun_by, run)

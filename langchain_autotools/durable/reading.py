@@ -94,7 +94,7 @@ class Story:
         return True
 
     def _once(self, *key: str) -> bool:
-        """Whether this has not been told before."""
+        """Whether this is new; records it."""
         is_new = key not in self._emitted
         self._emitted.add(key)
         return is_new

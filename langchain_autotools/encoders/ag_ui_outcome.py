@@ -60,5 +60,5 @@ def result_of(ended: Sequence[RunEnded]) -> dict[str, Any] | None:
 
 
 def sentence_of(failure: Failure) -> str:
-    """What a client is told of a failure: its details where they are sent, else a plain sentence."""
+    """Return the text of a failure for a client: its details if they may be sent, else a plain sentence."""
     return mend_surrogates(failure.text if failure.details is None else failure.details)

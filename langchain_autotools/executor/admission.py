@@ -13,7 +13,7 @@ class Admission(Protocol):
     """Admits the calls of a batch: once, in call order, in the run's thread. An exception ends the batch with nothing run."""
 
     def admit(self, answers: Sequence[Answer]) -> Generator[Question, Any, Sequence[Answer]]:
-        """Yield questions for the caller's functions, and receive the answers.
+        """Decide which calls of a batch run, as a generator of questions for the caller's functions, which receives the answers.
 
         Args:
             answers: What answers each call.

@@ -145,7 +145,7 @@ def _answered_for_vendor(call: ToolCallRecord) -> ToolCallResult:
 
 
 def _content_for_vendor(value: Any) -> Any:
-    """Return the content of such a result: a text and a list of objects unchanged, since the vendor's wire converts them."""
+    """Return the content of a result for a vendor's item: text and lists of objects unchanged, since the vendor's wire converts them."""
     values = [value] if isinstance(value, Mapping) else value
     if isinstance(values, list) and values and all(isinstance(one, Mapping) for one in values):
         return values

@@ -162,15 +162,15 @@ def open_end(history: Sequence[BaseMessage]) -> tuple[AIMessage | None, list[Too
     return None, results
 
 
-def results_behind(asked: AIMessage, history: Sequence[BaseMessage]) -> list[ToolMessage]:
-    """Return the results of a history's last AI message if that is `asked`; else an empty list."""
+def results_behind(reply: AIMessage, history: Sequence[BaseMessage]) -> list[ToolMessage]:
+    """Return the results of a history's last AI message if that is `reply`; else an empty list."""
     results: list[ToolMessage] = []
     for message in reversed(history):
         if isinstance(message, ToolMessage):
             results.insert(0, message)
         elif isinstance(message, AIMessage):
-            same = message.id == asked.id and message.tool_calls == asked.tool_calls if asked.id else message == asked
-            return results if same or message is asked else []
+            same = message.id == reply.id and message.tool_calls == reply.tool_calls if reply.id else message == reply
+            return results if same or message is reply else []
     return []
 
 

@@ -1,4 +1,4 @@
-"""Messages that a chunk, a message or an error brings beside its data, as they are in this process, artifacts and all.
+"""Live messages attached to chunks, messages and errors: the objects of this process, artifacts included.
 
 They are in no data: a sum, a copy that serialises, a pickle, a checkpoint have what the data says.
 """
@@ -45,7 +45,7 @@ def attach_messages(holder: BaseMessage | BaseException, messages: Iterable[Base
 
 
 def attached_messages(holder: object) -> list[BaseMessage] | None:
-    """The messages attached to `holder`; None where none were."""
+    """Return the messages attached to `holder`; None if there are none."""
     if isinstance(holder, BaseMessage):
         note = note_of(holder, _LiveMessages)
         return None if note is None else [*note.messages]
@@ -54,12 +54,12 @@ def attached_messages(holder: object) -> list[BaseMessage] | None:
 
 
 def mark_shown(message: BaseMessage) -> None:
-    """Remember of a message with messages attached to it that they have been shown as they came."""
+    """Record that the messages attached to a message were displayed while they were streamed."""
     if (note := note_of(message, _LiveMessages)) is not None:
         note.shown = True
 
 
 def was_shown(message: BaseMessage) -> bool:
-    """Whether that is remembered of a message."""
+    """Whether the messages attached to a message were displayed while they were streamed."""
     note = note_of(message, _LiveMessages)
     return note is not None and note.shown

@@ -1,4 +1,4 @@
-"""Notes: what a chunk or a message brings beside its data, from one part of this package to another, in the order of the stream.
+"""Internal notes attached to chunks and messages, which pass in stream order from one part of the package to another.
 
 A note rides on a dict that the message has anyway, as an attribute of a subclass of `dict`. Nothing else goes all the way: a field of our
 own would need a subclass of the message, which leaves the package; an attribute in the message's `__dict__` becomes a field of whatever
@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage
 
 
 class Note:
-    """Something that a chunk or a message brings beside its data.
+    """Base class of notes attached to a chunk or a message, beside its data.
 
     Attributes:
         beside: The field whose dict carries notes of this class. Core gives each chunk of a stream new `response_metadata` and leaves

@@ -61,7 +61,7 @@ class Batched:
                         yield one
 
     def _shown(self: Any, inputs: Any, kwargs: dict[str, Any], show_progress: Any) -> AbstractContextManager[Any]:
-        """Return a context manager that shows the progress of answers in place of core's own methods; None if none is shown."""
+        """Return a context manager for a batch with a progress bar, which enters as its runner; as None without one."""
         _check_batch(kwargs)
         if not isinstance(show_progress, bool):
             raise ConfigurationError(f"show_progress must be True or False, not {show_progress!r}")

@@ -59,14 +59,14 @@ _CONCERN_ONE_ANOTHER = (
 
 
 class RunEvents(RunObserver, TurnWrapper):
-    """The events of one run: it is told what the run does, and of each part of a turn as it comes.
+    """Emits the events of one run, as its observer and as a wrapper of its turns.
 
     Args:
-        place: Where the run stands, and who listens.
+        place: The position of the run, with its listener.
         separator: The separator between the texts of two turns.
 
     Attributes:
-        place: As it was given.
+        place: The given place.
     """
 
     layer: ClassVar[str] = "observer"
@@ -115,7 +115,7 @@ class RunEvents(RunObserver, TurnWrapper):
         """End the run if its reader has left and its stream is not the closed one.
 
         Raises:
-            NobodyListens: He has.
+            NobodyListens: The reader has left.
         """
         if self._listener.is_left:
             raise NobodyListens
@@ -128,7 +128,7 @@ class RunEvents(RunObserver, TurnWrapper):
     # ------------------------------------------------------------------------------------------ a turn
 
     def wrap_turn(self, request: TurnRequest, proceed: Proceed) -> Iterator[TurnPart]:
-        """The parts of a turn, each told of."""
+        """Yield the parts of a turn, and emit the events of each."""
         return map(self.part, proceed(request))
 
     async def awrap_turn(self, request: TurnRequest, proceed: AsyncProceed) -> AsyncIterator[TurnPart]:
@@ -138,7 +138,7 @@ class RunEvents(RunObserver, TurnWrapper):
                 yield self.part(part)
 
     def part(self, part: TurnPart) -> TurnPart:
-        """A part of a turn: a piece of the reply, the whole of it, or a mark.
+        """Emit the events of a part of a turn (a piece of the reply, the whole reply, or a mark), and return the part.
 
         Raises:
             NobodyListens: The reader has left.
@@ -235,7 +235,7 @@ class RunEvents(RunObserver, TurnWrapper):
         self._tell(CallProgress(**self._about, call_id=call_id, value=value))
 
     def answered(self, result: ToolCallResult) -> None:
-        """A call has its result, as it is handed out. It is told once."""
+        """Emit the result of a call, once."""
         call_id = result.call.id
         with self._lock:
             call, index, _ = self._waiting.pop(call_id, (None, 0, ""))
@@ -256,7 +256,7 @@ class RunEvents(RunObserver, TurnWrapper):
         return None if listener is None else Place(listener, self._run_id, call_id, is_outermost=False)
 
     def watch(self) -> "CallWatch":
-        """Observes the calls of a batch."""
+        """Return an observer of the calls of a batch."""
         return CallWatch(self)
 
     # ------------------------------------------------------------------------------------------ the end

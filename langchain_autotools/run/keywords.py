@@ -36,8 +36,9 @@ _boolean, _text = partial(_checked, bool, "True or False"), partial(_checked, st
 
 
 class Settable(Protocol):
-    """The interface of a model whose fields configure its runs; it also has one field for each name in `RUN_KEYWORDS` but `resume`,
-    `cancel` and `journal`."""
+    """The interface of a model whose fields configure its runs.
+
+    It also has one field for each name in `RUN_KEYWORDS` except `resume`, `cancel` and `journal`."""
 
     context_window: int | None
     profile: Any

@@ -95,8 +95,9 @@ _NAMES = frozenset(one.name for one in fields(Limits)) & frozenset(get_args(Stop
 
 @dataclass
 class Progress:
-    """The consumption of a run so far. `started` is the time, in seconds, at which it began; `cancelled` returns whether its caller has
-    cancelled it."""
+    """The consumption of a run so far.
+
+    `started` is the time, in seconds, at which it began; `cancelled` returns whether its caller has cancelled it."""
 
     limits: Limits
     started: float

@@ -36,8 +36,10 @@ class RunJournal(TurnWrapper):
         raise ConfigurationError("a journal is for invoke and stream: an asynchronous run has none")
 
     def entries(self, count: int) -> Sequence[CallWrapper]:
-        """The wrappers that record the outcomes of so many calls, in call order: a result, or `LEFT`. Asked for before any of them begins,
-        in the thread of the run."""
+        """Return the wrappers that record the outcomes (a result, or `LEFT`) of this number of calls, in call order.
+
+        It is called before any of the calls begins, in the thread of the run.
+        """
         raise NotImplementedError
 
     def uuid(self, message_id: str, call_id: str) -> str:

@@ -42,7 +42,7 @@ class JoinedText:
         self.separate_by(separator)
 
     def separate_by(self, separator: str) -> None:
-        """Start again with this separator."""
+        """Set the separator, and forget the texts so far."""
         self._separator = separator
         self._start_over()
 
@@ -138,7 +138,7 @@ class Lines:
             shown(self, event, run)
 
     def show_input(self, message: BaseMessage) -> None:
-        """Show a message that a model was given."""
+        """Show a message of a model's input."""
         self._line(quoted(message), "quiet")
 
     def note(self, text: str) -> None:

@@ -33,7 +33,7 @@ class Screen(Protocol):
         """Show an event."""
 
     def show_input(self, message: BaseMessage) -> None:
-        """Show a message that a model was given."""
+        """Show a message of a model's input."""
 
 
 def screen() -> Screen:
@@ -155,7 +155,7 @@ class CellScreen:
         self._draw_soon()
 
     def show_input(self, message: BaseMessage) -> None:
-        """See a message that a model was given, and have it drawn."""
+        """Add a message of a model's input, and draw it."""
         with self._lock:
             self._view_model.add_input(message)
         self._draw_soon()

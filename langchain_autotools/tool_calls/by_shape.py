@@ -27,7 +27,7 @@ def read_by_shape(fragments: Sequence[Fragment], declared: Collection[str]) -> l
 
 
 class _ByShape:
-    """The calls so far, with the latest of each tool."""
+    """The state of an assembly by shape: the calls so far, and the latest call of each tool."""
 
     def __init__(self, fragments: Sequence[Fragment], declared: Collection[str]) -> None:
         self._declared = declared
@@ -63,7 +63,7 @@ class _ByShape:
         return [each for slot in self._slots for each in (slot, *self._twins_of(slot))]
 
     def _twins_of(self, slot: Slot) -> list[Slot]:
-        """Return the calls without arguments in this call's list, unless they may be only beginnings."""
+        """Return the other calls of the tool that have no arguments at all either; none if this call may be incomplete."""
         if slot.ambiguity or slot.progress is not Progress.BARE:
             return []
         twins = [Slot() for _ in self._bare_twins.get(slot, ())]

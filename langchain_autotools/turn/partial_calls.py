@@ -1,4 +1,4 @@
-"""Unfinished tool calls for listeners, if the wire identifies the call of each fragment.
+"""Partial tool calls for listeners, on wires that identify the call of each fragment.
 
 For display only. What the fragments come to is decided by the assembler at the end of the turn; nothing here has a part in it. The
 pieces go with the chunk that brought them, as a note beside its data: no sum, copy or dump has them.
@@ -31,7 +31,7 @@ class CallPiece:
 
 @dataclass(frozen=True, slots=True)
 class _Pieces(Note):
-    """The pieces of calls that came with a chunk."""
+    """The pieces of calls in a chunk."""
 
     pieces: Sequence[CallPiece]
 
@@ -91,8 +91,10 @@ class PartialCalls:
 
 
 def piece_chunk(piece: CallPiece, message_id: str | None, *, listed: bool) -> AIMessageChunk:
-    """A raw chunk that brings nothing but a piece of a call, from a wire that tells of whole calls later; `listed`: whether the content of
-    its chunks is lists."""
+    """Return a raw chunk with a piece of a call alone, for a wire that sends the whole call later.
+
+    Its content is an empty list if `listed`, else an empty string.
+    """
     chunk = new_chunk([] if listed else "", {}, message_id)
     attach(chunk, _Pieces([piece]))
     return chunk

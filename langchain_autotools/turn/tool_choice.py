@@ -31,7 +31,7 @@ class ToolChoice:
     forced: bool = False
 
     def within(self, outer: "ToolChoice") -> "ToolChoice":
-        """Return this choice under that of a place that is farther from the call: what that one restricts holds too."""
+        """Return this choice within an outer one, from a place farther from the call: the restrictions of both hold."""
         if self.asked is None or outer.allowed is None:
             return outer if self.asked is None else self
         is_free = not self.forced and self.allowed is None

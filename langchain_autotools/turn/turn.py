@@ -147,8 +147,9 @@ class Turn:
 
 
 def in_time(chunks: Iterable[AIMessage]) -> Iterator[AIMessage]:
-    """The raw chunks of a reply that is handed out whole. It ends after the first chunk that comes when the deadline has passed, or when
-    the caller has cancelled; who cancels after the last chunk has cancelled nothing."""
+    """Yield the raw chunks of a reply that is returned whole, up to the first one after the deadline or a cancellation.
+
+    A cancellation after the last chunk has no effect."""
     deadline = current_deadline()
     for chunk in chunks:
         yield chunk

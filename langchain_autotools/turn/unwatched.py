@@ -22,7 +22,7 @@ Parts = Generator[AIMessageChunk, None, None] | AsyncGenerator[AIMessageChunk, N
 
 
 class Handover:
-    """The way of one stream past core: `_stream` puts its parts in, `stream` takes them out."""
+    """Passes the parts of one stream from `_stream` to `stream`, around core."""
 
     def __init__(self) -> None:
         self._parts: Parts | None = None
@@ -33,12 +33,12 @@ class Handover:
         return ChatGenerationChunk(message=AIMessageChunk(content="", chunk_position="last"))
 
     def take(self) -> Any:
-        """The parts that were handed over, once; None where there are none, and core's chunk is one of the stream's own."""
+        """Return the parts of the stream, on the first call only; None if none were handed over."""
         parts, self._parts = self._parts, None
         return parts
 
 
 def is_watched(model: BaseChatModel, config: RunnableConfig | None) -> bool:
-    """Whether core would tell anybody of a stream's chunks: handlers of the configuration, the model, the context, the environment."""
+    """Whether core has callback handlers for a stream: of the configuration, the model, the context or the environment."""
     callbacks = ensure_config(config).get("callbacks")
     return bool(CallbackManager.configure(callbacks, model.callbacks, model.verbose).handlers)

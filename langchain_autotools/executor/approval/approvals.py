@@ -85,7 +85,7 @@ class Approvals:
             raise ConfigurationError(f"requires_approval names tools that do not exist: {', '.join(map(repr, unknown))}")
 
     def over(self, other: "Approvals") -> "Approvals":
-        """Return both rules together, with the functions and the key of this one, where it has them."""
+        """Return the union of two rules. The functions and the key of this rule take precedence over those of the other."""
         kept = self.key is not None and self.key.get_secret_value()  # a key that a pickle left behind is empty
         return Approvals(
             names=self.names | other.names,
@@ -234,7 +234,7 @@ class Approvals:
         return [self.shown(call, one) for call, one in zip(judged, known, strict=True) if call.waits]
 
     def shown(self, call: ToolCallRecord, identity: CallIdentity) -> PendingCall:
-        """Return a pending call with its record; for a call without one, with an equivalent one."""
+        """Return a waiting call as a `PendingCall`, with the identity in its approval record, or with one derived from the call."""
         if call.waits in FOR_CALLER:
             return shown_to_caller(identity, cast("Kind", call.waits))
         record = self._recorded(call, identity)

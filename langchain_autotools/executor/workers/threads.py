@@ -101,7 +101,7 @@ class _Worker(threading.Thread):
             job = job or self._next()
 
     def _next(self) -> Job | None:
-        """Return the next job; None if none came and none can come any more."""
+        """Wait for the next job and return it; None if there can be none any more."""
         try:
             return self._inbox.get(timeout=_IDLE_SECONDS)
         except queue.Empty:

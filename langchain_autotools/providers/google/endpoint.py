@@ -74,5 +74,5 @@ class Endpoint:
 
 
 def file_uri(identifier: str) -> str:
-    """Return the address of an uploaded file, by its name (`files/...`) or address. It is Google's, also behind a gateway."""
+    """Return the address of an uploaded file, by its name (`files/...`) or address. It points to Google even behind a gateway."""
     return f"{_GEMINI}/v1beta/{identifier}" if identifier.startswith("files/") else identifier

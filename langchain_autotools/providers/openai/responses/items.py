@@ -94,7 +94,7 @@ def _reasoning_entry(entry: Item) -> Item | None:
 
 
 def _is_plain(entries: Sequence[Item]) -> bool:
-    """Whether the entries are at most one text message followed by function calls, ids apart."""
+    """Whether the entries are at most one text message followed by function calls, ignoring ids."""
     kinds = [entry.get("type") for entry in entries]
     if set(kinds[1:]) - {FUNCTION_CALL} or set(kinds[:1]) - {"message", FUNCTION_CALL}:
         return False
