@@ -6,11 +6,11 @@ once asynchronously; what they decide is decided elsewhere (`loop`, `run`, `turn
 """
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from decimal import Decimal
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -18,42 +18,26 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr, model_validator
 
-from .chunks import ChunkSum
 from .compat import CACHE_KEY, input_messages, should_stream
 from .errors import ConfigurationError, concise
-from .event_bus import listening
 from .executor.approval.approvals import portable_key
 from .executor.tools import dump_tools, restore_tools
 from .field_types import Secret
 from .pickling import refuse, unportable
 from .run.binding import BindableChatModel
 from .run.composing import compose
-from .run.driving import adrive, drive, generator_of
+from .run.driving import Driven, adrive, drive, failing, generator_of
 from .run.hooks import hooks_of, wraps_turns
 from .run.joining import one_turn_model
 from .run.keywords import drop_settings
 from .run.limits import OnLimit
-from .run.run import Run, failing
+from .run.reply import Reply
+from .run.run import Run
 from .run.settings import Toolbox, request_form, run_request, run_settings, toolbox_of
-from .run.single_turn import (
-    ReplyEnd,
-    ainvoked,
-    alimited,
-    atold,
-    atold_reply,
-    invoked,
-    limited,
-    reply_message,
-    told,
-    told_reply,
-    whole_reply,
-    with_whole,
-)
-from .run.tracing import astart_trace, start_trace
 from .run.turn_wrappers import TurnRequest, TurnWrapper
 from .run.whole_class import JoiningMeta
 from .turn.constructor import given_arguments, tool_labels
-from .turn.tools import format_request_tools, format_tool_choice
+from .turn.tools import format_tool_choice
 from .turn.turn import Turn
 
 _logger = logging.getLogger("langchain_autotools")
@@ -186,20 +170,14 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
 
     # ------------------------------------------------------------------------------------------ a run, for users
 
-    def _run(self, input: LanguageModelInput, kwargs: dict[str, Any], *, streamed: bool, async_api: bool = False) -> Run | None:
-        """Return a new run over the input and remove its keywords from `kwargs`; None if the model has no tools of its own."""
+    def _driven(self, input: LanguageModelInput, kwargs: dict[str, Any], *, streamed: bool, async_api: bool = False) -> Driven:
+        """Return a new run over the input, or the reply of a model that has no tools of its own; its keywords are removed from `kwargs`."""
         if not self.tools and kwargs.get("journal") is None and not wraps_turns(self, kwargs):
-            if kwargs.pop("resume", None) is not None:
-                raise ConfigurationError("resume executes calls, which takes a model with tools=[...]")
-            limit = ReplyEnd.take(self, kwargs)
-            if limit is not None:
-                kwargs["cancel"] = limit
-            if kwargs.get("tools"):
-                kwargs["tools"] = format_request_tools(self, kwargs["tools"])
-            return None
+            return Reply(self, input, kwargs, streamed=streamed, async_api=async_api)
         messages, open_start = input_messages(self, input), self.continues_conversation(kwargs)
         settings = run_settings(self, self._own_tools(), kwargs, messages)
-        parts = compose(settings.call, [*hooks_of(settings.call), *self._turn_wrappers()])
+        call, wrappers = settings.call, [*hooks_of(settings.call), *self._turn_wrappers()]
+        parts = compose(call.cancel, call.limits.deadline, call.journal, separator=call.separator, wrappers=wrappers)
         streams = (streamed or parts.observer.listens) and should_stream(
             self, {**kwargs, "tools": settings.form.tools}, async_api=async_api
         )
@@ -219,42 +197,22 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
         Returns:
             The run message; `new_messages` takes the new messages out of it.
         """
-        run = self._run(input, kwargs, streamed=False)
-        if run is None:
-            place = listening.get()
-            if place is not None and should_stream(self, kwargs, async_api=False):  # whoever listens hears of it as it is written
-                return whole_reply(list(self.stream(input, config, **kwargs)))
-            limit, ask = kwargs.pop("cancel", None), partial(super().invoke, input, config, **kwargs)
-            ask = ask if limit is None else partial(invoked, ask, limit)
-            with concise():
-                reply = ask() if place is None else told_reply(self, config, place, ask)
-                return reply_message(self, reply)
-        trace = start_trace(self, config, run.input)
-        with concise(), failing(run):
-            run.begin(trace.manager.run_id, trace.name)
+        driven = self._driven(input, kwargs, streamed=False)
+        trace = driven.trace(self, config)
+        with concise(), failing(driven):
             with trace:
-                message = run.message(list(drive(run, trace.child)))
-            trace.manager.on_chain_end(message)
+                message = driven.message([chunk for chunks in drive(driven, trace) for chunk in chunks])
+            trace.end(message)
         return message
 
     async def ainvoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
         """Like `invoke`, asynchronously."""
-        run = self._run(input, kwargs, streamed=False, async_api=True)
-        if run is None:
-            place = listening.get()
-            if place is not None and should_stream(self, kwargs, async_api=True):
-                return whole_reply([chunk async for chunk in self.astream(input, config, **kwargs)])
-            limit, ask = kwargs.pop("cancel", None), partial(super().ainvoke, input, config, **kwargs)
-            ask = ask if limit is None else partial(ainvoked, ask, limit)
-            with concise():
-                reply = await (ask() if place is None else atold_reply(self, config, place, ask))
-                return reply_message(self, reply)
-        trace = await astart_trace(self, config, run.input)
-        with concise(), failing(run):
-            run.begin(trace.manager.run_id, trace.name)
+        driven = self._driven(input, kwargs, streamed=False, async_api=True)
+        trace = await driven.atrace(self, config)
+        with concise(), failing(driven):
             async with trace:
-                message = run.message([chunk async for chunk in adrive(run, trace.child)])
-            await trace.manager.on_chain_end(message)
+                message = driven.message([chunk async for chunks in adrive(driven, trace) for chunk in chunks])
+            await trace.aend(message)
         return message
 
     def stream(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
@@ -262,49 +220,30 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
 
         The chunks sum to what `invoke` returns; `new_messages(chunk)` gives the messages a chunk completes.
         """
-        run = self._run(input, kwargs, streamed=True)
-        if run is None:
-            parts, place, limit = ChunkSum(), listening.get(), kwargs.pop("cancel", None)
-            turn_chunks: Iterator[AIMessageChunk] = super().stream(input, config, **kwargs)
-            turn_chunks = turn_chunks if limit is None else limited(turn_chunks, limit)
-            if place is not None and should_stream(self, kwargs, async_api=False):  # else core invokes, which tells of it
-                turn_chunks = told(self, config, place, turn_chunks)
-            with concise():
-                for chunk in turn_chunks:
-                    yield with_whole(self, chunk, parts)
-            return
-        trace = start_trace(self, config, run.input)
-        with concise(), failing(run, streamed=True):
+        driven = self._driven(input, kwargs, streamed=True)
+        trace = driven.trace(self, config)
+        with concise(), failing(driven, streamed=True):
             with trace:
-                yield from run.begin(trace.manager.run_id, trace.name)
-                yield from trace.seen(drive(run, trace.child))
-            trace.manager.on_chain_end(trace.output())
+                for chunks in drive(driven, trace):
+                    if trace.records:
+                        trace.record(chunks)
+                    yield from chunks
+            trace.end()
 
     async def astream(
         self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[AIMessageChunk]:
         """Like `stream`, asynchronously."""
-        run = self._run(input, kwargs, streamed=True, async_api=True)
-        if run is None:
-            parts, place, limit = ChunkSum(), listening.get(), kwargs.pop("cancel", None)
-            reply = generator_of(super().astream(input, config, **kwargs))
-            reply = reply if limit is None else alimited(reply, limit)
-            if place is not None and should_stream(self, kwargs, async_api=True):
-                reply = atold(self, config, place, reply)
-            with concise():
-                async with aclosing(reply) as turn_chunks:
-                    async for part in turn_chunks:
-                        yield with_whole(self, part, parts)
-            return
-        trace = await astart_trace(self, config, run.input)
-        with concise(), failing(run, streamed=True):
-            async with trace, aclosing(adrive(run, trace.child)) as chunks:
-                for chunk in run.begin(trace.manager.run_id, trace.name):
-                    yield chunk
-                async for chunk in chunks:
-                    trace.see(chunk)
-                    yield chunk
-            await trace.manager.on_chain_end(trace.output())
+        driven = self._driven(input, kwargs, streamed=True, async_api=True)
+        trace = await driven.atrace(self, config)
+        with concise(), failing(driven, streamed=True):
+            async with trace, aclosing(adrive(driven, trace)) as parts:
+                async for chunks in parts:
+                    if trace.records:
+                        trace.record(chunks)
+                    for chunk in chunks:
+                        yield chunk
+            await trace.aend()
 
     def generate(self, messages: list[list[BaseMessage]], *args: Any, **kwargs: Any) -> LLMResult:
         """Make one turn for each list of messages, as core does. Tools are declared and never run: their calls are returned."""
@@ -372,13 +311,15 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
             return stream(request.messages, request.config, **keywords)
         return (invoke(messages, request.config, **keywords) for messages in (request.messages,))
 
-    async def _aturn_parts(self, request: TurnRequest) -> AsyncGenerator[AIMessage, None]:
+    def _aturn_parts(self, request: TurnRequest) -> AsyncGenerator[AIMessage, None]:
         """Like `_turn_parts`, asynchronously."""
         stream, invoke = super().astream, super().ainvoke
         keywords = {**request.keywords, **request_form(self, request).keywords(request.choice)}
-        if not request.streams:
-            yield await invoke(request.messages, request.config, **keywords)
-            return
-        async with aclosing(generator_of(stream(request.messages, request.config, **keywords))) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        if request.streams:
+            return generator_of(cast("AsyncIterator[AIMessage]", stream(request.messages, request.config, **keywords)))
+        return _awaited(partial(invoke, request.messages, request.config, **keywords))
+
+
+async def _awaited(ask: Callable[[], Awaitable[AIMessage]]) -> AsyncGenerator[AIMessage, None]:
+    """Yield a reply that comes whole."""
+    yield await ask()

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from langchain_core.messages import BaseMessage
 
@@ -19,6 +19,7 @@ from ..executor.admission import Admission, Reservation
 from ..executor.steps import CallWrapper
 from .keywords import CallSettings
 from .observer import UNOBSERVED, RunObserver
+from .recording import RunJournal
 from .turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, Turns, TurnWrapper
 
 UNWRAPPED = Turns()
@@ -83,14 +84,22 @@ def cost_check(
     return CostMeter(limit, call.prices, request, history).exceeded
 
 
-def compose(call: CallSettings, wrappers: Iterable[TurnWrapper] = ()) -> RunParts:
+def compose(
+    cancel: Any, seconds: float | None, journal: RunJournal | None = None, *, separator: str = "", wrappers: Iterable[TurnWrapper] = ()
+) -> RunParts:
     """Compose the optional parts of a run.
 
     Args:
-        call: What the model's fields and the keywords of the call say.
+        cancel: The caller's cancellation flag; None if there is none.
+        seconds: The time limit; None for no limit.
+        journal: Records the run; None if nothing does.
+        separator: The separator between the texts of two turns.
         wrappers: Wrappers of turns that the model brings.
+
+    Raises:
+        ConfigurationError: The flag is neither an event nor a function.
     """
-    around, cancel, seconds, journal = list(wrappers), call.cancel, call.limits.deadline, call.journal
+    around = list(wrappers)
     clock, new_uuid = time.monotonic, _random_uuid
     admissions: Sequence[Admission] = ()
     if journal is not None:
@@ -104,6 +113,6 @@ def compose(call: CallSettings, wrappers: Iterable[TurnWrapper] = ()) -> RunPart
     if (place := listening.get()) is not None:
         from .event_emitter import RunEvents  # here, because it costs every other program its import
 
-        observer = events = RunEvents(place, call.separator)
+        observer = events = RunEvents(place, separator)
         around.append(events)
     return RunParts(end, clock, observer, Turns(around) if around else UNWRAPPED, admissions, new_uuid=new_uuid)

@@ -1,57 +1,65 @@
-"""Drivers of a run, which make its requests and execute its calls, synchronous and asynchronous."""
+"""Driver of one call of a model, synchronous and asynchronous: it makes the requests and executes the calls.
+
+What it drives is a run, or the single reply of a model without tools.
+"""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, closing
-from typing import cast
+from contextlib import aclosing, contextmanager
+from typing import TypeVar, cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk
-from langchain_core.runnables import RunnableConfig
-
-from .loop import CallModel
+from .phases import Chunks
+from .reply import Reply
 from .run import Run
+from .tracing import Trace
+
+_T = TypeVar("_T")
+
+Driven = Run | Reply
+"""What is driven."""
 
 
-def drive(run: Run, config: RunnableConfig) -> Iterator[AIMessageChunk]:
-    """Drive the run to its end and yield its chunks."""
-    while (action := run.next()) is not None:
-        if isinstance(action, CallModel):
-            for part in run.turn(action, config):
-                yield from run.part(part)
-            yield from run.turn_done()
-        else:
-            with closing(run.execute(action, config)) as results:
-                for result in results:
-                    yield run.result(action, result)
-            run.tools_done()
-    yield from run.end()
+def drive(driven: Driven, trace: Trace) -> Iterator[Chunks]:
+    """Drive a call to its end and yield its chunks as they are made."""
+    yield driven.begin(trace)
+    while (action := driven.next()) is not None:
+        steps, take, done = driven.phase(action, trace.child)
+        try:
+            for step in steps:
+                yield take(step)
+        finally:
+            getattr(steps, "close", _nothing)()
+        yield done()
+    yield driven.end()
 
 
-async def adrive(run: Run, config: RunnableConfig) -> AsyncGenerator[AIMessageChunk, None]:
+async def adrive(driven: Driven, trace: Trace) -> AsyncGenerator[Chunks, None]:
     """Like `drive`, asynchronously."""
-    while (action := run.next()) is not None:
-        if isinstance(action, CallModel):
-            async with aclosing(_chunks_of(run, action, config)) as chunks:
-                async for chunk in chunks:
-                    yield chunk
-            for chunk in run.turn_done():
-                yield chunk
-        else:
-            async with aclosing(run.aexecute(action, config)) as results:
-                async for result in results:
-                    yield run.result(action, result)
-            run.tools_done()
-    for chunk in run.end():
-        yield chunk
+    yield driven.begin(trace)
+    while (action := driven.next()) is not None:
+        steps, take, done = driven.aphase(action, trace.child)
+        async with aclosing(steps):
+            async for step in steps:
+                yield take(step)
+        yield done()
+    yield driven.end()
 
 
-def generator_of(chunks: AsyncIterator[AIMessage]) -> AsyncGenerator[AIMessage, None]:
+def generator_of(parts: AsyncIterator[_T]) -> AsyncGenerator[_T, None]:
     """Return core's stream as a generator, which it is though typed as an iterator; closing it closes its request."""
-    return cast("AsyncGenerator[AIMessage, None]", chunks)
+    return cast("AsyncGenerator[_T, None]", parts)
 
 
-async def _chunks_of(run: Run, action: CallModel, config: RunnableConfig) -> AsyncGenerator[AIMessageChunk, None]:
-    """Yield the chunks that leave at once for each part of a turn."""
-    async with aclosing(run.aturn(action, config)) as parts:
-        async for part in parts:
-            for chunk in run.part(part):
-                yield chunk
+@contextmanager
+def failing(driven: Driven, *, streamed: bool = False) -> Iterator[None]:
+    """Return a context manager that reports an exception that ends the call, or that it was left."""
+    try:
+        yield
+    except GeneratorExit:
+        driven.left()
+        raise
+    except BaseException as error:
+        driven.failed(error, streamed=streamed)
+        raise
+
+
+def _nothing() -> None: ...

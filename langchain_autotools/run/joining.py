@@ -8,7 +8,7 @@ from langchain_core.language_models import BaseChatModel
 
 from ..compat import CACHE_KEY, unvalidated
 from ..errors import ConfigurationError
-from .whole_class import JoiningMeta
+from .whole_class import JoiningMeta, WholeClassModel
 
 _HOOKS: Mapping[str, Any] = {"before_turn": None, "stop_when": None}
 
@@ -56,5 +56,5 @@ def one_turn_model(mixin: type[BaseChatModel], model: Any, tools: Sequence[Any] 
     if not isinstance(model, BaseChatModel):
         raise ConfigurationError(f"the model of a turn must be a LangChain chat model, not {type(model).__name__}")
     own: Any = model if isinstance(model, mixin) else joined(mixin, model)
-    declared = [tool for tool in tools if not isinstance(tool, Mapping)] if own._is_whole else []
+    declared = [tool for tool in tools if not isinstance(tool, Mapping)] if isinstance(own, WholeClassModel) else []
     return own.model_copy(update={"tools": declared, **_HOOKS})

@@ -6,12 +6,12 @@ of calls, gives them to the run, and hands the returned chunks to the caller.
 
 import logging
 import uuid
-from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
@@ -29,15 +29,18 @@ from ..messages.pauses import is_paused
 from ..messages.places import numbered_result, result_id
 from ..messages.provisional import without_provisional
 from ..turn.accumulator import canonical_message
-from ..turn.output_version import with_output_version
+from ..turn.output_version import stored_message, with_output_version
 from .composing import RunParts, cost_check
 from .decisions import open_calls
 from .keywords import CallSettings
 from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, tool_loop, turn_calls
 from .output import RunOutput
+from .phases import Chunks, Phase
+from .tracing import Trace, astart_trace, start_trace
 from .turn_wrappers import NOTHING_DECLARED, Stored, TurnPart, TurnRequest, WireForm
 
 _logger = logging.getLogger("langchain_autotools")
+_Batch = ToolCallBatch | AsyncToolCallBatch
 
 
 @dataclass(frozen=True)
@@ -115,14 +118,22 @@ class Run:
         self._stored: AIMessage | None = None
         self._sent: Any = None
         self._tools: RunTools | None = None
-        self._batch: ToolCallBatch | AsyncToolCallBatch | None = None
+        self._batch: _Batch | None = None
         self._results: list[ToolCallResult] = []
         self._failure: Exception | None = None
         self._last = False
 
-    def begin(self, run_id: object, name: str) -> Iterable[AIMessageChunk]:
+    def trace(self, model: BaseChatModel, config: RunnableConfig | None) -> Trace:
+        """Begin the trace, the parent run of turns and tool calls."""
+        return start_trace(model, config, self.input)
+
+    async def atrace(self, model: BaseChatModel, config: RunnableConfig | None) -> Trace:
+        """Like `trace`, asynchronously."""
+        return await astart_trace(model, config, self.input)
+
+    def begin(self, trace: Trace) -> Chunks:
         """Begin the run; return the chunks that leave at once."""
-        self._observer.begin(str(run_id), name)
+        self._observer.begin(*trace.identity())
         return [self._output.hand_over()] if self._observer.due else ()
 
     # ------------------------------------------------------------------------------------------ steps
@@ -141,18 +152,22 @@ class Run:
         self._last = isinstance(action, CallModel) and action.choice == "none"
         return action
 
-    def turn(self, action: CallModel, config: RunnableConfig) -> Iterator[TurnPart]:
-        """Yield the parts of a turn."""
-        return self._parts.turns.make(self._request_of(action, config))
+    def phase(self, action: Action, config: RunnableConfig | None) -> Phase:
+        """Return the processing of an action."""
+        if isinstance(action, CallModel):
+            return Phase(self._parts.turns.make(self._request_of(action, config)), self.part, self.turn_done)
+        return self._answering(ToolCallBatch, action, config)
 
-    def aturn(self, action: CallModel, config: RunnableConfig) -> AsyncGenerator[TurnPart, None]:
-        """Like `turn`, asynchronously."""
-        return cast("AsyncGenerator[TurnPart, None]", self._parts.turns.amake(self._request_of(action, config)))
+    def aphase(self, action: Action, config: RunnableConfig | None) -> Phase:
+        """Return the processing of an action by an asynchronous driver."""
+        if isinstance(action, CallModel):
+            return Phase(self._parts.turns.amake(self._request_of(action, config)), self.part, self.turn_done)
+        return self._answering(AsyncToolCallBatch, action, config)
 
-    def _request_of(self, action: CallModel, config: RunnableConfig) -> TurnRequest:
+    def _request_of(self, action: CallModel, config: RunnableConfig | None) -> TurnRequest:
         return replace(self._request, messages=list(action.messages), choice=action.choice, number=action.number, config=config)
 
-    def part(self, part: TurnPart) -> Iterable[AIMessageChunk]:
+    def part(self, part: TurnPart) -> Chunks:
         """Process a part of a turn (a chunk, the whole message or a mark); return the chunks that leave at once."""
         out: Sequence[AIMessageChunk] = ()
         if isinstance(part, AIMessageChunk):
@@ -171,7 +186,7 @@ class Run:
             return [out for part in parts.chunks for out in self._output.chunk(part)]
         return self._output.from_message(with_output_version(without_provisional(message), self.settings.output_version))
 
-    def turn_done(self) -> list[AIMessageChunk]:
+    def turn_done(self) -> Chunks:
         """End the turn; return the chunks that were withheld, and the chunk that carries its message."""
         if self._parts.end.cut is not None:
             return self._turn_cut(self._parts.end.cut.__cause__, self._parts.end.reason)
@@ -209,7 +224,7 @@ class Run:
             self._failure = error
             return message, calls
 
-    def _turn_cut(self, cause: BaseException | None, reason: Literal["deadline", "cancelled"]) -> list[AIMessageChunk]:
+    def _turn_cut(self, cause: BaseException | None, reason: Literal["deadline", "cancelled"]) -> Chunks:
         """End a turn cut by the deadline or the caller; its text so far becomes a message."""
         if reason == "deadline":
             because = f", after {type(cause).__name__}" if cause else ""
@@ -225,17 +240,11 @@ class Run:
         self._sent = TurnCut(message, reason)
         return [*withheld, *brings]
 
-    def execute(self, action: RunTools, config: RunnableConfig) -> Generator[ToolCallResult | None, None, None]:
-        """Execute the calls and yield each result in call order; yield None when a listener needs control first."""
-        self._batch = batch = self.settings.executor.batch(ToolCallBatch, action.calls, config, **self._options(action))
+    def _answering(self, kind: Callable[..., _Batch], action: RunTools, config: RunnableConfig | None) -> Phase:
+        """Return the answering of calls, whose steps are results in call order, and None when a listener needs control first."""
+        self._batch = batch = self.settings.executor.batch(kind, action.calls, config, **self._options(action))
         self._calls_begin(action)
-        return batch.delivery
-
-    def aexecute(self, action: RunTools, config: RunnableConfig) -> AsyncGenerator[ToolCallResult | None, None]:
-        """Like `execute`, asynchronously."""
-        self._batch = batch = self.settings.executor.batch(AsyncToolCallBatch, action.calls, config, **self._options(action))
-        self._calls_begin(action)
-        return batch.delivery
+        return Phase(batch.delivery, partial(self.result, action), self.tools_done)
 
     def _calls_begin(self, action: RunTools) -> None:
         """Notify the observer that calls are about to be answered.
@@ -260,14 +269,14 @@ class Run:
             "placed": partial(self._placed, action),
         }
 
-    def result(self, action: RunTools, result: ToolCallResult | None) -> AIMessageChunk:
+    def result(self, action: RunTools, result: ToolCallResult | None) -> Chunks:
         """Process the next result, in call order, and return its chunk. For None: an empty chunk."""
         if result is None:
             self._observer.check()
-            return self._output.hand_over()
+            return [self._output.hand_over()]
         self._observer.result_done(result)
         self._results.append(result)
-        return self._output.carrier_chunk(result.message)
+        return [self._output.carrier_chunk(result.message)]
 
     def _placed(self, action: RunTools, result: ToolCallResult) -> ToolCallResult:
         """Return a result in its stored form: with an id and its position."""
@@ -276,11 +285,12 @@ class Run:
             message = message.model_copy(update={"id": result_id(action.message, message.tool_call_id) or str(uuid.uuid4())})
         return replace(result, message=numbered_result(message, action.message, action.positions[message.tool_call_id]))
 
-    def tools_done(self) -> None:
+    def tools_done(self) -> Chunks:
         """End the answering of calls."""
         self._sent, self._results = self._results, []
+        return ()
 
-    def end(self) -> Iterable[AIMessageChunk]:
+    def end(self) -> Chunks:
         """Return the last chunks of the run."""
         if self.outcome is None:
             raise RuntimeError("the run has not ended")
@@ -291,7 +301,7 @@ class Run:
         if outcome.asked is not None:
             self._observer.pending(outcome.asked, outcome.pending)
         self._observer.ended(outcome.stop_reason, outcome.turns, outcome.usage, partial(self._run_message, outcome))
-        return self._output.end(outcome)
+        return list(self._output.end(outcome))
 
     def _open_calls(self, outcome: RunOutcome) -> Sequence[ToolCallRecord | PendingCall]:
         """Return the calls that the run ends with, except those that were forced to end it."""
@@ -332,19 +342,6 @@ class Run:
         self._observer.leave()
 
 
-@contextmanager
-def failing(run: Run, *, streamed: bool = False) -> Iterator[None]:
-    """Attach the messages completed so far to an exception that ends the run; of a streamed run, those that no chunk has delivered."""
-    try:
-        yield
-    except GeneratorExit:
-        run.left()
-        raise
-    except BaseException as error:
-        run.failed(error, streamed=streamed)
-        raise
-
-
 def _cut_message(message: AIMessage) -> AIMessage | None:
     """Return the text of a cut reply as a message; None without text. Unfinished reasoning and calls are dropped."""
     content = message.content
@@ -352,8 +349,3 @@ def _cut_message(message: AIMessage) -> AIMessage | None:
         content = [block for block in content if isinstance(block, str) or block.get("type") == "text"]
     said = AIMessage(content=content, id=message.id, response_metadata=message.response_metadata, usage_metadata=message.usage_metadata)
     return said if text_of(said) else None
-
-
-def stored_message(message: AIMessage, output_version: str | None, *, brief: bool = False) -> AIMessage:
-    """Return a turn's message in its stored form: calls by the verdict, content in the model's configured form."""
-    return with_output_version(canonical_message(message, stored=True, brief=brief), output_version)

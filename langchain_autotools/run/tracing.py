@@ -1,6 +1,7 @@
-"""The parent run of a run in LangChain's callbacks, with turns and tool calls as its children."""
+"""The trace of a call in LangChain's callbacks: a parent run whose children are turns and tool calls, or none."""
 
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from langchain_core.callbacks import (
@@ -19,52 +20,86 @@ from ..chunks import ChunkSum
 _Manager = TypeVar("_Manager", CallbackManagerForChainRun, AsyncCallbackManagerForChainRun)
 
 
-class RunTrace(Generic[_Manager]):
-    """One parent run; as a context manager it reports the error that ends it.
+class Trace:
+    """The trace of one call. This base class makes no parent run: the LLM run is the caller's.
+
+    Args:
+        model: The model.
+        config: LangChain's configuration.
 
     Attributes:
-        manager: Reports the run's end or error.
-        name: The run's name.
-        child: The configuration that makes turns and tool calls its children.
+        child: The configuration of turns and tool calls.
+        records: Whether the chunks of the call are recorded.
     """
 
-    def __init__(self, manager: _Manager, config: RunnableConfig, name: str) -> None:
-        self.manager: _Manager = manager
-        self.name = name
-        self.child = patch_config(config, callbacks=manager.get_child())
-        self._seen: ChunkSum | None = ChunkSum() if manager.handlers else None
+    records = False
 
-    def __enter__(self: "RunTrace[CallbackManagerForChainRun]") -> None: ...
+    def __init__(self, model: BaseChatModel, config: RunnableConfig | None) -> None:
+        self._model = model
+        self.child = config
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None: ...
+
+    async def __aenter__(self) -> None: ...
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None: ...
+
+    def identity(self) -> tuple[str, str]:
+        """Return the id and the name by which listeners know the call."""
+        known = ensure_config(self.child)
+        return str(known.get("run_id") or uuid.uuid4()), known.get("run_name") or self._model.get_name()
+
+    def record(self, chunks: Iterable[AIMessageChunk]) -> None:
+        """Record chunks for the output of the parent run."""
+
+    def end(self, message: AIMessage | None = None) -> None:
+        """Report the end of the parent run, with the message or the sum of the recorded chunks."""
+
+    async def aend(self, message: AIMessage | None = None) -> None:
+        """Like `end`, asynchronously."""
+
+
+class RunTrace(Trace, Generic[_Manager]):
+    """The trace of a call with a parent run. As a context manager it reports the error that ends the run."""
+
+    def __init__(self, model: BaseChatModel, manager: _Manager, config: RunnableConfig, name: str) -> None:
+        super().__init__(model, patch_config(config, callbacks=manager.get_child()))
+        self._manager: _Manager = manager
+        self._name = name
+        self._sum = ChunkSum()
+        self.records = bool(manager.handlers)
 
     def __exit__(self: "RunTrace[CallbackManagerForChainRun]", kind: object, error: BaseException | None, trace: object) -> None:
         if error is not None:
-            self.manager.on_chain_error(error)
-
-    async def __aenter__(self: "RunTrace[AsyncCallbackManagerForChainRun]") -> None: ...
+            self._manager.on_chain_error(error)
 
     async def __aexit__(
         self: "RunTrace[AsyncCallbackManagerForChainRun]", kind: object, error: BaseException | None, trace: object
     ) -> None:
         if error is not None:
-            await self.manager.on_chain_error(error)
+            await self._manager.on_chain_error(error)
 
-    def seen(self, chunks: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:
-        """Yield the chunks, recording each."""
-        return chunks if self._seen is None else self._noted(chunks)
+    def identity(self) -> tuple[str, str]:
+        """Return the id and the name of the parent run."""
+        return str(self._manager.run_id), self._name
 
-    def _noted(self, chunks: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:
+    def record(self, chunks: Iterable[AIMessageChunk]) -> None:
+        """Record chunks for the output of the parent run."""
         for chunk in chunks:
-            self.see(chunk)
-            yield chunk
+            self._sum.add(chunk)
 
-    def see(self, chunk: AIMessageChunk) -> None:
-        """Record a chunk for the run's output; a no-op without listeners."""
-        if self._seen is not None:
-            self._seen.add(chunk)
+    def _output(self, message: AIMessage | None) -> AIMessage | None:
+        return message or (self._sum.message() if self._sum else None)
 
-    def output(self) -> AIMessage | None:
-        """Return the value that the run returned, for its end event."""
-        return self._seen.message() if self._seen else None
+    def end(self: "RunTrace[CallbackManagerForChainRun]", message: AIMessage | None = None) -> None:
+        """Report the end of the parent run, with the message or the sum of the recorded chunks."""
+        self._manager.on_chain_end(self._output(message))
+
+    async def aend(self: "RunTrace[AsyncCallbackManagerForChainRun]", message: AIMessage | None = None) -> None:
+        """Like `end`, asynchronously."""
+        await self._manager.on_chain_end(self._output(message))
 
 
 def _arguments(model: BaseChatModel, config: RunnableConfig) -> tuple[Any, ...]:
@@ -85,7 +120,7 @@ def start_trace(
     manager = CallbackManager.configure(*_arguments(model, config))
     start = _start(model, config, messages)
     started: CallbackManagerForChainRun = manager.on_chain_start(**start)
-    return RunTrace(started, config, start["name"])
+    return RunTrace(model, started, config, start["name"])
 
 
 async def astart_trace(
@@ -96,4 +131,4 @@ async def astart_trace(
     manager = AsyncCallbackManager.configure(*_arguments(model, config))
     start = _start(model, config, messages)
     started: AsyncCallbackManagerForChainRun = await manager.on_chain_start(**start)
-    return RunTrace(started, config, start["name"])
+    return RunTrace(model, started, config, start["name"])

@@ -4,12 +4,12 @@
 `_generate`, its declarations the partner's own `bind_tools`; the mixin reads the replies and runs the tools.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from copy import copy
 from difflib import get_close_matches
 from inspect import get_annotations, signature
-from typing import TYPE_CHECKING, Any, ClassVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, cast, dataclass_transform
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -21,6 +21,7 @@ from pydantic import Field, PrivateAttr
 
 from ..compat import ModelMetaclass
 from ..errors import ConfigurationError
+from ..messages.metadata import KEY
 from ..turn.model import SingleTurnChatModel
 from ..turn.overrides import generate_of_stream, mark_read, read_agenerate, read_astream, read_generate, read_stream
 from ..turn.tool_choice import ToolChoice
@@ -137,8 +138,6 @@ _read_generate, _read_agenerate = read_generate(_generated), read_agenerate(_age
 class WholeClassModel(SingleTurnChatModel):
     """A chat model whose requests are made by the class behind it."""
 
-    _is_whole: ClassVar[bool] = True
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         for name in kwargs.keys() - self._argument_names():
             if get_close_matches(name, [*RUN_KEYWORDS, "tools"], n=1, cutoff=0.85):
@@ -174,6 +173,15 @@ class WholeClassModel(SingleTurnChatModel):
         if "_generate" in missing:
             missing["_generate"] = generate_of_stream
         return missing
+
+    @classmethod
+    def _derived(cls, new: Collection[str]) -> Mapping[str, Any]:
+        """Return none: the class behind has the twins of a method itself."""
+        return {}
+
+    def _reply_message(self, message: AIMessage) -> AIMessage:
+        """Return the whole message of a reply as it came, unless its calls were decided otherwise."""
+        return super()._reply_message(message) if KEY in message.response_metadata else message
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any], *, runs: bool = False) -> Turn:
         named = [{"name": name} for tool in kwargs.get("tools") or () for name in declared_names(tool)]

@@ -23,6 +23,7 @@ from ..messages.provisional import without_provisional
 from ..strict_json import read_json
 from ..tool_calls.arguments import as_text
 from ..tool_calls.assembler import ToolCallAssembler
+from .raw_chunks import as_message
 
 CUT: Final = "stream cut"
 
@@ -49,6 +50,7 @@ class TurnAccumulator:
 
     Attributes:
         message_id: The id of the turn's message, as far as it is known.
+        begun: Whether a chunk has come.
         adds_usage: Whether usage that comes several times comes in parts, as LangChain's `_stream` yields it; else the last one counts.
     """
 
@@ -70,6 +72,7 @@ class TurnAccumulator:
         self._runs = runs
         self.message_id: str | None = None
         self.adds_usage = False
+        self.begun = False
         self._named = False
         self.restart()
 
@@ -81,14 +84,20 @@ class TurnAccumulator:
         self._own: dict[str, Any] = {}
         self._held: dict[str, Any] = {}
 
-    def feed(self, chunk: AIMessage) -> AIMessageChunk | None:
+    def feed(self, chunk: object) -> AIMessageChunk | None:
         """Process a raw chunk, or a whole message in its place.
 
         Returns:
-            What of it may leave at once, the chunk itself where that is all of it; None if nothing is left.
+            The part of it that may leave at once, the chunk itself if that is all of it; None if nothing is left.
+
+        Raises:
+            ConfigurationError: It is no message, nor what `as_message` makes one of.
         """
         if not isinstance(chunk, AIMessageChunk):
-            return self._feed_message(chunk)
+            self.begun = True
+            chunk = as_message(chunk)
+            if not isinstance(chunk, AIMessageChunk):
+                return self._feed_message(chunk)
         fields = chunk.__dict__
         if (
             fields["additional_kwargs"]
@@ -107,6 +116,7 @@ class TurnAccumulator:
         """Set the message's id from the first chunk with content; later ids are ignored.
 
         Core gives a chunk without an id that of its run, by which listeners then know the message."""
+        self.begun = True
         if not self._named:
             self.message_id = None if chunk.id and self._is_taken(chunk.id) else chunk.id
             self._named = bool(chunk.id or chunk.content or chunk.tool_call_chunks or chunk.additional_kwargs)

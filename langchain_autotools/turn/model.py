@@ -4,27 +4,28 @@ The synchronous and asynchronous methods differ only by their `await`s; what a t
 """
 
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing, suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import model_validator
 
-from ..compat import CACHE_KEY, should_stream
+from ..compat import should_stream
 from ..errors import ConfigurationError
 from .constructor import argument_names, unknown_argument
 from .descriptions import describe_fields
 from .generation_info import combined_outputs
 from .inputs import refuse_fields
-from .overrides import install_overrides
+from .output_version import stored_message
+from .overrides import derived_methods, install_overrides
+from .profiled import ProfiledChatModel
 from .raw_methods import check_raw_methods
 from .tool_choice import ToolChoice, read_choice
 from .tools import distinct_tools, format_tools, listed
@@ -32,11 +33,7 @@ from .turn import Turn, generation, in_time
 from .unwatched import UNWATCHED, Handover, is_watched
 
 
-class _LookedUpProfile(dict[str, Any]):
-    """A profile that was looked up by the model's name, not given by the user."""
-
-
-class SingleTurnChatModel(BaseChatModel):
+class SingleTurnChatModel(ProfiledChatModel):
     """A chat model implemented by `raw_stream`: one request at a time, tools declared and never executed."""
 
     skip_invalid_tools: bool = False
@@ -46,12 +43,10 @@ class SingleTurnChatModel(BaseChatModel):
     lists_content: ClassVar[bool] = False
     """Whether the content of replies to requests with tools is always a list of blocks, never a string."""
 
-    _is_whole: ClassVar[bool] = False
-    """Whether the requests are made by a whole LangChain chat model class behind the mixin."""
     _not_per_call: ClassVar[frozenset[str]] = frozenset({"skip_invalid_tools", "approval_key"})
+    """Arguments of the constructor that are refused as keywords of a call, where they would have no effect."""
     _first_request_only: ClassVar[frozenset[str]] = frozenset()
     """Names of the parameters that apply only to the first request of a run: repeated, they would prevent its end."""
-    """Arguments of the constructor that are refused as keywords of a call, where they would have no effect."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         unknown = kwargs.keys() - self._argument_names()
@@ -93,36 +88,12 @@ class SingleTurnChatModel(BaseChatModel):
         super().__pydantic_init_subclass__(**kwargs)
         describe_fields(cls)
         check_raw_methods(cls, SingleTurnChatModel)
-        install_overrides(cls, SingleTurnChatModel, streams=cls.raw_stream is not SingleTurnChatModel.raw_stream, whole=cls._is_whole)
+        install_overrides(cls, SingleTurnChatModel, cls._derived)
 
-    @model_validator(mode="before")
     @classmethod
-    def _forget_profile(cls, values: Any) -> Any:
-        """Discard the profile of a model that LangChain creates from another model's fields (`configurable_fields`)."""
-        if isinstance(values, Mapping) and isinstance(values.get("profile"), _LookedUpProfile):
-            return {name: value for name, value in values.items() if name != "profile"}
-        return values
-
-    @model_validator(mode="after")
-    def _mark_profile(self) -> Self:
-        found = self._looked_up_profile()
-        if found is not None and self.profile == found:
-            self.__dict__["profile"] = found
-        return self
-
-    def _looked_up_profile(self) -> _LookedUpProfile | None:
-        with suppress(Exception):  # as core looks it up
-            found = self._resolve_model_profile()
-            return None if found is None else _LookedUpProfile(found)
-        return None
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy without the state derived from this model's fields: core's cache key, and a looked-up profile."""
-        copy = super().model_copy(update=update, deep=deep)
-        copy.__dict__.pop(CACHE_KEY, None)
-        if update and "profile" not in update and isinstance(self.profile, _LookedUpProfile):
-            copy.__dict__["profile"] = copy._looked_up_profile()
-        return copy
+    def _derived(cls, new: Collection[str]) -> Mapping[str, Any]:
+        """Return the methods of core that follow from the class's own ones among them, by their names."""
+        return derived_methods(new, streams=cls.raw_stream is not SingleTurnChatModel.raw_stream)
 
     def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessage]:
         """Make one request and yield its reply, chunk by chunk, unchanged: with the wire's ids and fragments.
@@ -262,6 +233,10 @@ class SingleTurnChatModel(BaseChatModel):
         return None if watched or not should_stream(self, kwargs, async_api=async_api) else Handover()
 
     # ------------------------------------------------------------------------------------------ one turn, for core
+
+    def _reply_message(self, message: AIMessage) -> AIMessage:
+        """Return the whole message of a reply, as it leaves."""
+        return stored_message(message, self.output_version, brief=True)
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any], *, runs: bool = False) -> Turn:
         open_start, blocks = self.continues_conversation(kwargs), self.output_version == "v1"

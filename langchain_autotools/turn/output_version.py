@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 from ..messages.blocks import STANDARD_CALLS
+from .accumulator import canonical_message
 
 _MEDIA = frozenset({"audio", "video"})
 _REASONING = "reasoning_content"
@@ -136,3 +137,8 @@ def _unblocked(message: AIMessage) -> AIMessage:
     extra = {_REASONING: reasoning, **message.additional_kwargs} if reasoning and not others else message.additional_kwargs
     metadata = {key: value for key, value in message.response_metadata.items() if key != "output_version"}
     return message.model_copy(update={"content": content, "additional_kwargs": extra, "response_metadata": metadata})
+
+
+def stored_message(message: AIMessage, output_version: str | None, *, brief: bool = False) -> AIMessage:
+    """Return a turn's message in its stored form: calls by the verdict, content in the model's configured form."""
+    return with_output_version(canonical_message(message, stored=True, brief=brief), output_version)

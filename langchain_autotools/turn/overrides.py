@@ -6,7 +6,7 @@ its twins too, where the subclass leaves those as they were: as in core an async
 reply that is not streamed is made of a stream that somebody has changed.
 """
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import aclosing
 from functools import wraps
 from inspect import isfunction
@@ -24,24 +24,28 @@ _Method = Callable[..., Any]
 _READ = "_autotools_read"
 
 
-def install_overrides(cls: Any, ours: Any, *, streams: bool, whole: bool = False) -> None:
+def install_overrides(cls: Any, ours: Any, derived: Callable[[Collection[str]], Mapping[str, Any]]) -> None:
     """Wrap a new class's own methods so that their output is processed.
 
     Args:
         cls: The new subclass.
         ours: The class whose methods read what they give.
-        streams: Whether the subclass has a stream of its own wire, for a `_generate` that stands alone.
-        whole: Whether a whole chat model class stands behind, which has the twins of a method itself.
+        derived: Returns the methods that follow from those of these names.
     """
     own = {name: getattr(cls, name) for name in _READERS}
     new = {name for name, method in own.items() if isfunction(method) and not _is_read(method, name, ours)}
     made = {name: mark_read(wraps(own[name])(_READERS[name](own[name]))) for name in new}
-    for name, method in (made if whole else {**_twins(made.keys(), streams=streams), **made}).items():
+    for name, method in {**derived(made.keys()), **made}.items():
         setattr(cls, name, method)
 
 
-def _twins(new: Collection[str], *, streams: bool) -> dict[str, Any]:
-    """Return the methods derived from the new ones that the class does not define."""
+def derived_methods(new: Collection[str], *, streams: bool) -> dict[str, Any]:
+    """Return the twins of a class's own methods that follow from them, by name.
+
+    Args:
+        new: The names of its own methods.
+        streams: Whether it has a stream of its own wire, for a `_generate` that stands alone.
+    """
     twins: dict[str, Any] = {}
     if "_generate" in new and not streams and not {"_stream", "_astream"} & {*new}:
         twins |= {"_stream": BaseChatModel._stream, "_astream": BaseChatModel._astream}  # by which core knows that it does not stream

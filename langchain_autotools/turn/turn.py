@@ -8,7 +8,7 @@ import json
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
@@ -16,7 +16,6 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 
 from ..chunks import copier, new_chunk, sum_chunks
 from ..deadline import current_deadline, is_last
-from ..errors import ConfigurationError
 from ..event_bus import listening
 from ..executor.names import tool_name
 from ..history import repair
@@ -27,6 +26,7 @@ from .accumulator import TurnAccumulator, canonical_message
 from .generation_info import generation_info, llm_output
 from .output_version import BlockWriter
 from .partial_calls import PartialCalls, is_restart, may_show, restart_chunk
+from .raw_chunks import as_message
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -49,6 +49,8 @@ class Turn:
     Attributes:
         messages: The messages to send.
         runs: Whether a run goes on from this turn.
+        feed: Processes a raw chunk, or a whole message in its place, and returns the chunk that may leave at once. Raises a
+            `ConfigurationError` if it is neither, nor a text, nor what LangChain's `_stream` and `_generate` give.
     """
 
     def __init__(
@@ -74,32 +76,35 @@ class Turn:
         )
         self._writer = BlockWriter() if blocks else None
         self._partial_calls = None if listening.get() is None else PartialCalls(self._is_used)
-        self._begun = False
+        self.feed = self._way()
 
     def of_langchain(self) -> Self:
         """Return the turn configured for chunks of a LangChain `_stream`: usage comes in parts, and core creates the content blocks."""
         self._writer = None
         self._accumulator.adds_usage = True
+        self.feed = self._way()
         return self
 
-    def feed(self, chunk: object) -> AIMessageChunk | None:
-        """Process a raw chunk, or a whole message in its place, and return the chunk that may leave at once.
+    def _way(self) -> Callable[[object], AIMessageChunk | None]:
+        """Return the function that processes raw chunks: the accumulator's where nothing stands around it."""
+        if self._partial_calls is not None:
+            return partial(self._feed_shown, self._partial_calls)
+        return self._accumulator.feed if self._writer is None else self._feed_written
 
-        Raises:
-            ConfigurationError: It is neither, nor a text, nor what LangChain's `_stream` and `_generate` give.
-        """
-        self._begun = True
-        raw = chunk if type(chunk) is AIMessageChunk else _as_message(chunk)
-        if self._partial_calls is not None and may_show(raw):
-            return self._feed_shown(raw, self._partial_calls)
-        left = self._accumulator.feed(raw)
+    def _feed_written(self, chunk: object) -> AIMessageChunk | None:
+        """Process a raw chunk, and return the chunk that may leave at once, in the form of the model's output version."""
+        left = self._accumulator.feed(chunk)
         return left if left is None or self._writer is None else self._writer.chunk(left)
 
-    def _feed_shown(self, raw: AIMessage, partial_calls: PartialCalls) -> AIMessageChunk | None:
-        """Like `feed`, for listeners, of a chunk that may contain fragments of calls."""
+    def _feed_shown(self, partial_calls: PartialCalls, chunk: object) -> AIMessageChunk | None:
+        """Process a raw chunk for listeners, who may see fragments of calls."""
+        raw = chunk if type(chunk) is AIMessageChunk else as_message(chunk)
+        if not may_show(raw):
+            return self._accumulator.feed(raw) if self._writer is None else self._feed_written(raw)
         if is_restart(raw):
             self._accumulator.restart()
             self._partial_calls = PartialCalls(self._is_used)
+            self.feed = self._way()
             return restart_chunk(self._accumulator.message_id)
         left = self._accumulator.feed(raw)
         if left is not None and self._writer is not None:
@@ -108,7 +113,7 @@ class Turn:
 
     def finish(self) -> AIMessageChunk:
         """Return the turn's last chunk, with its calls and their verdict. A turn without any earlier chunk has broken off."""
-        if not self._begun:
+        if not self._accumulator.begun:
             self.feed(new_chunk("", {}, None, {"finish_reason": "incomplete"}))
         last = self._accumulator.finish()
         if last.response_metadata.get("finish_reason") == "incomplete":
@@ -174,25 +179,6 @@ def result_of(chunks: Iterable[AIMessageChunk]) -> ChatResult:
     message = canonical_message(sum_chunks(chunks))
     made = ChatGeneration(message=message, generation_info=generation_info(message.response_metadata))
     return ChatResult(generations=[made], llm_output=llm_output(message.response_metadata))
-
-
-def _as_message(piece: object) -> AIMessage:
-    """Return a value of `raw_stream` or `raw_invoke` as a message; also accepts texts and values of LangChain's own methods.
-
-    Raises:
-        ConfigurationError: It is none of these.
-    """
-    if isinstance(piece, AIMessage):
-        return piece
-    if isinstance(piece, str):
-        return new_chunk(piece, {}, None)
-    if isinstance(piece, ChatResult) and piece.generations:
-        piece = piece.generations[0]
-    if isinstance(piece, ChatGeneration) and isinstance(piece.message, AIMessage):
-        about = {**(piece.generation_info or {}), **piece.message.response_metadata}
-        return piece.message.model_copy(update={"response_metadata": about})
-    hint = ": `yield` a message, do not `return` it" if isinstance(piece, tuple) else ""  # a message iterates as its fields
-    raise ConfigurationError(f"raw_stream yields AIMessageChunks (or texts, or ChatGenerationChunks), not {type(piece).__name__}{hint}")
 
 
 def _text_alone(content: str | list[Any]) -> str | None:

@@ -57,7 +57,7 @@ def test_what_does_not_fit_into_memory_is_read_again(life: Life, limit: int) -> 
 
 
 def test_who_changes_a_message_of_the_history_changes_his_own(life: Life) -> None:
-    """Messages are kept in memory, and each reader has copies: a model, a tool or a caller that edits one leaves the next run's as it was."""
+    """Messages are kept in memory, and each reader has copies: whoever edits one leaves the next run's as it was."""
     received: list[Any] = []
 
     def reply(messages: list[BaseMessage], **_: Any) -> Any:
