@@ -56,6 +56,7 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
     from .history import explain as explain, repair as repair, validate as validate
     from .history.generations import join_generations as join_generations, split_generations as split_generations
     from .joined import with_tools as with_tools
+    from .mcp_client import McpServer as McpServer, mcp_server as mcp_server
     from .messages.calls import ToolCallRecord as ToolCallRecord, calls_of as calls_of
     from .messages.carrier import (
         final_message as final_message,
@@ -150,6 +151,7 @@ _HOMES = {
     "messages.metadata": ("text_of",),
     "messages.endings": ("max_turns_reached", "stop_reason"),
     "messages.stop_reasons": ("StopReason",),
+    "mcp_client": ("McpServer", "mcp_server"),
     "mixin": ("ToolsAndMessagesMixin",),
     "pricing.costs": ("RunCost", "TurnCost", "run_cost"),
     "providers._base.errors": ("ProviderError",),

@@ -151,10 +151,11 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
         return model
 
     def _own_tools(self) -> Toolbox:
-        """The model's own tools, prepared once for each value of `tools`."""
-        if self._toolbox is None or self._toolbox.source is not self.tools:
-            self._toolbox = toolbox_of(self)
-        return self._toolbox
+        """The model's own tools, prepared once for each value of `tools`, and when one of their sources has others."""
+        known = self._toolbox
+        if known is None or known.source is not self.tools or (known.sources and any(one.is_changed() for one in known.sources)):
+            known = self._toolbox = toolbox_of(self)
+        return known
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any], *, runs: bool = True) -> Turn:
         """Return a turn with the model's declared tools, also outside a run (`generate` and the like)."""

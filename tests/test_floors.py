@@ -4,7 +4,18 @@ from .test_house import MODULES, all_imports, module_of, name_of, top_of
 
 # The floors of `executor`, from the ground up. A module imports from its own floor and from those below it.
 EXECUTOR_FLOORS = (
-    ("names", "results", "signatures", "tools", "wrapped", "workers.threads", "workers.background", "workers.asking", "workers.listeners"),
+    (
+        "names",
+        "results",
+        "signatures",
+        "sources",
+        "tools",
+        "wrapped",
+        "workers.threads",
+        "workers.background",
+        "workers.asking",
+        "workers.listeners",
+    ),
     ("checks", "nested_runs", "approval.identity", "approval.pending", "policy.cache", "policy.policies", "policy.shortening"),
     ("arguments", "call", "content", "context", "injection", "portable", "raw_functions", "resolution", "serialized"),
     (

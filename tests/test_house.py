@@ -30,7 +30,7 @@ ROOMS = (
     ("turn",),
     ("run",),
     ("mixin",),
-    ("testing", "providers", "joined"),
+    ("testing", "providers", "joined", "mcp_client"),
     ("agent",),
     ("event_reader",),
     ("encoders",),
@@ -63,7 +63,7 @@ PURE = (
 IMPURE_MODULES = {"asyncio", "time", "random", "datetime", "secrets", "threading", "concurrent", "socket", "queue", "select", "subprocess"}
 ASYNC_NODES = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
 SDKS = {"openai", "anthropic", "google", "ollama", "xllamacpp", "huggingface_hub", "httpx", "httpx2", "cohere", "mistralai", "groq"}
-INTEGRATIONS = {"genai_prices": "pricing", "dbos": "durable", "sqlalchemy": "durable", "ag_ui": "encoders"}
+INTEGRATIONS = {"dbos": "durable", "sqlalchemy": "durable", "ag_ui": "encoders", "genai_prices": "pricing", "mcp": "mcp_client"}
 LOADS_ITS_SDK = "error_types"  # a vendor's error classes: no module imports them but late
 VENDORS = "openai azure anthropic google vertex bedrock ollama cohere mistral mistralai groq openrouter fireworks deepseek xai"
 SERVERS = "zhipu dashscope moonshot llamacpp vllm sglang nebius cerebras perplexity minimax"
@@ -241,7 +241,7 @@ def test_nothing_imports_langgraph() -> None:
 def test_importing_the_package_loads_no_sdk_and_no_chat_model() -> None:
     """`import langchain_autotools` loads neither a vendor's SDK nor langchain_core's chat models."""
     loaded = in_fresh_process("import sys, langchain_autotools; print(*sorted(sys.modules), sep='\\n')").split()
-    assert not {*SDKS - {"google"}, "tenacity"} & set(loaded)
+    assert not {*SDKS - {"google"}, "tenacity", *INTEGRATIONS} & set(loaded)
     assert "langchain_core.language_models.chat_models" not in loaded
 
 
@@ -250,7 +250,7 @@ def test_naming_a_chat_model_loads_no_sdk() -> None:
     names = ("ChatOpenAI", "ChatAnthropic", "ChatGoogleGenerativeAI", "ChatOllama", "ChatLocal")
     code = "".join(f"from langchain_autotools import {name}; print({name!r}, *sorted(sys.modules))\n" for name in names)
     for name, *loaded in map(str.split, in_fresh_process(f"import sys\n{code}").splitlines()):
-        found = {*SDKS - {"google", "httpx2"}, "google.genai", "google.auth", "tenacity"} & set(loaded)
+        found = {*SDKS - {"google", "httpx2"}, "google.genai", "google.auth", "tenacity", *INTEGRATIONS} & set(loaded)
         assert not found, f"{name} loads {found}"
 
 

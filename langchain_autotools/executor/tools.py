@@ -8,6 +8,7 @@ import sys
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from langchain_core.runnables import Runnable
@@ -18,6 +19,7 @@ from ..errors import ConfigurationError
 from ..pickling import refuse, unportable
 from .names import own_name
 from .signatures import check_signature
+from .sources import ToolSource
 from .wrapped import tool_inside, wrapped
 
 _logger = logging.getLogger("langchain_autotools")
@@ -51,7 +53,7 @@ def tools_by_name(tools: Mapping[str, Any] | list[Any]) -> dict[str, BaseTool]:
     if isinstance(tools, Mapping):
         return {key: as_tool(value, _valid_name(key)) for key, value in tools.items()}
     found: dict[str, BaseTool] = {}
-    for value in tools:
+    for value in chain.from_iterable(one.tools() if isinstance(one, ToolSource) else (one,) for one in tools):
         tool = as_tool(value)
         if tool.name in found:
             raise ConfigurationError(f"two tools are named {tool.name!r}; give them names of their own with a mapping: {{name: tool}}")

@@ -11,6 +11,7 @@ from langchain_core.messages import BaseMessage
 from ..errors import ConfigurationError
 from ..executor import ToolExecutor
 from ..executor.names import tool_name
+from ..executor.sources import ToolSource
 from ..messages.calls import FOR_CALLER
 from ..turn.tool_choice import ToolChoice
 from ..turn.tools import Formatter, format_request_tools, format_tool_choice, format_tools, is_builtin
@@ -41,6 +42,7 @@ class Toolbox:
         objects: They, and the builtin tools of the vendor, as they were given, each with its name.
         declarations: The same in the wire's form.
         caller_tools: The names of those builtin tools that run on the caller's machine, and that nothing here executes.
+        sources: Those tools that are sources of others.
         requests: What the model remembers of the requests that declare them.
     """
 
@@ -49,6 +51,7 @@ class Toolbox:
     objects: Sequence[tuple[str, Any]]
     declarations: Sequence[Mapping[str, Any]]
     caller_tools: frozenset[str] = frozenset()
+    sources: Sequence[ToolSource] = ()
     requests: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
@@ -75,7 +78,8 @@ def toolbox_of(model: Configured) -> Toolbox:
     ]  # what runs the vendor's is not declared beside it
     objects = [*own, *((tool_name(tool), tool) for tool in builtin)]
     declarations = format_tools(model, [tool for _, tool in objects])
-    return Toolbox(model.tools, executor, objects, declarations, frozenset(on_client - executor.tools.keys()))
+    sources = [tool for tool in (tools if isinstance(tools, Sequence) else ()) if isinstance(tool, ToolSource)]
+    return Toolbox(model.tools, executor, objects, declarations, frozenset(on_client - executor.tools.keys()), sources)
 
 
 def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], messages: Sequence[BaseMessage] = ()) -> RunSettings:

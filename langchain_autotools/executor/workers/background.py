@@ -99,6 +99,12 @@ def _loop_beside(waiting: Collection[asyncio.AbstractEventLoop]) -> asyncio.Abst
         return _loops[-1].loop
 
 
+def background_loop() -> asyncio.AbstractEventLoop:
+    """Return a background loop for tasks of their own, other than the loop of this thread and those that wait for this caller."""
+    running = running_loop()
+    return _loop_beside((*_waiting.get(), *(() if running is None else (running,))))
+
+
 class BackgroundTask(Generic[_T]):
     """A coroutine for a loop in another thread, in a copy of the caller's context. It begins with `start`.
 

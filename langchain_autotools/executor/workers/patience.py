@@ -4,6 +4,7 @@ import logging
 from typing import Any
 
 from ..call import ToolRun
+from ..sources import SourceTool
 from .background import BackgroundTask
 
 _logger = logging.getLogger("langchain_autotools")
@@ -22,6 +23,8 @@ def has_ended(task: BackgroundTask[Any], run: ToolRun) -> bool:
     first = SLOW_SECONDS if run.timeout is None else min(SLOW_SECONDS, run.timeout)
     if task.wait(first) or first == run.timeout:
         return task.wait(0)
+    if isinstance(run.prepared.tool, SourceTool):
+        return task.wait(None if run.timeout is None else run.timeout - first)
     what = "the event loop that it belongs to may be blocked" if task.is_home else _STRANDED
     _logger.warning("tool %s has not ended after %g s, call %s: %s", run.prepared.tool.name, first, run.call.id, what)
     return task.wait(None if run.timeout is None else run.timeout - first)

@@ -1,0 +1,22 @@
+"""Sources of tools: things among a model's tools that bring several, and may bring others later."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from langchain_core.tools import BaseTool, StructuredTool
+
+
+class ToolSource(ABC):
+    """A source of tools. A model reads it anew between runs when it has changed, and an executor when it is made."""
+
+    @abstractmethod
+    def tools(self) -> Sequence[BaseTool]:
+        """Return the tools, as they are now."""
+
+    @abstractmethod
+    def is_changed(self) -> bool:
+        """Whether `tools` would return others than at its last call."""
+
+
+class SourceTool(StructuredTool):
+    """A tool of a source: an asynchronous one that works on any event loop."""

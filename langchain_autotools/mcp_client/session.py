@@ -1,0 +1,312 @@
+"""One session with an MCP server, owned by one task of a background loop from open to close.
+
+What the SDK opens has to be closed by the task that has opened it, so that task does both, and calls come to it by a queue. It ends when it
+is told to, or when the server does.
+"""
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import AsyncExitStack, suppress
+from contextvars import Context
+from dataclasses import dataclass, field
+from functools import partial
+from inspect import isawaitable
+from typing import Any, cast
+
+from ..errors import ConfigurationError
+from ..executor.workers.background import background_loop
+from .transport import Address, wire
+
+_logger = logging.getLogger("langchain_autotools")
+
+_CONNECTION_CLOSED = -32000
+_TERMINATED = "Session terminated"
+_LIST_CHANGED = "notifications/tools/list_changed"
+
+Elicit = Callable[[str, Mapping[str, Any]], Any]
+"""A function that answers a server's question: it gets the text and the schema of the answer, and returns the answer; None declines. May be
+asynchronous."""
+
+
+class SessionLost(Exception):
+    """Raised for a call whose session has ended.
+
+    Attributes:
+        sent: Whether the server may have begun the call.
+    """
+
+    def __init__(self, sent: bool) -> None:
+        super().__init__("the session with the MCP server has ended")
+        self.sent = sent
+
+
+class ServerError(Exception):
+    """Raised for a call that the server has refused."""
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A call on its way to the server.
+
+    Attributes:
+        name: The tool.
+        arguments: Its arguments.
+        progress: Called with each progress report, in the session's thread.
+        result: What the server answers.
+    """
+
+    name: str
+    arguments: Mapping[str, Any]
+    progress: Callable[[dict[str, Any]], Any]
+    result: "Future[Mapping[str, Any]]" = field(default_factory=Future)
+
+
+class Session:
+    """A session. It begins to open at once.
+
+    Args:
+        address: Where the server is.
+        roots: The folders that the server may know of, as URIs.
+        elicit: Answers the server's questions; None declines them.
+        open_timeout: Maximum number of seconds until it is open.
+        label: The server's name in logs.
+
+    Attributes:
+        tools: The server's tools, as it lists them.
+        version: How often they were listed.
+        opened: Is done when the session can be used, or could not be opened.
+        process: The process that the session belongs to.
+    """
+
+    def __init__(self, address: Address, roots: Sequence[str], elicit: Elicit | None, open_timeout: float, label: str) -> None:
+        self.tools: Sequence[Mapping[str, Any]] = ()
+        self.version = 0
+        self.opened: Future[None] = Future()
+        self.process = os.getpid()
+        self._address = address
+        self._roots = roots
+        self._elicit = elicit
+        self._open_timeout = open_timeout
+        self._label = label
+        self._calls: set[Call] = set()
+        self._ending = False
+        self._ended = threading.Event()
+        self._lock = threading.Lock()
+        self._loop = background_loop()
+        self._queue: asyncio.Queue[Callable[[Any], Awaitable[None]] | None] = asyncio.Queue()
+        self._loop.call_soon_threadsafe(self._begin, context=Context())  # nothing of the caller's context lives as long as a session
+
+    def _begin(self) -> None:
+        self._owner = asyncio.ensure_future(self._own())
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether calls may be sent: it is open or opening, in this process."""
+        return not self._ending and self.process == os.getpid()
+
+    def send(self, call: Call) -> None:
+        """Send a call.
+
+        Raises:
+            SessionLost: The session has ended.
+        """
+        with self._lock:
+            if not self.is_usable:
+                raise SessionLost(sent=False)
+            self._calls.add(call)
+        self._put(partial(self._answer, call))
+
+    def close(self, wait: float = 0.0) -> None:
+        """End the session; wait at most so many seconds until it has ended."""
+        if self.process == os.getpid():
+            self._ending = True
+            self._put(None)
+            self._ended.wait(wait)
+
+    def _put(self, task: Callable[[Any], Awaitable[None]] | None) -> None:
+        with suppress(RuntimeError):  # the loop is closed: the process ends
+            self._loop.call_soon_threadsafe(self._queue.put_nowait, task, context=Context())
+
+    # ------------------------------------------------------------------------------------------ the task that owns it
+
+    async def _own(self) -> None:
+        failure: BaseException | None = None
+        try:
+            async with AsyncExitStack() as stack:
+                async with asyncio.timeout(self._open_timeout):
+                    session = await self._open(stack)
+                self.opened.set_result(None)
+                await self._serve(session)
+        except BaseException as error:  # the SDK's groups of errors, cancellation at the end of the process
+            failure = error
+            _logger.debug("the session with %s ended: %s", self._label, type(error).__name__)
+        finally:
+            with self._lock:
+                self._ending = True
+                lost, self._calls = self._calls, set()
+            for call in lost:
+                _settle(call.result, SessionLost(sent=True))
+            self._ended.set()
+            if not self.opened.done():
+                self.opened.set_exception(ConfigurationError(f"{self._label} cannot be opened: {_reason(failure)}"))
+
+    async def _open(self, stack: AsyncExitStack) -> Any:
+        import anyio
+        from mcp import ClientSession, types
+
+        read, write = await stack.enter_async_context(self._address.open())
+        inward, heard = anyio.create_memory_object_stream[Any](0)
+        relay = asyncio.ensure_future(self._relay(read, inward))
+        stack.callback(relay.cancel)
+
+        async def list_roots(context: Any) -> Any:
+            return types.ListRootsResult.model_validate({"roots": [{"uri": uri} for uri in self._roots]})
+
+        session = await stack.enter_async_context(
+            ClientSession(
+                heard,
+                write,
+                elicitation_callback=self._elicited,
+                list_roots_callback=list_roots if self._roots else None,
+                message_handler=self._heard,
+            )
+        )
+        await session.initialize()
+        await self._list(session)
+        return session
+
+    async def _relay(self, read: Any, inward: Any) -> None:
+        """Hand on what the server sends; its end is the session's."""
+        async with inward, read:
+            with suppress(Exception):
+                async for message in read:
+                    if self._address.url and isinstance(message, Exception):
+                        break  # an answer is lost, and nobody would be told
+                    await inward.send(message)
+        self._end()
+
+    def _end(self) -> None:
+        """End the session, in its own thread: no call is taken any more."""
+        self._ending = True
+        self._queue.put_nowait(None)
+
+    async def _serve(self, session: Any) -> None:
+        running: set[asyncio.Future[None]] = set()
+        try:
+            while await self._begins_next(session, running):
+                pass
+        finally:
+            for begun in running:
+                begun.cancel()
+
+    async def _begins_next(self, session: Any, running: set[asyncio.Future[None]]) -> bool:
+        """Whether there is a next task, which has begun. Nothing here keeps the last one, and with it the model whose call it was."""
+        task = await self._queue.get()
+        if task is None:
+            return False
+        begun = asyncio.ensure_future(task(session))
+        running.add(begun)
+        begun.add_done_callback(running.discard)
+        return True
+
+    # ------------------------------------------------------------------------------------------ what goes over it
+
+    async def _list(self, session: Any) -> None:
+        from mcp import types
+
+        tools: list[Mapping[str, Any]] = []
+        page = await session.list_tools()
+        while True:
+            data = wire(page)
+            tools += data["tools"]
+            if not data.get("nextCursor"):
+                break
+            page = await session.list_tools(params=types.PaginatedRequestParams(cursor=data["nextCursor"]))
+        self.tools, self.version = tools, self.version + 1
+
+    async def _heard(self, message: Any) -> None:
+        """Read the list of tools anew when the server says that it has changed."""
+        if getattr(getattr(message, "root", message), "method", "") == _LIST_CHANGED:
+            self._queue.put_nowait(self._list)
+
+    async def _answer(self, call: Call, session: Any) -> None:
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        call.result.add_done_callback(partial(self._cancel_if, task))
+
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            told = {"progress": done, "total": total, "message": message}
+            call.progress({name: value for name, value in told.items() if value is not None})
+
+        try:
+            result = await session.call_tool(call.name, dict(call.arguments), progress_callback=progress)
+        except asyncio.CancelledError:
+            if call.result.cancelled():
+                self._forget(call)
+            raise
+        except Exception as error:
+            lost = _lost(error)
+            if lost is not None:
+                self._end()
+            self._forget(call)
+            _settle(call.result, ServerError(str(error)) if lost is None else lost)
+        else:
+            self._forget(call)
+            with suppress(InvalidStateError):  # cancelled
+                call.result.set_result(wire(result))
+
+    def _cancel_if(self, task: "asyncio.Task[Any]", result: "Future[Any]") -> None:
+        if result.cancelled():
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(task.cancel)
+
+    def _forget(self, call: Call) -> None:
+        with self._lock:
+            self._calls.discard(call)
+
+    async def _elicited(self, context: Any, params: Any) -> Any:
+        from mcp import types
+
+        asked = wire(params)
+        answer = None if self._elicit is None else self._elicit(asked.get("message", ""), asked.get("requestedSchema", {}))
+        answer = await answer if isawaitable(answer) else answer
+        if answer is not None and not _fits(answer, asked.get("requestedSchema", {})):
+            _logger.warning("an answer to a question of %s does not fit its schema: the question is declined", self._label)
+            answer = None
+        if self._elicit is None:
+            _logger.warning("%s asks a question, which is declined: mcp_server(elicit=...) would answer it", self._label)
+        return types.ElicitResult(action="decline") if answer is None else types.ElicitResult(action="accept", content=answer)
+
+
+def _fits(answer: Any, schema: Mapping[str, Any]) -> bool:
+    from jsonschema import ValidationError, validate
+
+    try:
+        validate(answer, schema)
+    except ValidationError:
+        return False
+    return isinstance(answer, dict)
+
+
+def _settle(result: "Future[Any]", error: Exception) -> None:
+    with suppress(InvalidStateError):  # cancelled
+        result.set_exception(error)
+
+
+def _lost(error: Exception) -> SessionLost | None:
+    """Return the end of the session that an error of a call means; None if it is the server's answer."""
+    answer = getattr(error, "error", None)
+    if getattr(answer, "message", "") == _TERMINATED:
+        return SessionLost(sent=False)  # a server that has been started again knows no such session
+    if answer is not None and answer.code != _CONNECTION_CLOSED:
+        return None
+    return SessionLost(sent=True) if answer is not None or not isinstance(error, RuntimeError | ValueError) else None
+
+
+def _reason(failure: BaseException | None) -> str:
+    while isinstance(failure, BaseExceptionGroup):
+        failure = failure.exceptions[0]
+    return f"{type(failure).__name__}: {failure}" if failure is not None else "it has ended"

@@ -1,0 +1,135 @@
+"""An MCP server as a program, without the SDK: JSON-RPC in lines. Notes in a file what it has begun, each process under its own id."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+NOTES = Path(sys.argv[1])
+NUMBER = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
+NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
+QUESTION = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOLS = {
+    "double": ("Double a number.", NUMBER),
+    "die": ("End the server during the call.", NOTHING),
+    "steps": ("Report progress.", NOTHING),
+    "ask": ("Ask the user.", NOTHING),
+    "think": ("Ask for a model.", NOTHING),
+    "folders": ("Name the folders that it knows of.", NOTHING),
+    "grow": ("Offer one more tool.", NOTHING),
+    "fail": ("Fail.", NOTHING),
+    "picture": ("Return a picture, a text and data.", NOTHING),
+    "wait": ("Take too long.", NOTHING),
+    "secret": ("Return an environment variable.", NOTHING),
+}
+listed = dict(TOOLS)
+waiting: list[str] = []
+
+
+def send(**message: Any) -> None:
+    """Write a message."""
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def note(text: str) -> None:
+    """Note what is begun."""
+    with NOTES.open("a") as notes:
+        notes.write(f"{os.getpid()} {text}\n")
+
+
+def asked(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """Send a request to the client; return its answer."""
+    send(id=f"of the server: {method}", method=method, params=params)
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message.get("id") == f"of the server: {method}":
+            return dict(message.get("result") or {"error": message["error"]["message"]})
+        waiting.append(line)
+    sys.exit()
+
+
+def text(value: Any) -> dict[str, Any]:
+    """A result."""
+    return {"content": [{"type": "text", "text": value if isinstance(value, str) else json.dumps(value)}]}
+
+
+def ended(arguments: Any, token: Any) -> dict[str, Any]:
+    """End during the call."""
+    os._exit(1)
+
+
+def told(arguments: Any, token: Any) -> dict[str, Any]:
+    """Report progress twice."""
+    for step in (1, 2):
+        send(method="notifications/progress", params={"progressToken": token, "progress": step, "total": 2, "message": f"step {step}"})
+    return text("done")
+
+
+def late(arguments: Any, token: Any) -> dict[str, Any]:
+    """Answer too late."""
+    time.sleep(1)
+    return text("late")
+
+
+def grown(arguments: Any, token: Any) -> dict[str, Any]:
+    """Offer one more tool."""
+    listed["more"] = ("One more.", NOTHING)
+    send(method="notifications/tools/list_changed")
+    return text("grown")
+
+
+PICTURE = {
+    "content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}, *text("a picture")["content"]],
+    "structuredContent": {"size": 2},
+}
+ASKED = {"mode": "form", "message": "Which city?", "requestedSchema": QUESTION}
+CALLED: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
+    "double": lambda arguments, _: text(str(2 * arguments["number"])),
+    "die": ended,
+    "steps": told,
+    "ask": lambda *_: text(asked("elicitation/create", ASKED)),
+    "think": lambda *_: text(asked("sampling/createMessage", {"messages": [], "maxTokens": 1})),
+    "folders": lambda *_: text(asked("roots/list", {})),
+    "grow": grown,
+    "wait": late,
+    "fail": lambda *_: {**text("no luck"), "isError": True},
+    "picture": lambda *_: PICTURE,
+    "secret": lambda *_: text(os.environ.get("SECRET", "none")),
+    "more": lambda *_: text("more"),
+}
+
+
+def called(name: str, arguments: dict[str, Any], token: Any) -> dict[str, Any]:
+    """The result of a call."""
+    note(f"{name} {arguments.get('number', '')}".strip())
+    return CALLED[name](arguments, token)
+
+
+def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """The result of a request."""
+    match method:
+        case "initialize":
+            about = {"capabilities": {"tools": {"listChanged": True}}, "serverInfo": {"name": "test", "version": "1"}}
+            return {"protocolVersion": params["protocolVersion"], **about}
+        case "tools/list":
+            names = list(listed)
+            half = names[5:] if params.get("cursor") else names[:5]
+            tools = [{"name": name, "description": listed[name][0], "inputSchema": listed[name][1]} for name in half]
+            return {"tools": tools, **({} if params.get("cursor") else {"nextCursor": "second"})}
+        case "tools/call":
+            return called(params["name"], params.get("arguments") or {}, params.get("_meta", {}).get("progressToken"))
+        case _:
+            return {}
+
+
+if __name__ == "__main__":
+    note("began")
+    while line := waiting.pop(0) if waiting else sys.stdin.readline():
+        message = json.loads(line)
+        if "id" in message and "method" in message:
+            send(id=message["id"], result=answer(message["method"], message.get("params") or {}))
+    note("ended")
