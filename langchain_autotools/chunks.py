@@ -8,6 +8,7 @@ from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.utils import message_chunk_to_message
 from pydantic import BaseModel
 
+from .compat import new_chunk as new_chunk
 from .compat import unvalidated
 
 _B = TypeVar("_B", bound=BaseModel)
@@ -31,34 +32,6 @@ def copier(model: _B, names: Iterable[str]) -> Callable[[Mapping[str, Any]], _B]
         return unvalidated(cls, values, known(), None if extra is None else extra.copy())
 
     return copy
-
-
-_empty = AIMessageChunk(content="")
-_empty_values = _empty.__dict__.copy
-_known_of_chunk = {"content", "additional_kwargs", "response_metadata", "id"}.copy
-
-
-def new_chunk(
-    content: str | list[Any], extra: dict[str, Any], message_id: str | None, metadata: dict[str, Any] | None = None
-) -> AIMessageChunk:
-    """Return a chunk without calls, without validation.
-
-    Args:
-        content: Its content.
-        extra: Its `additional_kwargs`.
-        message_id: The message's id, if it is known.
-        metadata: Its `response_metadata`; empty where not given.
-
-    Returns:
-        A chunk that has these very containers: who gets it may change them.
-    """
-    values = _empty_values()
-    values["content"] = content
-    values["additional_kwargs"] = extra
-    values["response_metadata"] = {} if metadata is None else metadata
-    values["id"] = message_id
-    values["tool_calls"], values["invalid_tool_calls"], values["tool_call_chunks"] = [], [], []
-    return unvalidated(AIMessageChunk, values, _known_of_chunk(), {})
 
 
 _CONTAINERS = (dict, list)
@@ -112,7 +85,7 @@ class ChunkSum:
         if not (text or says_more or is_other) and is_blank(chunk):
             return
         if says_more or is_other or text.__class__ is not str:
-            piece = None if is_other else _growing_piece(fields)
+            piece = None if is_other else _growing_piece(text, fields["additional_kwargs"], fields["response_metadata"], shape)
             if piece is None:
                 self._join()
                 self._chunks.append(detached(chunk))
@@ -163,41 +136,36 @@ def is_blank(chunk: AIMessageChunk) -> bool:
     return not (says or fields["chunk_position"] or fields["name"] or (fields["id"] and extra.__class__ is dict))
 
 
-def _growing_piece(fields: Mapping[str, Any]) -> tuple[_Shape, str] | None:
-    """Return the text that a chunk adds to one block, and the rest of the chunk; None if it adds anything else.
+def _growing_piece(content: Any, extra: Mapping[str, Any], metadata: Mapping[str, Any], message_id: Any) -> tuple[_Shape, str] | None:
+    """Return the text that a chunk with these adds to one block, and the rest of the chunk; None if it adds anything else.
 
     The text may also belong to one additional keyword, such as `reasoning_content`."""
-    content, extra, metadata = fields["content"], fields["additional_kwargs"], fields["response_metadata"]
-    if not metadata.keys() <= _KEPT:
-        return None
     kind: Any
+    place: Any
+    if metadata and not metadata.keys() <= _KEPT:
+        return None
     if extra:
-        kind, place, text = _piece_of_keyword(extra, content)
-    else:
-        block = content[0] if len(content) == 1 else None
-        if block.__class__ is not dict or len(block) != 3 or type(block.get("index")) is not int:
+        if content or len(extra) != 1:
             return None
-        kind, place = block.get("type"), block["index"]
-        text = block.get(_GROWS.get(kind)) if kind.__class__ is str else None
-    return ((fields["id"], kind, place, tuple(metadata.items())), text) if text.__class__ is str else None
+        ((name, text),) = extra.items()
+        kind, place = f"+{name}", content.__class__
+        if name in _NEVER_GLUED:
+            return None
+    else:
+        text = growing_text(content[0]) if len(content) == 1 else None
+        if text is None:
+            return None
+        kind, place = content[0]["type"], content[0]["index"]
+    return ((message_id, kind, place, tuple(metadata.items()) if metadata else ()), text) if text.__class__ is str else None
 
 
-def _piece_of_keyword(extra: Mapping[str, Any], content: Any) -> tuple[str, Any, Any]:
-    """Return the name of the only additional keyword, the class of the empty content, and the text of the keyword."""
-    if content or len(extra) != 1:
-        return "", None, None
-    ((name, text),) = extra.items()
-    return f"+{name}", content.__class__, None if name in _NEVER_GLUED else text
-
-
-def is_text_block(content: Any) -> bool:
-    """Whether content is one numbered block with only text."""
-    if len(content) != 1:
-        return False
-    block = content[0]
-    return (
-        block.__class__ is dict and len(block) == 3 and block.get("type") == "text" and "text" in block and type(block.get("index")) is int
-    )
+def growing_text(block: Any) -> str | None:
+    """Return the text of a numbered block of text, reasoning or thinking that says nothing else; None for all other blocks."""
+    if block.__class__ is not dict or len(block) != 3 or block.get("index").__class__ is not int:
+        return None
+    kind = block.get("type")
+    text = block.get(_GROWS.get(kind)) if kind.__class__ is str else None
+    return text if text.__class__ is str else None
 
 
 def as_chunk(message: AIMessage) -> AIMessageChunk:

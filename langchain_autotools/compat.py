@@ -13,7 +13,7 @@ from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, InjectedToolArg
 from langchain_core.tools.base import _DirectlyInjectedToolArg
@@ -42,6 +42,38 @@ def unvalidated(cls: type[_B], values: dict[str, Any], known: set[str], extra: d
     _set_values(made, values)
     _set_known(made, known)
     _set_extra(made, extra)
+    _set_private(made, None)
+    return made
+
+
+_empty_values = AIMessageChunk(content="").__dict__.copy
+_known_of_chunk = {"content", "additional_kwargs", "response_metadata", "id"}.copy
+
+
+def new_chunk(
+    content: str | list[Any], extra: dict[str, Any], message_id: str | None, metadata: dict[str, Any] | None = None
+) -> AIMessageChunk:
+    """Return a chunk without calls, without validation.
+
+    Args:
+        content: Its content.
+        extra: Its `additional_kwargs`.
+        message_id: The message's id, if it is known.
+        metadata: Its `response_metadata`; empty where not given.
+
+    Returns:
+        A chunk that has these very containers: who gets it may change them.
+    """
+    values = _empty_values()
+    values["content"] = content
+    values["additional_kwargs"] = extra
+    values["response_metadata"] = {} if metadata is None else metadata
+    values["id"] = message_id
+    values["tool_calls"], values["invalid_tool_calls"], values["tool_call_chunks"] = [], [], []
+    made = _new(AIMessageChunk)  # `unvalidated`, whose call every chunk of every stream would pay for
+    _set_values(made, values)
+    _set_known(made, _known_of_chunk())
+    _set_extra(made, {})
     _set_private(made, None)
     return made
 

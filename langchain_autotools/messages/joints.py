@@ -14,24 +14,25 @@ class Joints:
 
     Attributes:
         is_due: Whether tool calls stand between the text so far and the next one.
+        last: The last text; may be set in place of calling `before` while no separator is due.
     """
 
     def __init__(self, separator: str) -> None:
         self.separator = separator
         self.is_due = False
-        self._last_character = ""
+        self.last = ""
 
     @property
     def pending(self) -> str:
         """The separator before the next text; empty if none is due."""
-        return self.separator if self.is_due and self._last_character and not self._last_character.isspace() else ""
+        return self.separator if self.is_due and self.last and not self.last[-1].isspace() else ""
 
     def before(self, text: str) -> str:
         """Record the next text, and return the separator before it; empty if none is due."""
         if not text:
             return ""
         separator = self.pending if self.is_due else ""
-        self._last_character, self.is_due = text[-1], False
+        self.last, self.is_due = text, False
         return separator
 
     def ended(self, message: AIMessage) -> None:

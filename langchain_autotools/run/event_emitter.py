@@ -162,12 +162,16 @@ class RunEvents(RunObserver, TurnWrapper):
                 _set(delta, "__dict__", values)
                 self._tell_text(delta)
             return part
-        for kind, text in deltas_of(content, extra):
+        for kind, text in deltas_of(content, extra) if content or extra else ():
             if kind == "text":
                 separator, self._separator = self._separator, ""
                 self._tell(TextDelta(**self._about, message_id=message_id, text=text, separator=separator))
             else:
                 self._tell(ReasoningDelta(**self._about, message_id=message_id, text=text))
+        return part if extra.__class__ is dict else self._noted(part, message_id)
+
+    def _noted(self, part: AIMessage, message_id: str) -> TurnPart:
+        """Emit what a part brings beside its data: pieces of calls, or the mark of a restart."""
         for piece in pieces_of(part):
             self._piece(message_id, piece)
         return self._marked(Restart()) if is_restart(part) else part

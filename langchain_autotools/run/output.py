@@ -12,7 +12,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.tool import ToolCallChunk
 
-from ..chunks import is_text_block, new_chunk
+from ..chunks import growing_text, new_chunk
 from ..messages.blocks import is_call_block
 from ..messages.calls import ToolCallRecord, entries_of_awaited, id_of_item, records_of
 from ..messages.carrier import serialize_messages
@@ -22,6 +22,7 @@ from ..messages.metadata import ASKED, KEY, text_of
 from ..messages.places import generation_id, number_messages
 from .loop import RunOutcome
 
+_OF_VENDOR = {"model_provider"}
 _PART_OF_TURN = frozenset({KEY, "generation_id", "message_order_idx", "tool_call_idx", "output_version"})
 
 
@@ -60,16 +61,35 @@ class RunOutput:
         """Return a turn's chunk for the caller: its text and reasoning, without ids, calls and metadata."""
         fields = chunk.__dict__
         content, extra, metadata = fields["content"], fields["additional_kwargs"], fields["response_metadata"]
-        if not (extra or fields["chunk_position"]):
-            if content.__class__ is str:
-                separator = self._joints.before(content)
-                text = [new_chunk(content, {}, None)] if content else []
-                return [self._text_chunk(separator), *text] if separator else text
-            if not (metadata or self._joints.is_due or self._blocks) and is_text_block(content) and content[0]["text"]:
-                self._listed = True
-                self._joints.before(content[0]["text"])
-                return [new_chunk([self._numbered(content[0])], {}, None)]
+        if fields["chunk_position"]:
+            return self._general(content, extra, metadata)
+        if content.__class__ is str:
+            if not extra:
+                if not content:
+                    return []
+                text = new_chunk(content, {}, None)
+                if self._joints.is_due:
+                    return self._separated(text, content)
+                self._joints.last = content
+                return [text]
+            if len(extra) == 1 and not (content or metadata or self._blocks):
+                ((name, value),) = extra.items()
+                return [new_chunk("", {name: value}, None)] if isinstance(value, str) else []
+        elif len(content) == 1 and not (extra or self._blocks or self._joints.is_due):
+            return self._block_chunk(content[0], metadata)
         return self._general(content, extra, metadata)
+
+    def _block_chunk(self, block: Any, metadata: dict[str, Any]) -> list[AIMessageChunk]:
+        """Return the chunk for one block of a turn's content, before which no separator is due."""
+        text = growing_text(block)
+        if not text or (metadata and metadata.keys() != _OF_VENDOR):
+            return self._general([block], {}, metadata)
+        self._listed = True
+        if block["type"] == "text":
+            self._joints.last = text
+        number = self._indices.get((self._generation, block["index"]))
+        numbered = self._numbered(block) if number is None else {**block, "index": number}
+        return [new_chunk([numbered], {}, None, metadata.copy())]
 
     def from_message(self, message: AIMessage) -> list[AIMessageChunk]:
         """Return the chunks for a turn that came as one message."""
@@ -124,9 +144,10 @@ class RunOutput:
         if "index" not in block:
             return {**block, "index": self._new_index()} if self._blocks else block
         known = (self._generation, block["index"])
-        if known not in self._indices:
-            self._indices[known] = self._new_index()
-        return {**block, "index": self._indices[known]}
+        number = self._indices.get(known)
+        if number is None:
+            number = self._indices[known] = self._new_index()
+        return {**block, "index": number}
 
     # ------------------------------------------------------------------------------------------ messages
 

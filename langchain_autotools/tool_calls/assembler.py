@@ -15,7 +15,7 @@ from ..messages.calls import ToolCallRecord
 from .ambiguity import MIXED
 from .arguments import Arguments
 from .by_index import Groups, read_groups
-from .fragments import Fragment, read_fragment, read_list
+from .fragments import Fragment, read_fragment, read_list, text_at
 from .slot import Progress, Slot
 
 _logger = logging.getLogger("langchain_autotools")
@@ -44,32 +44,25 @@ class ToolCallAssembler:
 
     def feed(self, fragments: Sequence[Mapping[str, Any]] | Mapping[str, Any]) -> None:
         """Add the fragments of one chunk in their wire form, as a list or as a single one."""
-        if isinstance(fragments, Mapping):
+        if fragments.__class__ is not list and isinstance(fragments, Mapping):
             fragments = (fragments,)
-        elif len(fragments) > 1:
+        texts = list(map(text_at, fragments))
+        if len(texts) > 1 and None in texts:
             for fragment in read_list(fragments):
                 self._add(fragment)
             return
-        for raw in fragments:
-            if len(raw) != 2 or not self._append_text(raw):
+        for raw, more in zip(fragments, texts, strict=True):
+            if more is None or more[0] not in self._groups:
                 self._add(read_fragment(raw))
+                continue
+            index, text = more
+            self._groups[index].append(text)
+            self._order.append(index)
 
     def feed_again(self, calls: Sequence[Mapping[str, Any]]) -> None:
         """Add the calls of a whole message that follows fragments and may repeat them."""
         for fragment in read_list(calls):
             self._add(replace(fragment, header=frozenset()))
-
-    def _append_text(self, raw: Mapping[str, Any]) -> bool:
-        """Append to the text of the call at an index if `raw` contains nothing else, as most fragments do."""
-        function, index = raw.get("function"), raw.get("index")
-        if type(function) is not dict or len(function) != 1 or type(index) is not int or index not in self._groups:
-            return False
-        text = function.get("arguments")
-        if type(text) is not str:
-            return False
-        self._groups[index].append(text)
-        self._order.append(index)
-        return True
 
     def _add(self, fragment: Fragment) -> None:
         key = fragment.index

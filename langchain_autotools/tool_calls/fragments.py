@@ -45,6 +45,17 @@ def is_header(entry: Fragment | str) -> bool:
     return not isinstance(entry, str) and (entry.id is not None or entry.name is not None)
 
 
+def text_at(raw: Mapping[str, Any]) -> tuple[int, str] | None:
+    """Return the index and the text of a fragment that brings nothing but text for the call at an index, as most do; None for others."""
+    if raw.__class__ is not dict or len(raw) != 2:
+        return None
+    function, index = raw.get("function"), raw.get("index")
+    if function.__class__ is not dict or len(function) != 1 or index.__class__ is not int:
+        return None
+    text = function.get("arguments")
+    return (index, text) if text.__class__ is str else None
+
+
 def read_fragment(raw: Mapping[str, Any]) -> Fragment:
     """Return a raw dict as a `Fragment`. Accepts any content."""
     inner = raw.get("function")

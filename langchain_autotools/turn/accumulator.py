@@ -30,6 +30,8 @@ CUT: Final = "stream cut"
 _NEVER_RAW = frozenset({"calls", "blocked", "messages", "stop_reason", "turns", "usage"})
 """Metadata that only this package may set; values in a raw chunk (from a nested model) are discarded."""
 _FRAGMENTS = frozenset({"tool_calls", "function_call"})
+_ONLY_CALLS = {"tool_calls"}
+_OF_VENDOR = {"model_provider"}
 _FORM = "call_blocks"
 _ALONE = frozenset({"calls", "blocked", "origin"})
 _OF_BLOCKS = ("model_provider", "output_version")
@@ -99,18 +101,25 @@ class TurnAccumulator:
             if not isinstance(chunk, AIMessageChunk):
                 return self._feed_message(chunk)
         fields = chunk.__dict__
-        if (
-            fields["additional_kwargs"]
-            or fields["response_metadata"]
-            or fields["tool_call_chunks"]
-            or fields["usage_metadata"]
-            or fields["chunk_position"]
-        ):
+        content, extra, metadata = fields["content"], fields["additional_kwargs"], fields["response_metadata"]
+        if fields["tool_call_chunks"] or fields["usage_metadata"] or fields["chunk_position"]:
             return self._sort(chunk)
+        if extra or metadata:
+            if self._named and extra.keys() == _ONLY_CALLS and not (content or metadata):
+                self._assembler.feed(extra["tool_calls"] or ())
+                return None
+            if not self._leaves_whole(content, extra, metadata):
+                return self._sort(chunk)
         if fields["id"] != self.message_id or not self._named:
             self._name(chunk)
             fields["id"] = self.message_id
-        return chunk if fields["content"] else None
+        return chunk if content or extra else None
+
+    def _leaves_whole(self, content: Any, extra: dict[str, Any], metadata: dict[str, Any]) -> bool:
+        """Whether a chunk with these is reasoning, or a block marked with its vendor as blocks before it, of which nothing is held back."""
+        if extra:
+            return not metadata and extra.__class__ is dict and _FRAGMENTS.isdisjoint(extra)
+        return content.__class__ is list and metadata.keys() == _OF_VENDOR and self._metadata.items() >= metadata.items()
 
     def _name(self, chunk: AIMessageChunk) -> None:
         """Set the message's id from the first chunk with content; later ids are ignored.

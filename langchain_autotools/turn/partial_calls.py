@@ -6,16 +6,16 @@ pieces go with the chunk that brought them, as a note beside its data: no sum, c
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 from ..chunks import new_chunk
 from ..messages.notes import Note, attach, note_of
-from ..tool_calls.fragments import Fragment, read_fragment
+from ..tool_calls.fragments import read_fragment, text_at
 
 
-@dataclass(frozen=True, slots=True)
-class CallPiece:
+class CallPiece(NamedTuple):
     """A piece of a call that is being written.
 
     Attributes:
@@ -61,21 +61,30 @@ class PartialCalls:
             left: What of it leaves anyway; None for nothing.
             message_id: The id of the turn's message, as far as it is known.
         """
-        apart = [piece for piece in pieces_of(raw) if not self._is_used(piece.call_id)]
-        if not isinstance(raw, AIMessageChunk) or not (apart or raw.tool_call_chunks or raw.additional_kwargs):
+        if not isinstance(raw, AIMessageChunk):
             return left
-        self._apart |= {piece.call_id for piece in apart}
-        fragments = raw.additional_kwargs.get("tool_calls") or raw.tool_call_chunks
+        extra, apart = raw.additional_kwargs, pieces_of(raw)
+        if apart:
+            apart = [piece for piece in apart if not self._is_used(piece.call_id)]
+            self._apart.update([piece.call_id for piece in apart])
+        fragments = extra.get("tool_calls") or raw.tool_call_chunks
         given = (fragments,) if isinstance(fragments, Mapping) else fragments
-        pieces = [*apart, *(self._piece(read_fragment(one)) for one in given)]
-        known = [piece for piece in pieces if piece is not None]
+        known = list(filter(None, (*apart, *map(self._piece, given))))
         if not known:
             return left
+        if left is None and len(known) == len(pieces_of(raw)) and not (extra or raw.response_metadata or raw.usage_metadata):
+            raw.__dict__["id"] = message_id
+            return raw  # which brings nothing else
         chunk = new_chunk([] if isinstance(raw.content, list) else "", {}, message_id) if left is None else left
         attach(chunk, _Pieces(known))
         return chunk
 
-    def _piece(self, fragment: Fragment) -> CallPiece | None:
+    def _piece(self, raw: Mapping[str, Any]) -> CallPiece | None:
+        more = text_at(raw)
+        if more is not None:
+            known, text = self._at.get(more[0]), more[1]
+            return CallPiece(known, None, text) if known and known not in self._apart and text else None
+        fragment = read_fragment(raw)
         call_id, index = fragment.id, fragment.index
         if call_id is None or call_id in self._begun:
             known = call_id or self._at.get(index if index is not None else -1)
@@ -102,15 +111,17 @@ def piece_chunk(piece: CallPiece, message_id: str | None, *, listed: bool) -> AI
 
 def pieces_of(chunk: AIMessage) -> Sequence[CallPiece]:
     """The pieces of calls that a chunk brings beside its data."""
+    if chunk.__dict__["additional_kwargs"].__class__ is dict:  # as of most chunks
+        return ()
     note = note_of(chunk, _Pieces)
     return () if note is None else note.pieces
 
 
 def may_show(raw: AIMessage) -> bool:
-    """Whether a raw chunk may bring pieces of calls: it is not text alone."""
+    """Whether a raw chunk may bring pieces of calls, or a mark: it is not text or reasoning alone."""
     fields = raw.__dict__
     keywords = fields["additional_kwargs"]
-    return bool(keywords or keywords.__class__ is not dict or fields.get("tool_call_chunks"))
+    return keywords.__class__ is not dict or "tool_calls" in keywords or bool(fields.get("tool_call_chunks"))
 
 
 def restart_chunk(message_id: str | None = None) -> AIMessageChunk:
@@ -122,4 +133,4 @@ def restart_chunk(message_id: str | None = None) -> AIMessageChunk:
 
 def is_restart(chunk: AIMessage) -> bool:
     """Whether a chunk marks a restarted reply."""
-    return note_of(chunk, _Restart) is not None
+    return chunk.__dict__["additional_kwargs"].__class__ is not dict and note_of(chunk, _Restart) is not None

@@ -189,10 +189,11 @@ class MessagesDecoder:
         index = event.get("index")
         kind = delta.get("type")
         block = self._open.get(index)
-        if kind == "text_delta" and block is not None and block.written and not self._in_blocks:
+        if kind == "text_delta" and block is not None and block.written:
             text = delta.get("text")
             if text.__class__ is str:
-                return new_chunk(text, {}, self._id) if text else None
+                content = [{"type": "text", "text": text, "index": block.number}] if self._in_blocks else text
+                return new_chunk(content, {}, self._id) if text else None
         if block is None:
             if self.ended or kind not in _KIND_OF_DELTA:
                 return None
@@ -249,9 +250,13 @@ class MessagesDecoder:
         part = {"type": "text", "text": text, "index": block.number}
         if not citations:
             return new_chunk([part], {}, self._id)
-        return self._vendor_chunk(new_chunk([{**part, "citations": citations}], {}, self._id))
+        return self._vendor_chunk({**part, "citations": citations})
 
     def _thinking_chunk(self, block: _Block, text: str) -> AIMessageChunk | None:
+        if block.written and text:
+            return new_chunk(
+                [{"type": block.kind, "thinking": str(text), "index": block.number}], {}, self._id, {"model_provider": PROVIDER}
+            )
         return self._content_chunk(block, {"thinking": str(text)}) if text else None
 
     def _content_chunk(self, block: _Block, content: Mapping[str, Any]) -> AIMessageChunk:
@@ -259,13 +264,11 @@ class MessagesDecoder:
         if not block.written:
             block.written = True
             self._contents.append(block.number)
-        return self._vendor_chunk(new_chunk([{"type": block.kind, **content, "index": block.number}], {}, self._id))
+        return self._vendor_chunk({"type": block.kind, **content, "index": block.number})
 
-    @staticmethod
-    def _vendor_chunk(chunk: AIMessageChunk) -> AIMessageChunk:
-        """Return the chunk marked with the provider of its block, by which core reads it."""
-        chunk.__dict__["response_metadata"] = {"model_provider": PROVIDER}
-        return chunk
+    def _vendor_chunk(self, block: dict[str, Any]) -> AIMessageChunk:
+        """Return the chunk of a block, marked with its provider, by which core reads it."""
+        return new_chunk([block], {}, self._id, {"model_provider": PROVIDER})
 
     # ------------------------------------------------------------------------------------------ calls
 

@@ -166,7 +166,7 @@ class GenerateContentDecoder:
 
     def _thought_chunk(self, part: ReplyPart) -> AIMessageChunk:
         thinking = part["text"] or ""
-        if part.keys() - {"text", "thought"}:
+        if len(part) > 2:
             return self._block_chunk({"type": "thinking", "thinking": thinking}, part)
         if self._kind != "thinking":
             self._begin("thinking")
@@ -193,9 +193,7 @@ class GenerateContentDecoder:
 
     def _vendor_chunk(self, block: dict[str, Any]) -> AIMessageChunk:
         self._in_blocks = self._opaque = True
-        chunk = new_chunk([block], {}, self._id)
-        chunk.__dict__["response_metadata"] = {"model_provider": PROVIDER}  # tells core how to read the block
-        return chunk
+        return new_chunk([block], {}, self._id, {"model_provider": PROVIDER})  # which tells core how to read the block
 
     # ------------------------------------------------------------------------------------------ calls
 

@@ -64,10 +64,12 @@ class OllamaDecoder:
             Exception: The event is an error; it is raised as the vendor's own.
         """
         message = event.get("message")
-        if self._known and message.__class__ is dict and len(message) == 2 and event.get("done") is False and "logprobs" not in event:
-            text = message.get("content")
-            if text.__class__ is str and "role" in message:
+        if self._known and message.__class__ is dict and event.get("done") is False and "logprobs" not in event and "role" in message:
+            text, thinking, size = message.get("content"), message.get("thinking"), len(message)
+            if size == 2 and text.__class__ is str:
                 return new_chunk(text, {}, None) if text else None
+            if size == 3 and text == "" and thinking and thinking.__class__ is str:
+                return new_chunk("", {_REASONING: thinking}, None)
         return self._read(event, message)
 
     def done(self) -> None:

@@ -2,7 +2,8 @@
 
 Shapes that servers send and that are read here: chunks without choices, with `delta` null or absent, with a whole `message` in
 its place, content as a list of parts, one reply spread over several choices, usage in every chunk or inside a choice or under
-`x_groq`, errors inside a stream that began well. A fragment of a tool call is handed on as it came.
+`x_groq`, errors inside a stream that began well. A fragment of a tool call is handed on as it came; where nobody listens, those that
+bring nothing but more text wait for the next one that brings more, or for the end: they leave with the end of the turn at the earliest.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,9 @@ from langchain_core.messages import AIMessageChunk
 
 from ...chunks import new_chunk
 from ...errors import StreamError
+from ...event_bus import listening
 from ...messages.metadata import KEY
+from ...tool_calls.fragments import text_at
 from .._encode.json_text import dumps
 from .calls import CUSTOM_ARGUMENT
 from .dialect import OPENAI, Dialect
@@ -28,8 +31,8 @@ _LISTS = ("annotations", "executed_tools", "images")
 _CHOICE_OFFSET = 1_000_000
 
 
-def _plain_text(event: Event) -> str | None:
-    """Return the text of an event that contains one piece of text and nothing else; None for other events."""
+def _only_piece(event: Event) -> tuple[str, Any] | None:
+    """Return the name and the value of the one thing that an event contains, a piece of its delta; None for other events."""
     choices = event.get("choices")
     if choices.__class__ is not list or len(choices) != 1 or event.get("usage") or "error" in event:
         return None
@@ -37,8 +40,8 @@ def _plain_text(event: Event) -> str | None:
     delta = choice.get("delta") if choice.__class__ is dict else None
     if not delta or len(delta) != 1 or choice.get("finish_reason") or choice.get("logprobs") or choice.get("index"):
         return None
-    text = delta.get("content")
-    return text if text and text.__class__ is str else None
+    ((key, value),) = delta.items()
+    return (key, value) if value else None
 
 
 class ChatCompletionsDecoder:
@@ -61,7 +64,7 @@ class ChatCompletionsDecoder:
         self._provider = dialect.provider
         self._reasoning = dialect.reasoning
         self._first_only = choices > 1
-        self._fast = False
+        self._known_head = False
         self._known = False
         self._done = False
         self._id: str | None = None
@@ -78,6 +81,8 @@ class ChatCompletionsDecoder:
         self._details: list[Any] = []
         self._log_probabilities: dict[str, list[Any]] = {}
         self._custom: set[Any] = set()
+        self._fragments: list[Any] = []
+        self._watched = listening.get() is not None
 
     def feed(self, event: Event) -> AIMessageChunk | None:
         """Process one event and return its text, reasoning and fragments of calls as a chunk, or None.
@@ -85,8 +90,21 @@ class ChatCompletionsDecoder:
         Raises:
             Exception: The event is an error, or holds one; it is raised as the vendor's own error.
         """
-        text = _plain_text(event) if self._fast else None
-        return self._read(event) if text is None else new_chunk(text, {}, self._id)
+        piece = _only_piece(event) if self._known_head else None
+        if piece is None or piece[0] not in self._seen:
+            return self._read(event)
+        key, value = piece
+        if value.__class__ is str and self._choice_of.get(key) == 0:
+            if key == "content":
+                return new_chunk(value, {}, self._id)
+            if key in REASONING_KEYS:
+                return new_chunk("", {"reasoning_content" if key == self._reasoning else key: value}, self._id)
+        elif key == "tool_calls" and self._calls and value.__class__ is list and len(value) == 1 and text_at(value[0]) is not None:
+            if self._watched:
+                return new_chunk("", {key: value}, self._id)
+            self._fragments += value
+            return None
+        return self._read(event)
 
     def done(self) -> None:
         """Record that the wire's own end marker (`[DONE]`, or the end of a whole body) has arrived."""
@@ -131,8 +149,7 @@ class ChatCompletionsDecoder:
                 self._read_choice(choice, event, texts, extra)
         if not texts and not extra:
             return None
-        known = self._id is not None and self._model is not None
-        self._fast = known and "content" in self._seen and self._choice_of["content"] == 0
+        self._known_head = self._id is not None and self._model is not None
         return new_chunk("".join(texts), extra, self._id)
 
     def _note(self, event: Event) -> None:
@@ -249,7 +266,12 @@ class ChatCompletionsDecoder:
                 fragment = {**fragment, "index": number * _CHOICE_OFFSET + index}
             if _is_custom(fragment):
                 fragment = self._custom_fragment(fragment, whole)
-            extra.setdefault("tool_calls", []).append(fragment)
+            extra.setdefault("tool_calls", self._taken_fragments()).append(fragment)
+
+    def _taken_fragments(self) -> list[Any]:
+        """Return the fragments that wait, once."""
+        fragments, self._fragments = self._fragments, []
+        return fragments
 
     def _custom_fragment(self, fragment: Call, whole: bool) -> Call:
         """Convert a call of a custom tool to a function call with one argument: its free text becomes a JSON string, incrementally."""
@@ -286,7 +308,9 @@ class ChatCompletionsDecoder:
         extra: dict[str, Any] = {**self._lists, **self._opaque, **{key: value for key, value in whole.items() if value}}
         if self._custom:
             ends = ({"index": slot, "function": {"arguments": '"}'}} for slot in sorted(self._custom, key=str))
-            extra["tool_calls"] = [{key: value for key, value in end.items() if value is not None} for end in ends]
+            self._fragments += [{key: value for key, value in end.items() if value is not None} for end in ends]
+        if self._fragments:
+            extra["tool_calls"] = self._taken_fragments()
         return extra
 
     def _last_metadata(self) -> dict[str, Any]:

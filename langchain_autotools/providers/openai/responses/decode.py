@@ -28,6 +28,7 @@ _Blocks = list[dict[str, Any]]
 
 _TEXT_DELTA = "response.output_text.delta"
 _SUMMARY_DELTA = "response.reasoning_summary_text.delta"
+_THOUGHT_DELTA = "response.reasoning_text.delta"
 _INPUT_DELTA = "response.custom_tool_call_input.delta"
 _METADATA = ("status", "service_tier", "created_at", "incomplete_details", "metadata")
 _ENDS = {"max_output_tokens": "length", "max_tokens": "length", "content_filter": "content_filter"}
@@ -98,7 +99,10 @@ class ResponsesDecoder:
             if not text or text.__class__ is not str:
                 return None
             self._slots.of(event, "message").text_length += len(text)
-            return self._new_chunk(text, {})
+            return new_chunk(text, {}, self._id)
+        if kind in (_SUMMARY_DELTA, _THOUGHT_DELTA) and not self._blocks:
+            thought = self._thought(event)[1]
+            return new_chunk("" if self._in_text else [], {_REASONING: thought}, self._id) if thought else None
         if event.get("error") or kind == "error":
             self._error(event.get("error") or event)
             return None
@@ -149,15 +153,20 @@ class ResponsesDecoder:
         slot.refusal_length += len(text)
         return [{"type": "refusal", "refusal": text}] if text else []
 
-    def _thought_delta(self, event: ResponseEvent) -> _Blocks:
+    def _thought(self, event: ResponseEvent) -> tuple[Slot, str]:
+        """Record a delta of reasoning; return its item, and its text, empty where the item thinks elsewhere."""
         key: Literal["content", "summary"] = "summary" if event["type"] == _SUMMARY_DELTA else "content"
-        part = event.get("summary_index") if key == "summary" else event.get("content_index")
         slot, text = self._slots.of(event, "reasoning"), str(event.get("delta") or "")
         slot.thinks_in = slot.thinks_in or key
-        if slot.thinks_in != key or not text:
-            return []
+        if slot.thinks_in != key:
+            return slot, ""
         slot.thought_length += len(text)
-        return [{"type": "reasoning", "reasoning": text, "index": f"{slot.number}.{part or 0}"}]
+        return slot, text
+
+    def _thought_delta(self, event: ResponseEvent) -> _Blocks:
+        slot, text = self._thought(event)
+        part = event.get("summary_index" if event["type"] == _SUMMARY_DELTA else "content_index")
+        return [{"type": "reasoning", "reasoning": text, "index": f"{slot.number}.{part or 0}"}] if text else []
 
     def _arguments_done(self, event: ResponseEvent) -> _Blocks:
         slot = self._slots.of(event, FUNCTION_CALL)
@@ -228,13 +237,10 @@ class ResponsesDecoder:
         if blocks[0]["type"] == _PIECE:
             return piece_chunk(blocks[0]["piece"], self._id, listed=not self._in_text)
         content, extra = self._in_form(blocks)
-        chunk = self._new_chunk(content, extra)
+        chunk = new_chunk(content, extra, self._id)
         if self._listed and any(block["type"] == _IMAGE for block in blocks):
             chunk.__dict__["response_metadata"] = {"model_provider": _PROVIDER}  # tells core how to read the block
         return chunk
-
-    def _new_chunk(self, content: str | list[Any], extra: dict[str, Any]) -> AIMessageChunk:
-        return new_chunk(content, extra, self._id)
 
     def _in_form(self, blocks: _Blocks) -> tuple[str | list[Any], dict[str, Any]]:
         """Return blocks as a chunk's content and additional keywords, in the requested form."""
@@ -327,7 +333,7 @@ class ResponsesDecoder:
         if inside:
             waiting = [{**slot.item, "index": slot.number} for slot in inside]
             content = [*([content] if isinstance(content, str) and content else content), *waiting]
-        chunk = self._new_chunk(content, {**extra, **self._extra(items, [slot.item for slot in inside])})
+        chunk = new_chunk(content, {**extra, **self._extra(items, [slot.item for slot in inside])}, self._id)
         chunk.__dict__["response_metadata"] = self._last_metadata(items, pending)
         usage = self._response.get("usage")
         if isinstance(usage, Mapping):
@@ -371,7 +377,7 @@ _HANDLERS: dict[str, Callable[[ResponsesDecoder, ResponseEvent], _Blocks]] = {
     _TEXT_DELTA: ResponsesDecoder._text_delta,
     "response.refusal.delta": ResponsesDecoder._refusal_delta,
     _SUMMARY_DELTA: ResponsesDecoder._thought_delta,
-    "response.reasoning_text.delta": ResponsesDecoder._thought_delta,
+    _THOUGHT_DELTA: ResponsesDecoder._thought_delta,
     "response.function_call_arguments.delta": ResponsesDecoder._call_delta,
     "response.function_call_arguments.done": ResponsesDecoder._arguments_done,
     _INPUT_DELTA: ResponsesDecoder._call_delta,
