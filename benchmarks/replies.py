@@ -1,7 +1,8 @@
 """Streamed replies of the wires beside chat completions, as bytes that are made before they are asked for.
 
-For each wire `text(count)` is an answer of `count` chunks; where the wire streams arguments, `arguments(count)` is one call of `note`
-with `count` fragments. Shapes are those of recorded replies, with every key that the vendor sends.
+For each wire `text(count)` is an answer of `count` chunks, `reasoning(count)` is an answer of one chunk after as many chunks of reasoning;
+where the wire streams arguments, `arguments(count)` is one call of `note` with `count` fragments. Shapes are those of recorded replies,
+with every key that the vendor sends.
 """
 
 import json
@@ -35,23 +36,36 @@ def fragments(count: int) -> list[str]:
 # ---------------------------------------------------------------------------------------------- Anthropic's Messages
 
 
-def _message(block: _Event, deltas: Sequence[_Event], stop: str) -> bytes:
+def _message(block: _Event, deltas: Sequence[_Event], stop: str, before: Sequence[_Event] = ()) -> bytes:
+    """A reply of one block; `before` are the events of blocks before it."""
     usage = {"input_tokens": 10, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 1}
     message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None}
     return _named(
         [
             {"type": "message_start", "message": {**message, "stop_sequence": None, "usage": usage}},
-            {"type": "content_block_start", "index": 0, "content_block": block},
-            *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
-            {"type": "content_block_stop", "index": 0},
+            *before,
+            *_block(1 if before else 0, block, deltas),
             {"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": None}, "usage": {"output_tokens": 5}},
             {"type": "message_stop"},
         ]
     )
 
 
+def _block(index: int, block: _Event, deltas: Iterable[_Event]) -> list[_Event]:
+    written = [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+    begin = {"type": "content_block_start", "index": index, "content_block": block}
+    return [begin, *written, {"type": "content_block_stop", "index": index}]
+
+
 def _messages_text(count: int) -> bytes:
     return _message({"type": "text", "text": ""}, [{"type": "text_delta", "text": word} for word in _words(count)], "end_turn")
+
+
+def _messages_reasoning(count: int) -> bytes:
+    thinking = [{"type": "thinking_delta", "thinking": word} for word in _words(count)]
+    signed = [*thinking, {"type": "signature_delta", "signature": "c2lnbmVk"}]
+    before = _block(0, {"type": "thinking", "thinking": "", "signature": ""}, signed)
+    return _message({"type": "text", "text": ""}, [{"type": "text_delta", "text": "end"}], "end_turn", before)
 
 
 def _messages_arguments(count: int) -> bytes:
@@ -95,6 +109,21 @@ def _responses_text(count: int) -> bytes:
     return _response(item, {**item, "status": "in_progress", "content": []}, inner)
 
 
+def _responses_reasoning(count: int) -> bytes:
+    place = {"item_id": "rs_1", "output_index": 0, "summary_index": 0}
+    part = {"type": "summary_text", "text": "".join(_words(count))}
+    item = {"id": "rs_1", "type": "reasoning", "summary": [part]}
+    name = "response.reasoning_summary"
+    deltas = ({"type": f"{name}_text.delta", **place, "delta": word, "obfuscation": "aBcDeFgH"} for word in _words(count))
+    inner = [
+        {"type": f"{name}_part.added", **place, "part": {**part, "text": ""}},
+        *deltas,
+        {"type": f"{name}_text.done", **place, "text": part["text"]},
+        {"type": f"{name}_part.done", **place, "part": part},
+    ]
+    return _response(item, {**item, "summary": []}, inner)
+
+
 def _responses_arguments(count: int) -> bytes:
     place = {"item_id": "fc_1", "output_index": 0}
     text = "".join(fragments(count))
@@ -108,20 +137,27 @@ def _responses_arguments(count: int) -> bytes:
 # ---------------------------------------------------------------------------------------------- Google's and Ollama's
 
 
-def _google_text(count: int) -> bytes:
+def _google_text(count: int, *, thought: bool = False) -> bytes:
     usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
     common = {"usageMetadata": usage, "modelVersion": "m", "responseId": "resp_1"}
 
     def event(text: str, **more: Any) -> bytes:
-        candidate = {"content": {"parts": [{"text": text}], "role": "model"}, **more, "index": 0}
+        part = {"text": text, "thought": True} if thought and not more else {"text": text}
+        candidate = {"content": {"parts": [part], "role": "model"}, **more, "index": 0}
         return b"data: " + _dumps({"candidates": [candidate], **common}) + b"\r\n\r\n"
 
     return b"".join(map(event, _words(count - 1))) + event(" end", finishReason="STOP")
 
 
-def _ollama_text(count: int) -> bytes:
+def _google_reasoning(count: int) -> bytes:
+    return _google_text(count + 1, thought=True)
+
+
+def _ollama_text(count: int, *, thought: bool = False) -> bytes:
     head = {"model": "m", "created_at": _STAMP}
-    said = [{**head, "message": {"role": "assistant", "content": word}, "done": False} for word in _words(count)]
+    contents: list[_Event] = [{"content": "", "thinking": word} if thought else {"content": word} for word in _words(count)]
+    contents += [{"content": "end"}] if thought else []
+    said = [{**head, "message": {"role": "assistant", **content}, "done": False} for content in contents]
     counts = {
         "total_duration": 9,
         "load_duration": 1,
@@ -134,11 +170,15 @@ def _ollama_text(count: int) -> bytes:
     return b"".join(_dumps(event) + b"\n" for event in [*said, last])
 
 
+def _ollama_reasoning(count: int) -> bytes:
+    return _ollama_text(count, thought=True)
+
+
 _MAKERS: dict[str, dict[str, Callable[[int], bytes]]] = {
-    "/v1/messages": {"text": _messages_text, "arguments": _messages_arguments},
-    "/v1/responses": {"text": _responses_text, "arguments": _responses_arguments},
-    "/v1beta/models": {"text": _google_text},
-    "/api/chat": {"text": _ollama_text},
+    "/v1/messages": {"text": _messages_text, "reasoning": _messages_reasoning, "arguments": _messages_arguments},
+    "/v1/responses": {"text": _responses_text, "reasoning": _responses_reasoning, "arguments": _responses_arguments},
+    "/v1beta/models": {"text": _google_text, "reasoning": _google_reasoning},
+    "/api/chat": {"text": _ollama_text, "reasoning": _ollama_reasoning},
 }
 REPLIES: dict[tuple[str, str], Callable[[int], bytes]] = {
     (path, kind): cache(make) for path, makers in _MAKERS.items() for kind, make in makers.items()

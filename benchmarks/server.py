@@ -1,9 +1,10 @@
 """A loopback server that costs its client nothing: every reply is made before it is asked for.
 
 It speaks chat completions, Anthropic's Messages, OpenAI's Responses, Google's generateContent and Ollama's /api/chat. The model's
-name says what is wanted: `text-4000` streams 4,000 text chunks, `arguments-2000` streams one call with 2,000 argument fragments
-(and, on chat completions, then an answer). On chat completions alone, `turns-80` asks for two tools in each of 80 turns and then
-answers, and `slow-50` is `text-50` by a server that thinks for 20 ms first.
+name says what is wanted: `text-4000` streams 4,000 text chunks, `reasoning-4000` as many chunks of reasoning and one of text,
+`arguments-2000` one call with 2,000 argument fragments (and an answer to its result). `text-4000-each` and the like send every event as
+an HTTP chunk of its own, as servers do that send while a model writes. On chat completions alone, `turns-80` asks for two tools in each
+of 80 turns and then answers, and `slow-50` is `text-50` by a server that thinks for 20 ms first.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from functools import cache
 from .replies import REPLIES
 
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\ncontent-length: %d\r\n\r\n"
+_CHUNKED = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\ntransfer-encoding: chunked\r\n\r\n"
 _EVENTS, _LINES = b"text/event-stream", b"application/x-ndjson"
 _USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 
@@ -35,6 +37,13 @@ def text(count: int) -> bytes:
     return (
         _event({"role": "assistant", "content": ""}) + b"".join(_event({"content": f" word{n % 10}"}) for n in range(count)) + _end("stop")
     )
+
+
+@cache
+def reasoning(count: int) -> bytes:
+    """A streamed answer of one chunk, after `count` chunks of reasoning."""
+    thought = b"".join(_event({"reasoning_content": f" word{n % 10}"}) for n in range(count))
+    return _event({"role": "assistant", "content": ""}) + thought + _event({"content": "end"}) + _end("stop")
 
 
 def _call(index: int, call_id: str, name: str) -> dict[str, object]:
@@ -63,26 +72,35 @@ def two_calls(turn: int) -> bytes:
     return body + _end("tool_calls")
 
 
-def reply(body: dict[str, object]) -> bytes:
-    """The reply to a request, by its model's name and its number of assistant messages."""
-    kind, _, size = str(body["model"]).partition("-")
-    messages = body["messages"]
-    turn = sum(message["role"] == "assistant" for message in messages)  # type: ignore[attr-defined]
+def reply(kind: str, size: int, turn: int) -> bytes:
+    """The reply of chat completions, by what is wanted and the number of assistant messages."""
     if kind in ("text", "slow"):
-        return text(int(size))
+        return text(size)
+    if kind == "reasoning":
+        return reasoning(size)
     if kind == "arguments":
-        return arguments(int(size)) if not turn else text(3)
-    return two_calls(turn) if turn < int(size) else text(3)
+        return arguments(size) if not turn else text(3)
+    return two_calls(turn) if turn < size else text(3)
 
 
-def answer(path: str, body: dict[str, object]) -> bytes:
-    """The reply to a request on any wire. Google names the model in the path."""
+def answer(path: str, asked: bytes) -> tuple[bytes, str]:
+    """The reply to a request on any wire, and the name of the model that was asked for. Google names it in the path."""
+    body = json.loads(asked)
     wire = next((known for known, _ in REPLIES if path.startswith(known)), None)
+    model = path[len(wire) + 1 :].partition(":")[0] if wire and wire.endswith("/models") else str(body["model"])
+    kind, size = model.split("-")[:2]
     if wire is None:
-        return reply(body)
-    model = path[len(wire) + 1 :].partition(":")[0] if wire.endswith("/models") else str(body["model"])
-    kind, _, size = model.partition("-")
-    return REPLIES[wire, kind](int(size))
+        return reply(kind, int(size), sum(message["role"] == "assistant" for message in body["messages"])), model
+    answered = kind == "arguments" and (b'"toolu_1"' in asked or b'"call_1"' in asked)
+    return (REPLIES[wire, "text"](3) if answered else REPLIES[wire, kind](int(size))), model
+
+
+@cache
+def in_chunks(reply: bytes) -> bytes:
+    """A reply with each event, or line of JSON, as an HTTP chunk of its own."""
+    end = next(end for end in (b"\r\n\r\n", b"\n\n", b"\n") if reply.endswith(end))
+    events = [event + end for event in reply.split(end)[:-1]]
+    return b"".join(b"%x\r\n%s\r\n" % (len(event), event) for event in events) + b"0\r\n\r\n"
 
 
 async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -90,12 +108,12 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
             length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
-            body = json.loads(await reader.readexactly(length))
-            if str(body.get("model")).startswith("slow"):
-                await asyncio.sleep(0.02)
             path = head.split(b" ", 2)[1].decode()
-            out = answer(path, body)
-            writer.write(_HEAD % (_LINES if path.startswith("/api") else _EVENTS, len(out)) + out)
+            out, model = answer(path, await reader.readexactly(length))
+            kind = _LINES if path.startswith("/api") else _EVENTS
+            if model.startswith("slow"):
+                await asyncio.sleep(0.02)
+            writer.write(_CHUNKED % kind + in_chunks(out) if model.endswith("-each") else _HEAD % (kind, len(out)) + out)
             await writer.drain()
     except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
         pass
