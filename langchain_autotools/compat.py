@@ -8,6 +8,7 @@ would be lost if core copied the chunks that it hands on is in `tests/unit/test_
 import pickle
 import sys
 from collections.abc import Collection, Mapping
+from importlib import import_module
 from json import JSONDecodeError
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -194,6 +195,20 @@ def graph_runtime() -> Any:
         return current()
     except (RuntimeError, KeyError, AttributeError):  # not inside a graph
         return None
+
+
+def new_graph_runtime() -> Any:
+    """Return the runtime of the surrounding graph, or one of no graph; requires that the program has loaded LangGraph."""
+    return graph_runtime() or sys.modules["langgraph.runtime"].Runtime()
+
+
+def middleware_types() -> Any:
+    """Return LangChain's module of types for middleware.
+
+    Raises:
+        ImportError: LangChain is not installed, or has none.
+    """
+    return import_module("langchain.agents.middleware.types")
 
 
 def is_resumed(config: RunnableConfig) -> bool:

@@ -27,7 +27,7 @@ from .pickling import refuse, unportable
 from .run.binding import BindableChatModel
 from .run.composing import compose
 from .run.driving import Driven, adrive, drive, failing, generator_of
-from .run.hooks import hooks_of, wraps_turns
+from .run.hooks import call_hooks, turn_hooks, with_middleware, wraps_turns
 from .run.joining import one_turn_model
 from .run.keywords import drop_settings
 from .run.limits import OnLimit
@@ -81,6 +81,9 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
     before_turn: Any = Field(default=None, exclude=True, repr=False)
     """Function that may change the next request of a run: it gets a `NextTurn` and returns one, or None. May be asynchronous in
     asynchronous runs."""
+    middleware: Any = Field(default=(), exclude=True, repr=False)
+    """LangChain's middleware, the outermost first: objects whose `wrap_model_call` stands around each turn and whose `wrap_tool_call`
+    around each call. Their `tools` join the model's. One that needs other hooks or a state is refused."""
     stop_when: Any = Field(default=None, exclude=True, repr=False)
     """Condition that ends a run: a function called with a `RunSoFar` after each turn whose calls are answered. If it returns True the
     run ends with the stop reason `stop_when`, without another request."""
@@ -127,6 +130,8 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
 
     @model_validator(mode="after")
     def _check_run_settings(self) -> Self:
+        if self.middleware:
+            self.__dict__.update(with_middleware(self.tools, self.middleware))
         run_settings(self, self._own_tools(), {})
         return self
 
@@ -177,8 +182,10 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
             return Reply(self, input, kwargs, streamed=streamed, async_api=async_api)
         messages, open_start = input_messages(self, input), self.continues_conversation(kwargs)
         settings = run_settings(self, self._own_tools(), kwargs, messages)
-        call, wrappers = settings.call, [*hooks_of(settings.call), *self._turn_wrappers()]
-        parts = compose(call.cancel, call.limits.deadline, call.journal, separator=call.separator, wrappers=wrappers)
+        call, wrappers = settings.call, [*turn_hooks(settings.call), *self._turn_wrappers()]
+        parts = compose(
+            call.cancel, call.limits.deadline, call.journal, separator=call.separator, wrappers=wrappers, call_wrappers=call_hooks(call)
+        )
         streams = (streamed or parts.observer.listens) and should_stream(
             self, {**kwargs, "tools": settings.form.tools}, async_api=async_api
         )

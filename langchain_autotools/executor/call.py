@@ -27,7 +27,7 @@ from ..messages.calls import ToolCallRecord
 from .arguments import ToolArguments
 from .content import answered, does_more, output_content, preceded
 from .context import AsyncProgress, Progress, Reporting, as_asynchronous
-from .injection import InjectedArguments, InjectionContext, type_hints
+from .injection import InjectedArguments, InjectionContext, tool_runtime, type_hints
 from .nested_runs import NestedRuns, inside
 from .policy.cache import CachedCall
 from .policy.policies import ToolPolicy
@@ -243,6 +243,10 @@ class ToolRun:
         self.ended = self.is_late = False
         self.stopped_by = None
         self._nested = NestedRuns()
+
+    def graph_runtime(self) -> Any:
+        """Return the runtime that a tool of a graph would get, of LangGraph's class; requires that the program has loaded it."""
+        return tool_runtime(self._context)
 
     def report_to(self, reports: Progress | AsyncProgress, index: int, turn: int | None) -> None:
         """Enable progress reports of the tool.

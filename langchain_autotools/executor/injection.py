@@ -92,7 +92,7 @@ class InjectedArguments:
             if value is not _UNKNOWN:
                 kept[name] = value
         if self._untyped_runtime and graph_class("ToolRuntime") is not None:
-            kept["runtime"] = _tool_runtime(context)
+            kept["runtime"] = tool_runtime(context)
         return kept
 
     def left_out(self, args: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class InjectedArguments:
         if _first_of(marks, InjectedToolCallId):
             return context.call.id
         if _first_of(marks, graph_class("ToolRuntime")):
-            return _tool_runtime(context)
+            return tool_runtime(context)
         if _first_of(marks, graph_class("InjectedStore")):
             return self._needed(name, getattr(graph_runtime(), "store", None), "a store, which only a graph compiled with one has")
         if mark := _first_of(marks, graph_class("InjectedState")):
@@ -268,7 +268,8 @@ def _write_nothing(_: Any) -> None:
     """A stream writer outside a graph, which does nothing."""
 
 
-def _tool_runtime(context: InjectionContext) -> Any:
+def tool_runtime(context: InjectionContext) -> Any:
+    """Return the `ToolRuntime` of a call."""
     kind = graph_class("ToolRuntime")
     graph = graph_runtime()
     values = {

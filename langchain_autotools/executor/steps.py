@@ -4,7 +4,7 @@ A wrapper is a generator that does nothing by itself. It yields what has to be w
 that one text serves threads and tasks. It returns a result, or `LEFT`.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from enum import Enum
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
@@ -83,7 +83,22 @@ class Within(NamedTuple):
     function: Callable[["Carry"], Outcome | None]
 
 
-Step = Attempt | Pause | Follow | Ask | Within | Awaited
+class Around(NamedTuple):
+    """A step: call a caller's function that carries out further steps itself. The generator receives its result, or `NOTHING` if the
+    batch ended first.
+
+    Attributes:
+        function: Gets what carries out further steps, and returns their outcome.
+        afunction: The same for tasks: a coroutine function, whose argument returns an awaitable.
+        keeps: Whether it has a second more than the batch.
+    """
+
+    function: Callable[["Carry"], Any]
+    afunction: Callable[[Any], Awaitable[Any]]
+    keeps: bool = True
+
+
+Step = Attempt | Pause | Follow | Ask | Within | Around | Awaited
 Steps = Generator[Step, Any, Outcome]
 Carry = Callable[[Steps], Outcome]
 Proceed = Callable[[PlannedCall], Steps]

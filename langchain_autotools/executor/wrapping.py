@@ -56,9 +56,8 @@ def _unchanged(
     before: PlannedCall, is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool], proceed: Proceed, planned: PlannedCall
 ) -> Steps:
     """Continue a call after its wrappers, unless they have changed an approved call."""
-    if planned.call is not before.call:
-        if planned.call.args != before.call.args and is_concerned(before.call, planned.call):
-            return ends_as(LEFT)
-        if planned.run is not None:
-            planned.run.change(planned.call)
+    if planned.call is not before.call and planned.call.args != before.call.args and is_concerned(before.call, planned.call):
+        return ends_as(LEFT)
+    if planned.run is not None and planned.run.call is not planned.call:
+        planned.run.change(planned.call)
     return proceed(planned)

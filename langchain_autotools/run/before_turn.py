@@ -8,6 +8,7 @@ from typing import Any, ClassVar, cast
 
 from langchain_core.messages import BaseMessage
 
+from ..compat import should_stream
 from ..errors import ConfigurationError
 from ..executor.names import tool_name
 from .driving import generator_of
@@ -78,7 +79,7 @@ class BeforeTurn(TurnWrapper):
 
 
 def _next_turn(request: TurnRequest) -> NextTurn:
-    names = tuple(map(_name_of, request.tools))
+    names = tuple(map(name_of_tool, request.tools))
     return NextTurn(request.number, tuple(request.messages), request.model, names, request.tool_choice, dict(request.keywords))
 
 
@@ -97,7 +98,7 @@ def _applied(request: TurnRequest, turn: NextTurn, changed: Any) -> TurnRequest:
         raise ConfigurationError(f"before_turn names tools that are not declared: {', '.join(map(repr, unknown))}")
     tools = request.tools
     if set(changed.tools) != set(turn.tools):
-        tools = [tool for tool in request.tools if _name_of(tool) in changed.tools]
+        tools = [tool for tool in request.tools if name_of_tool(tool) in changed.tools]
     return with_changes(
         request,
         messages=_messages("before_turn", changed.messages),
@@ -108,7 +109,8 @@ def _applied(request: TurnRequest, turn: NextTurn, changed: Any) -> TurnRequest:
     )
 
 
-def _name_of(tool: Any) -> str:
+def name_of_tool(tool: Any) -> str:
+    """Return the name of a declared tool."""
     return tool_name(tool) if isinstance(tool, Mapping) else str(tool.name)
 
 
@@ -136,6 +138,7 @@ def with_changes(
         _check_keywords(request.model, keywords)
     if model is not request.model:
         model = request.model._for_one_turn(model, tools)
+        request = replace(request, streams=request.streams and should_stream(model, {"tools": tools}, async_api=False))
     same_choice = tool_choice is request.tool_choice or tool_choice == request.tool_choice
     made = replace(request, messages=messages, model=model, keywords=keywords)
     if same_choice and tools is request.tools:

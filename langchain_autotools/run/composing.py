@@ -85,7 +85,13 @@ def cost_check(
 
 
 def compose(
-    cancel: Any, seconds: float | None, journal: RunJournal | None = None, *, separator: str = "", wrappers: Iterable[TurnWrapper] = ()
+    cancel: Any,
+    seconds: float | None,
+    journal: RunJournal | None = None,
+    *,
+    separator: str = "",
+    wrappers: Iterable[TurnWrapper] = (),
+    call_wrappers: Sequence[CallWrapper] = (),
 ) -> RunParts:
     """Compose the optional parts of a run.
 
@@ -95,6 +101,7 @@ def compose(
         journal: Records the run; None if nothing does.
         separator: The separator between the texts of two turns.
         wrappers: Wrappers of turns that the model brings.
+        call_wrappers: Wrappers of calls that the model brings, the outermost first.
 
     Raises:
         ConfigurationError: The flag is neither an event nor a function.
@@ -115,4 +122,4 @@ def compose(
 
         observer = events = RunEvents(place, separator)
         around.append(events)
-    return RunParts(end, clock, observer, Turns(around) if around else UNWRAPPED, admissions, new_uuid=new_uuid)
+    return RunParts(end, clock, observer, Turns(around) if around else UNWRAPPED, admissions, call_wrappers, new_uuid)

@@ -1,21 +1,51 @@
-"""The wrappers that the settings of a call bring. A call that has none imports none of them."""
+"""The wrappers that the settings of a model and a call bring. A call that has none imports none of them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..executor.steps import CallWrapper
 from .keywords import CallSettings
 from .turn_wrappers import TurnWrapper
 
 
 def wraps_turns(model: Any, keywords: Mapping[str, Any]) -> bool:
     """Whether something of the caller's stands around the turns of a call."""
-    return model.before_turn is not None or keywords.get("before_turn") is not None
+    return bool(model.middleware) or model.before_turn is not None or keywords.get("before_turn") is not None
 
 
-def hooks_of(call: CallSettings) -> Sequence[TurnWrapper]:
+def with_middleware(tools: Any, middleware: Any) -> dict[str, Any]:
+    """Return a model's fields for middleware, which is checked, and for tools, with those that middleware brings.
+
+    Raises:
+        ConfigurationError: Something is no middleware, or needs what a run does not have.
+    """
+    from .middleware import checked_middleware, with_brought_tools  # here, because it costs every other program its import
+
+    checked = checked_middleware(middleware)
+    return {"middleware": checked, "tools": with_brought_tools(tools, checked)}
+
+
+def turn_hooks(call: CallSettings) -> Sequence[TurnWrapper]:
     """Return the wrappers of turns that the settings of a call bring."""
-    if call.before_turn is None:
-        return ()
-    from .before_turn import BeforeTurn  # here, because it costs every other program its import
+    hooks: list[TurnWrapper] = []
+    if call.before_turn is not None:
+        from .before_turn import BeforeTurn
 
-    return (BeforeTurn(call.before_turn),)
+        hooks.append(BeforeTurn(call.before_turn))
+    if call.middleware:
+        from .middleware import MODEL_HOOKS, with_hook
+        from .model_middleware import ModelMiddleware
+
+        around = with_hook(call.middleware, MODEL_HOOKS)
+        hooks += [ModelMiddleware(around)] if around else []
+    return hooks
+
+
+def call_hooks(call: CallSettings) -> Sequence[CallWrapper]:
+    """Return the wrappers of calls that the settings of a call bring, the outermost first."""
+    if not call.middleware:
+        return ()
+    from .middleware import TOOL_HOOKS, with_hook
+    from .tool_middleware import call_wrapper
+
+    return [call_wrapper(one) for one in with_hook(call.middleware, TOOL_HOOKS)]

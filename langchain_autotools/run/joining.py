@@ -10,7 +10,7 @@ from ..compat import CACHE_KEY, unvalidated
 from ..errors import ConfigurationError
 from .whole_class import JoiningMeta, WholeClassModel
 
-_HOOKS: Mapping[str, Any] = {"before_turn": None, "stop_when": None}
+_HOOKS: Mapping[str, Any] = {"before_turn": None, "stop_when": None, "middleware": ()}
 
 
 @lru_cache(maxsize=256)

@@ -42,6 +42,7 @@ class Settable(Protocol):
 
     context_window: int | None
     profile: Any
+    middleware: Any
     _not_per_call: ClassVar[frozenset[str]]
     _first_request_only: ClassVar[frozenset[str]]
 
@@ -58,6 +59,7 @@ class CallSettings:
         decisions: The decisions about calls at the end of the input.
         cancel: The caller's cancellation flag; None if there is none.
         before_turn: Changes each request; None where nothing does.
+        middleware: Stands around the turns and calls.
         journal: Remembers what the run does, so that a later process goes on with it; None where nothing does.
         call: How this call wants the tools' calls executed.
         fields: How the model's fields do.
@@ -71,6 +73,7 @@ class CallSettings:
     decisions: Any
     cancel: Any
     before_turn: Any
+    middleware: Sequence[Any]
     journal: RunJournal | None
     call: ExecutionSettings
     fields: ExecutionSettings
@@ -104,6 +107,7 @@ def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
         decisions=keywords.pop("resume", None),
         cancel=checked_cancel(keywords.pop("cancel")) if _is_given("cancel", keywords) else None,
         before_turn=checked_listener("before_turn", _setting(model, "before_turn", keywords)),
+        middleware=model.middleware,
         journal=keywords.pop("journal", None),
         call=ExecutionSettings.read(**call),
         fields=ExecutionSettings.read(**{name: getattr(model, name) for name in sorted(_OF_EXECUTION)}),

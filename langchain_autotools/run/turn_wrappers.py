@@ -34,7 +34,8 @@ ORDER = (
 """The places of wrappers, outermost first. Inside the last one is the LLM run of core."""
 
 _OURS = ORDER.index("end")  # what is inside of this place may be anybody's, and may not swallow an end that has come
-_ENDS = (DeadlinePassed, NobodyListens)
+ENDS = (DeadlinePassed, NobodyListens)
+"""What ends a run from outside, raised inside a turn. A wrapper lets it through."""
 _NO_CHOICE = ToolChoice()
 
 
@@ -286,7 +287,7 @@ class _Guard:
     def _noting(self) -> Iterator[None]:
         try:
             yield
-        except _ENDS as end:
+        except ENDS as end:
             self._end = self._end or end
             raise
 

@@ -16,7 +16,7 @@ from ..call import ToolRun, outcome_of, result_of
 from ..context import AsyncProgress, ProgressReport
 from ..plan import Answer
 from ..results import ToolCallResult, failed, overdue_result
-from ..steps import Ask, Attempt, BatchEnded, Pause, Step, Within
+from ..steps import Around, Ask, Attempt, BatchEnded, Pause, Step, Within
 from .asking import NOTHING, Question, aask, adriven
 from .batch import GRACE_SECONDS, Batch, BatchOptions, given_up
 from .listeners import acall
@@ -178,6 +178,8 @@ class _TaskBatch(Batch):
             return await _outcome_within(self._end.remaining(), step.value)
         elif isinstance(step, Ask):
             return await aask(step.function, step.argument, *self._patience_with(step))
+        elif isinstance(step, Around):
+            return await aask(step.afunction, lambda steps: adriven(steps, partial(self._carry_out, index)), *self._patience_with(step))
         elif isinstance(step, Within):
             raise ConfigurationError("a journal is for synchronous runs: tasks of an event loop have none")
         else:

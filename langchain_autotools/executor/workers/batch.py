@@ -22,7 +22,7 @@ from ..observer import NOBODY, CallObserver
 from ..plan import Answer, PlannedCall, not_approved
 from ..policy.attempts import policy_steps
 from ..results import ToolCallResult, cancelled_result, overdue_result
-from ..steps import LEFT, Ask, BatchEnded, CallWrapper, Outcome, Proceed, Steps, attempted_once, ends_as
+from ..steps import LEFT, Around, Ask, BatchEnded, CallWrapper, Outcome, Proceed, Steps, attempted_once, ends_as
 from ..wrapping import Wrappers, wrapped
 from .alone import GivenUp
 from .asking import Question
@@ -166,7 +166,7 @@ class Batch:
         results = [known.get(place) or self._planned[place].rejected for place in places]
         return self._answers[number].result([one for one in results if one is not None]).message
 
-    def _patience_with(self, ask: Ask) -> tuple[Callable[[], bool], Callable[[], float | None]]:
+    def _patience_with(self, ask: Ask | Around) -> tuple[Callable[[], bool], Callable[[], float | None]]:
         """Return the limits of waiting for the store of claims: to store a result it has a second more than the run."""
         if not ask.keeps:
             return self._must_end, self.patience

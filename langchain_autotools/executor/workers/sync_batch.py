@@ -15,7 +15,7 @@ from ..call import ToolRun, outcome_of, result_of
 from ..context import Progress, ProgressReport
 from ..plan import Answer
 from ..results import ToolCallResult, failed, overdue_result
-from ..steps import Ask, Attempt, BatchEnded, Follow, Pause, Step, Within
+from ..steps import Around, Ask, Attempt, BatchEnded, Follow, Pause, Step, Within
 from .asking import NOTHING, Question, ask, driven
 from .background import BackgroundTask, cancel_tasks, context_of_caller, running_loop
 from .batch import GRACE_SECONDS, Batch, BatchOptions, given_up
@@ -249,6 +249,8 @@ class _ThreadBatch(Batch):
             return ask(step.function, step.argument, *self._patience_with(step))
         elif isinstance(step, Within):
             return step.function(lambda steps: driven(steps, partial(self._carry_out, index)))
+        elif isinstance(step, Around):
+            return ask(step.function, lambda steps: driven(steps, partial(self._carry_out, index)), *self._patience_with(step))
         return None
 
     def _ask(self, question: Question) -> Any:
