@@ -29,7 +29,7 @@ class Leaving(ToolExecutor):
 
     def batch(self, *args: Any, **options: Any) -> Any:
         """Add a wrapper."""
-        return super().batch(*args, wrappers=[leave], **options)
+        return super().batch(*args, **{**options, "wrappers": [leave]})
 
 
 def test_that_a_call_was_left_is_recorded_like_a_result(life: Life) -> None:

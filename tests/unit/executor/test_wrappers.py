@@ -216,7 +216,7 @@ class Leaving(ToolExecutor):
 
     def batch(self, *args: Any, **options: Any) -> Any:
         """Add a wrapper."""
-        return super().batch(*args, wrappers=[leave], **options)
+        return super().batch(*args, **{**options, "wrappers": [leave]})
 
 
 @pytest.mark.parametrize("way", ["invoke", "ainvoke"])
