@@ -229,6 +229,8 @@ class ToolRun:
     def change(self, call: ToolCallRecord) -> None:
         """Set the arguments of a changed call; its result is then not shared with equal calls."""
         self.call, self.cached, self._context = call, None, replace(self._context, call=call)
+        if self.reporting is not None:
+            self.reporting.context.call = call
 
     def end_within(self, seconds: float) -> None:
         """Limit the call to this many seconds, whatever its own timeout: the run ends then."""

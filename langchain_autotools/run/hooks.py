@@ -10,7 +10,8 @@ from .turn_wrappers import TurnWrapper
 
 def wraps_turns(model: Any, keywords: Mapping[str, Any]) -> bool:
     """Whether something of the caller's stands around the turns of a call."""
-    return bool(model.middleware) or model.before_turn is not None or keywords.get("before_turn") is not None
+    own = bool(model.middleware) or model.before_turn is not None
+    return own or any(keywords.get(name) is not None for name in ("before_turn", "output_check"))
 
 
 def with_middleware(tools: Any, middleware: Any) -> dict[str, Any]:
@@ -32,6 +33,8 @@ def turn_hooks(call: CallSettings) -> Sequence[TurnWrapper]:
         from .before_turn import BeforeTurn
 
         hooks.append(BeforeTurn(call.before_turn))
+    if call.output_check is not None:
+        hooks.append(call.output_check)
     if call.middleware:
         from .middleware import MODEL_HOOKS, with_hook
         from .model_middleware import ModelMiddleware

@@ -18,7 +18,7 @@ from .recording import RunJournal
 _OF_ANOTHER = frozenset({"model", "model_name"})
 _LIMITS = frozenset(one.name for one in fields(Limits))
 _OF_EXECUTION = frozenset(signature(ExecutionSettings.read).parameters)
-_OTHERS = frozenset({"message_separator", "carry_messages", "resume", "cancel", "journal", "before_turn", "prices"})
+_OTHERS = frozenset({"message_separator", "carry_messages", "resume", "cancel", "journal", "before_turn", "prices", "output_check"})
 RUN_KEYWORDS = _LIMITS | _OTHERS | _OF_EXECUTION - {"approval_key"}
 """Keywords of a call that configure a run and never reach the vendor."""
 
@@ -38,7 +38,7 @@ _boolean, _text = partial(_checked, bool, "True or False"), partial(_checked, st
 class Settable(Protocol):
     """The interface of a model whose fields configure its runs.
 
-    It also has one field for each name in `RUN_KEYWORDS` except `resume`, `cancel` and `journal`."""
+    It also has one field for each name in `RUN_KEYWORDS` except `resume`, `cancel`, `journal` and `output_check`."""
 
     context_window: int | None
     profile: Any
@@ -58,6 +58,7 @@ class CallSettings:
         carry_messages: Whether chunks carry the new messages as data.
         decisions: The decisions about calls at the end of the input.
         cancel: The caller's cancellation flag; None if there is none.
+        output_check: Checks the output of each reply, and makes the turn again; None where nothing does.
         before_turn: Changes each request; None where nothing does.
         middleware: Stands around the turns and calls.
         journal: Remembers what the run does, so that a later process goes on with it; None where nothing does.
@@ -72,6 +73,7 @@ class CallSettings:
     carry_messages: bool
     decisions: Any
     cancel: Any
+    output_check: Any
     before_turn: Any
     middleware: Sequence[Any]
     journal: RunJournal | None
@@ -106,6 +108,7 @@ def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:
         carry_messages=_boolean("carry_messages", _setting(model, "carry_messages", keywords)),
         decisions=keywords.pop("resume", None),
         cancel=checked_cancel(keywords.pop("cancel")) if _is_given("cancel", keywords) else None,
+        output_check=keywords.pop("output_check", None),
         before_turn=checked_listener("before_turn", _setting(model, "before_turn", keywords)),
         middleware=model.middleware,
         journal=keywords.pop("journal", None),

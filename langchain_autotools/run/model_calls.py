@@ -11,10 +11,10 @@ from ..compat import middleware_types, new_graph_runtime
 from ..errors import ConfigurationError
 from ..messages.blocks import is_call_block
 from ..messages.metadata import KEY
+from ..turn.output_version import stored_message
 from ..turn.tools import is_builtin
 from .before_turn import name_of_tool, with_changes
 from .middleware import name_of
-from .run import stored_message
 from .turn_wrappers import Restart, Stored, TurnPart, TurnRequest
 
 _LEFT = "{name} answers otherwise than the model, whose text has left already: disable_streaming=True on the model holds turns back"

@@ -151,8 +151,10 @@ class Bound(Entrance):
 
     def open(self) -> None:
         """Bind."""
-        model = self.declared(self.remembered(scripted(self.plan, self.tools())))
-        self.model = model.bind(**self.plan.fields, **super().keywords()).with_config(CONFIG)
+        fields = dict(self.plan.fields)
+        own = {name: fields.pop(name) for name in ("middleware",) if name in fields}  # no call has it
+        model = self.declared(self.remembered(scripted(self.plan, self.tools(), **own)))
+        self.model = model.bind(**fields, **super().keywords()).with_config(CONFIG)
 
     def run(self, history: Sequence[BaseMessage], **keywords: Any) -> Outcome:
         """One run over a history."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from langchain_core.messages import AIMessage, ToolMessage
 
-from langchain_autotools import AlreadyResumedError, Decision, LimitReachedError, PendingCall, RetryPolicy, ToolPolicy
+from langchain_autotools import AlreadyResumedError, Decision, LimitReachedError, NextTurn, PendingCall, RetryPolicy, ToolPolicy
 from tests.laws.planned import LONG, USER, Plan, Seen
 from tests.support.script import Call
 
@@ -330,7 +331,61 @@ class ClientTools(Feature):
         assert seen.result("client_0").text == "Blue."
 
 
-FEATURES: Mapping[str, type[Feature]] = {
-    kind.name: kind
-    for kind in (Approvals, Edits, AtOnce, Claim, Policies, Cache, Limits, Failure, Cancel, Deadline, ToolChoice, Injected, ClientTools)
-}
+class TurnHooks(Feature):
+    """A function leaves out a tool from each request; a call of it comes all the same."""
+
+    name = "turn hooks"
+
+    def __init__(self) -> None:
+        self.turns: list[int] = []
+
+    def add(self, plan: Plan) -> None:
+        """The function, and a call."""
+        plan.fields["before_turn"] = self._change
+        plan.add("erase", Call("functions.erase", {"path": "/tmp"}, "turn_0"))
+
+    def _change(self, turn: NextTurn) -> NextTurn:
+        self.turns.append(turn.number)
+        return replace(turn, tools=[name for name in turn.tools if name != "erase"])
+
+    def check(self, seen: Seen) -> None:
+        """It did not run, and the model is told."""
+        assert self.turns and not [name for name, _ in seen.work.ran if name == "erase"]
+        assert seen.result("turn_0").status == "error"
+
+
+class Middleware(Feature):
+    """LangChain's middleware stands around each turn and each call, and changes one call's arguments."""
+
+    name = "middleware"
+
+    def __init__(self) -> None:
+        self.turns: list[int] = []
+
+    def add(self, plan: Plan) -> None:
+        """The middleware, and a call."""
+        from tests.support.middleware import Around
+
+        plan.fields["middleware"] = [Around(self._turn, self._call)]
+        plan.add("count", Call("count", {"number": 70}, "middleware_0"))
+        plan.allow("count", number=71)
+
+    def _turn(self, request: Any) -> Any:
+        self.turns.append(len(request.messages))
+        return (yield request)
+
+    def _call(self, request: Any) -> Any:
+        call = request.tool_call
+        return (yield request.override(tool_call={**call, "args": {"number": 71}}) if call["id"] == "middleware_0" else request)
+
+    def check(self, seen: Seen) -> None:
+        """The call ran with the changed arguments, once, and the history has what the model wrote."""
+        assert seen.work.times("count", number=71) == 1 and seen.work.times("count", number=70) == 0
+        assert self.turns and seen.result("middleware_0").text == "71"
+        written = [call for one in seen.history if isinstance(one, AIMessage) for call in one.tool_calls if call["id"] == "middleware_0"]
+        assert [call["args"] for call in written] == [{"number": 70}]
+
+
+_OF_CALLS = (Approvals, Edits, AtOnce, Claim, Policies, Cache, Injected, ClientTools)
+_OF_RUNS = (Limits, Failure, Cancel, Deadline, ToolChoice, TurnHooks, Middleware)
+FEATURES: Mapping[str, type[Feature]] = {kind.name: kind for kind in (*_OF_CALLS, *_OF_RUNS)}

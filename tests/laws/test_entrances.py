@@ -50,7 +50,12 @@ KEPT_PAIRS = [("approvals", "tool choice"), ("edits", "client tools"), ("approva
 
 _NO_RUN = "counts calls and turns of a run, and an executor knows batches only: a loop of one's own counts for itself"
 _ANEW = "is asked anew whenever a run goes on, and is refused"
+_NO_TURN = "makes no request that it could stand around: a loop of one's own changes its requests and calls itself"
 CANNOT: Mapping[tuple[str, str], str] = {
+    ("turn hooks", "executor alone"): _NO_TURN,
+    ("turn hooks", "explicit loop"): _NO_TURN,
+    ("middleware", "executor alone"): _NO_TURN,
+    ("middleware", "explicit loop"): _NO_TURN,
     ("decided at once", "durable"): _ANEW,
     ("decided at once", "conversations"): _ANEW,
     ("limits", "executor alone"): _NO_RUN,

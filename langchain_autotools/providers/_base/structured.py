@@ -113,7 +113,7 @@ def _is_whole(result: list[Any], partial: bool) -> bool:
     return not partial or getattr(result[0].message, "chunk_position", None) == "last"
 
 
-def _check_complete(message: BaseMessage) -> None:
+def check_complete(message: BaseMessage) -> None:
     """Raise if a message is not a complete answer.
 
     Raises:
@@ -176,7 +176,7 @@ def _json_output(result: list[Any]) -> Any:
     """Return the text of the last AI message parsed as JSON; None beside calls that are left to the caller."""
     message = _last_message(result)
     _check_approved(_message_of(result))
-    _check_complete(message)
+    check_complete(message)
     try:
         value = _strict_json(message)
     except OutputParserException:
@@ -239,7 +239,7 @@ class _PydanticText(_Described, PydanticOutputParser[Any]):
 def _check_call(message: BaseMessage, name: str) -> None:
     """Raise if the arguments of the call of `name` are not a complete JSON object."""
     _check_approved(message)
-    _check_complete(message)
+    check_complete(message)
     if not isinstance(message, AIMessage) or any(call["name"] == name for call in message.tool_calls):
         return
     for call in calls_of(message):

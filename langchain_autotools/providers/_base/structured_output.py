@@ -39,6 +39,7 @@ class StructuredChatModel(HttpChatModel):
         include_raw: Literal[False] = False,
         strict: bool | None = None,
         tools: Sequence[Any] | None = None,
+        retries: int = 0,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, Model]: ...
     @overload
@@ -50,6 +51,7 @@ class StructuredChatModel(HttpChatModel):
         include_raw: Literal[False] = False,
         strict: bool | None = None,
         tools: Sequence[Any] | None = None,
+        retries: int = 0,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, dict[str, Any]]: ...
     @overload
@@ -61,6 +63,7 @@ class StructuredChatModel(HttpChatModel):
         include_raw: Literal[True],
         strict: bool | None = None,
         tools: Sequence[Any] | None = None,
+        retries: int = 0,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, dict[str, Any]]: ...
     @overload
@@ -72,6 +75,7 @@ class StructuredChatModel(HttpChatModel):
         include_raw: bool = False,
         strict: bool | None = None,
         tools: Sequence[Any] | None = None,
+        retries: int = 0,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, Any]: ...
     def with_structured_output(
@@ -82,6 +86,7 @@ class StructuredChatModel(HttpChatModel):
         include_raw: bool = False,
         strict: bool | None = None,
         tools: Sequence[Any] | None = None,
+        retries: int = 0,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, Any]:
         """Return a runnable whose output follows a schema: an object of a pydantic class, else a dict.
@@ -98,6 +103,8 @@ class StructuredChatModel(HttpChatModel):
             strict: Whether the server must enforce the schema, for vendors that leave the choice. None: as the schema says; for
                 `json_schema` with a pydantic class, yes wherever its fields allow it.
             tools: Tools to declare along with the schema (`json_schema` only); their calls are left to the caller.
+            retries: How often a reply that does not fit the schema goes back to the model with the error, in the same run. The last error
+                is raised.
             **kwargs: Bound to every request.
 
         Raises:
@@ -106,6 +113,7 @@ class StructuredChatModel(HttpChatModel):
             CallsPendingError: (when run) Calls wait for approval; `new_messages` of the error gives what the run brought.
             OutputParserException: (when run) The reply is incomplete or does not fit the schema.
         """
+        from .output_check import output_check
         from .structured import call_parser, json_parser, structured  # here, because core's parsers take long to import
 
         chosen = method or self._default_method()
@@ -114,11 +122,15 @@ class StructuredChatModel(HttpChatModel):
         traced = {} if schema is None else {"ls_structured_output_format": self._traced(schema, chosen, strict)}
         if chosen == "function_calling":
             name = tool_name(self.format_tool(schema))
-            model = self._bind_schema(schema, strict, {**self._call_params(name), **traced, **kwargs})
-            return structured(model, call_parser(schema, name), include_raw=include_raw)
-        kwargs = {**self._format_params(schema, chosen, strict), **traced, **kwargs}
+            parser = call_parser(schema, name)
+            model = self._bind_schema(
+                schema, strict, {**self._call_params(name), **traced, **output_check(parser, retries, name), **kwargs}
+            )
+            return structured(model, parser, include_raw=include_raw)
+        parser = json_parser(schema)
+        kwargs = {**self._format_params(schema, chosen, strict), **traced, **output_check(parser, retries), **kwargs}
         model = self.bind_tools(tools, strict=strict if self._strict_schemas else None, **kwargs) if tools else self.bind(**kwargs)
-        return structured(model, json_parser(schema), include_raw=include_raw)
+        return structured(model, parser, include_raw=include_raw)
 
     def _check_structured(self, schema: Any, method: str, tools: Any) -> None:
         if method not in METHODS:

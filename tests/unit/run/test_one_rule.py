@@ -254,7 +254,7 @@ def test_the_page_names_every_setting_its_places_and_its_rule() -> None:
     expected = {name: ["yes" if place in places_of(name) else "" for place in reversed(PLACES)] for name in rules}
     assert {row[0].strip("`"): row[1:4] for row in written} == expected
     assert {row[0].strip("`"): row[4].partition(":")[0] for row in written} == {name: RULES[rule] for name, rule in rules.items()}
-    assert rules.keys() == RUN_KEYWORDS - {"journal"} | {"approval_key", "tool_choice"}  # a journal is the package's own
+    assert rules.keys() == RUN_KEYWORDS - {"journal", "output_check"} | {"approval_key", "tool_choice"}  # these two are the package's own
 
 
 @pytest.mark.parametrize(("of_the_call", "configured", "expected"), [(None, 3, 2), (4, 1, 1), (4, None, 2), (1, 3, 1)])
