@@ -25,12 +25,13 @@ from .executor.tools import dump_tools, restore_tools
 from .field_types import Secret
 from .pickling import refuse, unportable
 from .run.binding import BindableChatModel
-from .run.composing import compose
-from .run.driving import Driven, adrive, drive, failing, generator_of
+from .run.composing import run_parts
+from .run.driving import Driven, adrive, drive, failing
 from .run.hooks import call_hooks, turn_hooks, with_middleware, wraps_turns
 from .run.joining import one_turn_model
 from .run.keywords import drop_settings
 from .run.limits import OnLimit
+from .run.phases import generator_of
 from .run.reply import Reply
 from .run.run import Run
 from .run.settings import Toolbox, request_form, run_request, run_settings, toolbox_of
@@ -182,10 +183,8 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
             return Reply(self, input, kwargs, streamed=streamed, async_api=async_api)
         messages, open_start = input_messages(self, input), self.continues_conversation(kwargs)
         settings = run_settings(self, self._own_tools(), kwargs, messages)
-        call, wrappers = settings.call, [*turn_hooks(settings.call), *self._turn_wrappers()]
-        parts = compose(
-            call.cancel, call.limits.deadline, call.journal, separator=call.separator, wrappers=wrappers, call_wrappers=call_hooks(call)
-        )
+        call = settings.call
+        parts = run_parts(call, [*turn_hooks(call), *self._turn_wrappers()], call_hooks(call))
         streams = (streamed or parts.observer.listens) and should_stream(
             self, {**kwargs, "tools": settings.form.tools}, async_api=async_api
         )

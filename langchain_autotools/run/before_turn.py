@@ -11,8 +11,8 @@ from langchain_core.messages import BaseMessage
 from ..compat import should_stream
 from ..errors import ConfigurationError
 from ..executor.names import tool_name
-from .driving import generator_of
 from .keywords import drop_settings
+from .phases import generator_of
 from .settings import check_output, form_of
 from .turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, TurnWrapper
 

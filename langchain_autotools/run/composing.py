@@ -6,8 +6,8 @@ A run asks nothing of this: it has an end that may never come, an observer that 
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, cast
 
 from langchain_core.messages import BaseMessage
@@ -30,6 +30,10 @@ def _random_uuid(message_id: str, call_id: str) -> str:
     return str(uuid.uuid4())
 
 
+def _unmetered(request: TurnRequest, history: Sequence[BaseMessage]) -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class RunParts:
     """The optional parts of a run.
@@ -40,6 +44,7 @@ class RunParts:
         observer: Observes the run.
         turns: Makes its turns.
         admissions: What admits its calls besides approvals, one after another.
+        meter: Returns the function that tells whether the next request would cost too much; None if there is no such limit.
         call_wrappers: What stands around each of its calls, the outermost first.
         new_uuid: Makes the UUID of a call that waits, of the ids of its message and of the call.
     """
@@ -49,6 +54,7 @@ class RunParts:
     observer: RunObserver = UNOBSERVED
     turns: Turns = UNWRAPPED
     admissions: Sequence[Admission] = ()
+    meter: Callable[[TurnRequest, Sequence[BaseMessage]], Callable[[Sequence[BaseMessage]], bool] | None] = _unmetered
     call_wrappers: Sequence[CallWrapper] = ()
     new_uuid: Callable[[str, str], str] = _random_uuid
 
@@ -65,14 +71,11 @@ class _Bounded(TurnWrapper):
         return abounded(cast("AsyncGenerator[TurnPart, None]", proceed(request)), request.end)
 
 
-def cost_check(
-    limit: float | Decimal, call: CallSettings, request: TurnRequest, history: Sequence[BaseMessage]
-) -> Callable[[Sequence[BaseMessage]], bool]:
+def _meter(call: CallSettings, request: TurnRequest, history: Sequence[BaseMessage]) -> Callable[[Sequence[BaseMessage]], bool]:
     """Return the function that tells whether the next request of a run would exceed its maximum cost.
 
     Args:
-        limit: The maximum cost.
-        call: What the model's fields and the keywords of the call say.
+        call: The settings of the call.
         request: The run's requests, but for their messages.
         history: The messages that the run begins with.
 
@@ -81,7 +84,20 @@ def cost_check(
     """
     from ..pricing.meter import CostMeter  # here, because it costs every other program its import
 
-    return CostMeter(limit, call.prices, request, history).exceeded
+    return CostMeter(cast("float", call.limits.max_cost), call.prices, request, history).exceeded
+
+
+def run_parts(call: CallSettings, wrappers: Iterable[TurnWrapper] = (), call_wrappers: Sequence[CallWrapper] = ()) -> RunParts:
+    """Compose the optional parts of a run.
+
+    Args:
+        call: The settings of the call.
+        wrappers: Wrappers of turns that the model and the call bring.
+        call_wrappers: Wrappers of calls, likewise, the outermost first.
+    """
+    parts = compose(call.cancel, call.limits.deadline, call.journal, separator=call.separator, wrappers=wrappers)
+    meter = _unmetered if call.limits.max_cost is None else partial(_meter, call)
+    return replace(parts, meter=meter, call_wrappers=call_wrappers) if call_wrappers or meter is not _unmetered else parts
 
 
 def compose(
@@ -91,9 +107,8 @@ def compose(
     *,
     separator: str = "",
     wrappers: Iterable[TurnWrapper] = (),
-    call_wrappers: Sequence[CallWrapper] = (),
 ) -> RunParts:
-    """Compose the optional parts of a run.
+    """Compose the optional parts of a run or a reply.
 
     Args:
         cancel: The caller's cancellation flag; None if there is none.
@@ -101,7 +116,6 @@ def compose(
         journal: Records the run; None if nothing does.
         separator: The separator between the texts of two turns.
         wrappers: Wrappers of turns that the model brings.
-        call_wrappers: Wrappers of calls that the model brings, the outermost first.
 
     Raises:
         ConfigurationError: The flag is neither an event nor a function.
@@ -122,4 +136,4 @@ def compose(
 
         observer = events = RunEvents(place, separator)
         around.append(events)
-    return RunParts(end, clock, observer, Turns(around) if around else UNWRAPPED, admissions, call_wrappers, new_uuid)
+    return RunParts(end, clock, observer, Turns(around) if around else UNWRAPPED, admissions, new_uuid=new_uuid)

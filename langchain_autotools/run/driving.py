@@ -3,16 +3,13 @@
 What it drives is a run, or the single reply of a model without tools.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
-from typing import TypeVar, cast
 
 from .phases import Chunks
 from .reply import Reply
 from .run import Run
 from .tracing import Trace
-
-_T = TypeVar("_T")
 
 Driven = Run | Reply
 """What is driven."""
@@ -42,11 +39,6 @@ async def adrive(driven: Driven, trace: Trace) -> AsyncGenerator[Chunks, None]:
                 yield take(step)
         yield done()
     yield driven.end()
-
-
-def generator_of(parts: AsyncIterator[_T]) -> AsyncGenerator[_T, None]:
-    """Return core's stream as a generator, which it is though typed as an iterator; closing it closes its request."""
-    return cast("AsyncGenerator[_T, None]", parts)
 
 
 @contextmanager

@@ -17,9 +17,9 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 from ..deadline import Deadline
 from ..executor.workers.threads import run_beside
-from .driving import generator_of
 from .middleware import hook_of
 from .model_calls import Attempt, ModelCalls
+from .phases import generator_of
 from .turn_wrappers import ENDS, AsyncProceed, Proceed, TurnPart, TurnRequest, TurnWrapper
 
 _logger = logging.getLogger("langchain_autotools")

@@ -1,9 +1,11 @@
 """The phases of a call of a model: each a turn, or the answering of calls, in the form that a driver takes step by step."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from typing import Any, NamedTuple, TypeVar, cast
 
 from langchain_core.messages import AIMessageChunk
+
+_T = TypeVar("_T")
 
 Chunks = Sequence[AIMessageChunk]
 """Chunks that leave at once."""
@@ -21,3 +23,8 @@ class Phase(NamedTuple):
     steps: Any
     take: Callable[[Any], Chunks]
     done: Callable[[], Chunks]
+
+
+def generator_of(parts: AsyncIterator[_T]) -> AsyncGenerator[_T, None]:
+    """Return core's stream as a generator, which it is though typed as an iterator; closing it closes its request."""
+    return cast("AsyncGenerator[_T, None]", parts)

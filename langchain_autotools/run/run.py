@@ -30,7 +30,7 @@ from ..messages.places import numbered_result, result_id
 from ..messages.provisional import without_provisional
 from ..turn.accumulator import canonical_message
 from ..turn.output_version import stored_message, with_output_version
-from .composing import RunParts, cost_check
+from .composing import RunParts
 from .decisions import open_calls
 from .keywords import CallSettings
 from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, tool_loop, turn_calls
@@ -107,8 +107,7 @@ class Run:
         if settings.approvals is not None and (plan.decisions is not None or settings.approvals.concerns_calls):
             settings.approvals.check_key()
         found = open_calls(history, plan.decisions, settings.executor, plan.caller_tools, settings.approvals, messages)
-        too_costly = None if plan.limits.max_cost is None else cost_check(plan.limits.max_cost, settings.call, request, history)
-        self._loop = tool_loop(history, plan, parts.clock, found, parts.end.is_set, too_costly)
+        self._loop = tool_loop(history, plan, parts.clock, found, parts.end.is_set, parts.meter(request, history))
         self._cache: dict[str, Any] = {}
         if (around := inside.get()) is not None:
             around.take_up(call_id for message in history if isinstance(message, AIMessage) for call_id in call_ids(message))

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from ...errors import ConfigurationError
 from ...messages.calls import calls_of
 from ...messages.pauses import is_paused
-from ...run.driving import generator_of
 from ...run.model_calls import Attempt
+from ...run.phases import generator_of
 from ...run.turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, TurnWrapper
 from .structured import check_complete
 
