@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -67,9 +68,9 @@ def _watch_all(files: Sequence[tuple[Path, Sequence[pytest.Item]]], ends: float)
     coverage = Coverage(data_file=None, config_file=False, include=[f"{PACKAGE}/*"])
     watch = _Watch()
     files[0][1][0].config.pluginmanager.register(watch)
-    for kept, items in files:
+    for (kept, items), after in zip(files, [*[items[0] for _, items in files[1:]], None], strict=True):
         if time.monotonic() < ends:
-            known = _watched(items, coverage, watch)
+            known = _watched([*items, after], coverage, watch)
             kept.parent.mkdir(parents=True, exist_ok=True)
             kept.write_bytes(pickle.dumps(known))
     return 0
@@ -103,11 +104,13 @@ class _Watch:
         self.passed = report.passed if report.when == "call" else self.passed and not report.failed
 
 
-def _watched(items: Sequence[pytest.Item], coverage: Coverage, watch: _Watch) -> dict[str, Known]:
+def _watched(items: Sequence[pytest.Item | None], coverage: Coverage, watch: _Watch) -> dict[str, Known]:
+    """What is known of these tests; the last one is only what follows them."""
     times = dict[str, tuple[float, float]]()
     coverage.erase()
     coverage.start()
-    for item, following in zip(items, [*items[1:], None], strict=True):
+    for item, following in pairwise(items):
+        assert item is not None
         coverage.switch_context(item.nodeid)
         watch.passed = False
         begun, worked = time.monotonic(), time.process_time()
