@@ -88,13 +88,12 @@ class Mutant:
     @property
     def key(self) -> str:
         """What it is known by, wherever its line has moved to."""
-        statement = "" if self.statement == self.was else f"{self.statement}: "
         place = f" #{self.place}" if self.place > 1 else ""
-        return f"{self.path} {self.function or '-'}: {statement}{self.was} -> {self.becomes}{place}"
+        return f"{_before(self.path, self.function, self.statement, self.was)} -> {self.becomes}{place}"
 
 
-def sample(count: int, seed: int) -> tuple[list[Mutant], int]:
-    """So many mutants of the rooms, and how many there are.
+def sample(count: int, seed: int, only: str = "") -> tuple[list[Mutant], int]:
+    """So many mutants of the rooms, of them those in modules whose path has the text `only`, and how many there are.
 
     Each has its place in the draw by what it changes, not by where that stands: where the package changes, the others stay drawn.
     """
@@ -107,7 +106,8 @@ def sample(count: int, seed: int) -> tuple[list[Mutant], int]:
             same[text] += 1
             drawn.append((sha256(f"{seed} {text} {same[text]}".encode()).digest(), path, number, same[text]))
     drawn.sort(key=lambda one: one[0])
-    return [_mutant(path, number, place) for _, path, number, place in drawn[:count]], len(drawn)
+    chosen = [one for one in drawn[:count] if only in one[1].relative_to(PACKAGE).as_posix()]
+    return [_mutant(path, number, place) for _, path, number, place in chosen], len(drawn)
 
 
 def _mutant(path: Path, number: int, place: int) -> Mutant:
@@ -117,6 +117,16 @@ def _mutant(path: Path, number: int, place: int) -> Mutant:
     becomes = _text(change.node)
     name = path.relative_to(PACKAGE).as_posix()
     return Mutant(name, number, change.line, change.lines, change.function, change.statement, was, becomes, place)
+
+
+def places(path: str) -> set[str]:
+    """What the keys of a module's mutants say before the change."""
+    tree = ast.parse((PACKAGE / path).read_text())
+    return {_before(path, one.function, one.statement, _text(one.node)) for one in _changes(tree)}
+
+
+def _before(path: str, function: str, statement: str, was: str) -> str:
+    return f"{path} {function or '-'}: {'' if statement == was else f'{statement}: '}{was}"
 
 
 def mutated(mutant: Mutant) -> ast.Module:

@@ -8,14 +8,15 @@ from .reasons import EQUIVALENT, REASONS
 
 _START = """# Mutants
 
-Tests are only as good as what they notice. `python -m tests.mutation --write` makes small wrong changes in the rooms that hold a
-conversation ({rooms}), one at a time, and runs tests that run the changed statement, until
-one fails: first unit tests, those of the room before the others; then, where these let it live, the laws (with few examples), the recorded
-loops, the compositions, and what the contract and the vendor's own tests say of chat completions. The changes: a comparison that is off by
-its edge or turned round, `and` for `or`, a `not` less, `any` for `all`, `min` for `max`, `+` for `-`, a number one up or down, True for
-False, None for what is returned, a statement left out. Left out are texts, annotations, decorators, assertions and what the log says at
-DEBUG. Which mutants are tried is drawn with a fixed seed, from the package as it was at the commit that is named here. Those that lived at
-first were tried again with tests that were written since.
+Tests are only as good as what they notice. `python -m tests.mutation --write` makes small wrong changes in the package
+({rooms}), one at a time,
+and runs tests that run the changed statement, until one fails: first unit tests and those of a vendor, those of the room before the
+others; then, where these let it live and wider tests are among those that are given, the laws (with few examples), the recorded loops,
+the compositions, and what the contract says of one class of each wire. The changes: a comparison that is off by its edge or turned
+round, `and` for `or`, a `not` less, `any` for `all`, `min` for `max`, `+` for `-`, a number one up or down, True for False, None for
+what is returned, a statement left out. Left out are texts, annotations, decorators, assertions and what the log says at DEBUG. Which
+mutants are tried is drawn with a fixed seed, from the package as it was at the commit that is named here. Those that lived at first
+were tried again with tests that were written since.
 
 {result}
 

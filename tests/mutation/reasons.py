@@ -3,12 +3,11 @@
 # ruff: noqa: E501 - the changed code is the key
 
 EQUIVALENT: dict[str, str] = {
-    "executor/workers/batch.py Batch._give_up: def _give_up: self, *, all_calls: bool=False -> self, *, all_calls: bool=True": "every caller gives it (the default is gone since)",
     "executor/workers/batch.py Batch._reports: raise NotImplementedError -> pass": "never called: the classes that there are have their own",
     "executor/call.py _observed: _resolve(observed_run, run) -> pass": "but for speed: LangChain works it out at each call",
     "executor/call.py _only_raises: return False -> return None": "callers ask only whether it is true",
     "executor/results.py _problems: entries: list[Any] = list(error.errors(include_url=False, include_context=False, include_input=False)): include_url=False -> include_url=True": "of the entries only their places and messages are read",
-    "executor/workers/sync_batch.py _cancel: if not task.wait(max(0.0, end - time.monotonic())): max(0.0, end - time.monotonic()) -> max(-1.0, end - time.monotonic())": "a wait of less than nothing is a wait of nothing",
+    "executor/workers/background.py cancel_tasks: if not task.wait(max(0.0, end - time.monotonic())): max(0.0, end - time.monotonic()) -> max(-1.0, end - time.monotonic())": "a wait of less than nothing is a wait of nothing",
     "executor/workers/threads.py _Depth.__init__: self.ended = 0 -> self.ended = 1": "it is only compared with what it was before",
     "history/normalize.py _with_ids: for before, after in zip(old, new, strict=True): strict=True -> strict=False": "an assertion, both are of one length",
     "history/pairing.py _sound_ids: if not all(ids) or (len(ids) > 1 and len(set(ids)) != len(ids)): len(ids) > 1 -> len(ids) > 0": "one id is as many as its set has",
@@ -16,10 +15,8 @@ EQUIVALENT: dict[str, str] = {
     "tool_calls/by_order.py _InOrder._starts: return False -> return None #3": "callers ask only whether it is true",
     "tool_calls/json_text.py JsonScanner.feed: position, end = (0, len(piece)): (0, len(piece)) -> (-1, len(piece))": "a search from before the beginning begins at the beginning, and an empty piece has nothing to be found",
     "tool_calls/json_text.py is_prefix: return False -> return None": "callers ask only whether it is true",
-    "turn/accumulator.py TurnAccumulator._extra: if not extra or not _FRAGMENTS & extra.keys(): not extra or not _FRAGMENTS & extra.keys() -> not extra and (not _FRAGMENTS & extra.keys())": "but for speed: what has no fragments is copied whole",
-    "turn/overrides.py _marked: method.__dict__[_READ] = True -> method.__dict__[_READ] = False": "its presence alone is asked",
-    "turn/turn.py Turn.__init__: def __init__: self, messages: Sequence[BaseMessage], keywords: Mapping[str, Any], *, blocks: bool, new_id: Callable[[], s... -> self, messages: Sequence[BaseMessage], keywords: Mapping[str, Any], *, blocks: bool, new_id: Callable[[], s...": "every caller gives it (the defaults are gone since)",
-    "turn/turn.py Turn.__init__: def __init__: self, messages: Sequence[BaseMessage], keywords: Mapping[str, Any], *, blocks: bool, new_id: Callable[[], s... -> self, messages: Sequence[BaseMessage], keywords: Mapping[str, Any], *, blocks: bool, new_id: Callable[[], s... #2": "every caller gives it (the defaults are gone since)",
+    "turn/accumulator.py TurnAccumulator._take_extra: if not extra or not _FRAGMENTS & extra.keys(): not extra or not _FRAGMENTS & extra.keys() -> not extra and (not _FRAGMENTS & extra.keys())": "but for speed: what has no fragments is copied whole",
+    "turn/overrides.py mark_read: method.__dict__[_READ] = True -> method.__dict__[_READ] = False": "its presence alone is asked",
     "turn/turn.py _text_alone: block = content[0] if len(content) == 1 else None: content[0] -> content[-1]": "there is one",
 }
 """Those that do the same as the code that they were made from."""
@@ -37,16 +34,14 @@ ACCEPTED: dict[str, str] = {
     "executor/workers/patience.py -: SLOW_SECONDS = 5.0 -> SLOW_SECONDS = 6.0": "a number that was chosen",
     "executor/workers/sync_batch.py _ThreadBatch._run_with_timeout: self._in_time(run) -> pass": "a call that waited for its thread would have that time once more: no test measures it",
     "executor/workers/threads.py _after_fork: _depths.clear() -> pass": "only in a forked process, which tests see from outside: their program runs without the change",
-    "history/normalize.py translate_functions: asked = {call['name']: _derived_id(len(translated), 0)}: _derived_id(len(translated), 0) -> _derived_id(len(translated), 1)": "which id is made says nothing: it is the same each time, and no other's",
+    "history/normalize.py translate_functions: open_calls = {call['name']: _derived_id(len(translated), 0)}: _derived_id(len(translated), 0) -> _derived_id(len(translated), 1)": "which id is made says nothing: it is the same each time, and no other's",
     "history/pairing.py _sound_ids: if not all(ids) or (len(ids) > 1 and len(set(ids)) != len(ids)): len(ids) > 1 -> len(ids) > 0": "killed since by `test_a_call_without_an_id_is_given_one_beside_one_that_has_one`",
-    "run/decisions.py _listed: return ', '.join((repr(one) for one in ids[:20])): :20 -> :21": "a number that was chosen: how many names a text lists",
-    "run/decisions.py open_calls: return OpenCalls(message, refused) if message and calls else None: message and calls -> message or calls": "a message without calls left open has none to answer, and nothing of it is used; the function has been written anew since",
     "run/output.py _first_text: return next((number for number, block in enumerate(content) if isinstance(block, str) or block.get('type') ...: next((number for number, block in enumerate(content) if isinstance(block, str) or block.get('type') == 'tex... -> next((number for number, block in enumerate(content) if isinstance(block, str) or block.get('type') == 'tex...": "the same blocks leave in two chunks and not in one",
     "tool_calls/slot.py Slot.__init__: self.twin = 0 -> pass": "no difference in 25,000 random streams: it is read of calls that began with a fragment, which sets it",
     "tool_calls/slot.py Slot.grows_to: last = self.pieces[-1] if self.pieces else '': -1 -> -0": "no difference in 20,000 random streams: text that grows and then does not breaks either way",
     "turn/descriptions.py describe_fields: if name in fields and fields[name].description is None: name in fields -> name not in fields": "run when the classes are made, before any test begins: `tests/unit/providers/test_field_descriptions.py` sees what came of it",
     "turn/overrides.py _Reading.chunk: self._decided = True -> self._decided = False": "open: a `_stream` of a subclass that passes on a turn which the inherited one has ended; the tests of it see the first end",
-    "turn/overrides.py _astream_of: return _astream -> return None": "run when a class is made, before any test begins",
+    "turn/overrides.py read_astream: return _astream -> return None": "run when a class is made, before any test begins",
 }
 """Those that do not, and that no test is meant to tell."""
 
