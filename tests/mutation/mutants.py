@@ -205,6 +205,8 @@ def _is_left_out(node: ast.AST) -> bool:
         return True
     if isinstance(node, ast.If):
         return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    if isinstance(node, _FUNCTION_NODES):
+        return any(isinstance(one, ast.Name) and one.id == "overload" for one in node.decorator_list)
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         return ast.unparse(node.value.func) == "_logger.debug"
     return False

@@ -148,6 +148,7 @@ def test_frames_have_running_numbers() -> None:
     events = [event for event, _, _ in RUN]
     assert [frame.id for frame in sent(events)] == [str(number) for number in range(1, len(RUN) + 2)]
     assert [frame.id for frame in sent(events[:2], first_id=40)] == ["40", "41", "42"]
+    assert sent(events[:1], first_id=2**53 - 1)[0].id == str(2**53 - 1)  # the last number that JavaScript has
 
 
 def test_a_last_frame_is_numbered_where_the_events_are() -> None:
@@ -163,14 +164,16 @@ def test_a_last_frame_is_numbered_where_the_events_are() -> None:
     assert [(frame.event, frame.id) for frame in frames_of(sse(failing()))] == [("error", "")]
 
 
-def test_frames_of_a_process_that_shuts_down_end_without_a_last_one() -> None:
-    """Neither `done` nor `error` makes a page stop: its browser comes back by itself, to another process."""
+def test_frames_of_a_process_that_shuts_down_end_without_a_last_one(caplog: pytest.LogCaptureFixture) -> None:
+    """Neither `done` nor `error` makes a page stop: its browser comes back by itself, to another process. The log says it is no failure."""
+    caplog.set_level("INFO")
 
     def interrupted() -> Iterator[RunEvent]:
         yield START
         raise EventsInterruptedError("this process has shut down")
 
     assert [frame.event for frame in frames_of(sse(interrupted()))] == ["run_start"]
+    assert [(one.levelname, one.exc_info) for one in caplog.records] == [("INFO", None)]
 
 
 @pytest.mark.parametrize("last", [*range(len(RUN) + 2), "3", " 3 ", "", None, "-1", "x", "٣", "9" * 400])
@@ -286,7 +289,7 @@ def test_a_run_in_a_tool_that_fails_is_not_the_end() -> None:
     assert [frame.event for frame in sent([START, INSIDE[0], failed, END])] == ["run_start", "run_start", "run_error", "run_end", "done"]
 
 
-@pytest.mark.parametrize("options", [{"first_id": "1"}, {"first_id": -1}, {"first_id": True}, {"after": 1.5}, {"after": True}])
+@pytest.mark.parametrize("options", [*({"first_id": one} for one in ("1", -1, True, 2**53)), {"after": 1.5}, {"after": True}])
 def test_arguments_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
     """Before anything is sent."""
     with pytest.raises(ConfigurationError, match=next(iter(options))):
