@@ -166,6 +166,12 @@ def test_a_run_inside_a_tool_stands_in_its_call() -> None:
     assert "Deep." in chat.messages[-1]["content"] and len(chat.messages) == 2
 
 
+def test_a_reader_who_comes_while_a_tool_runs_a_model_sees_its_text() -> None:
+    """The run around it began before; it ends as any other."""
+    chat = chat_of(TextDelta(**INNER, message_id="i", text="Asking."), RunEnded(**OUTER, stop_reason="complete", turns=2))
+    assert shown(chat) == ["assistant Asking."] and not chat.is_running
+
+
 def test_what_a_tool_says_stays_in_its_fence() -> None:
     """However many backticks it has."""
     chat = chat_of(begun(), ready(PARIS), answered(PARIS, "````\n# Title"))
@@ -281,4 +287,21 @@ async def test_who_leaves_closes_the_events() -> None:
     await anext(views)
     assert shown(await anext(views)) == ["user How warm is it?"]
     await views.aclose()
+    assert closed.is_set()
+
+
+async def test_what_cannot_be_shown_closes_the_events() -> None:
+    """The error comes after what was shown, and the events have ended by then."""
+    closed = asyncio.Event()
+
+    async def wrong() -> AsyncIterator[Any]:
+        try:
+            yield RunStarted(**OUTER, name="Weather")
+            yield "no event"
+        finally:
+            closed.set()
+
+    with pytest.raises(AttributeError):
+        async for _ in gradio_chat(wrong()):
+            pass
     assert closed.is_set()

@@ -44,6 +44,16 @@ def test_what_models_write_is_set(text: str, html: str) -> None:
     assert markdown_html(text) == html
 
 
+def test_blocks_stand_in_blocks_six_deep() -> None:
+    """What is deeper is a text."""
+    assert markdown_html("> " * 8 + "deep").count("<blockquote>") == 6
+
+
+def test_an_item_may_begin_below_its_mark() -> None:
+    """Its lines are its own, although the first one is empty."""
+    assert markdown_html("-\n  text\n- b") == "<ul><li><p>text</p></li><li>b</li></ul>"
+
+
 @given(st.text(st.sampled_from(MARKUP) | st.characters(codec="utf-8"), max_size=200))
 @example("> " * 60 + "deep")
 @example("- " * 60 + "deep")
