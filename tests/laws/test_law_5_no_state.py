@@ -5,6 +5,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
@@ -71,8 +72,9 @@ def belongs(number: int) -> str:
     return f"Asked {number}.\n" + " ".join(f"<{number}.{part}>" for part in range(3))
 
 
-def test_law_5_a_hundred_runs_in_threads_and_in_tasks() -> None:
-    """A hundred runs at once, in threads and then in tasks, each get what belongs to them."""
+@pytest.mark.parametrize("runs", [30, pytest.param(100, marks=pytest.mark.exhaustive)])
+def test_law_5_many_runs_in_threads_and_in_tasks(runs: int) -> None:
+    """Many runs at once, in threads and then in tasks, each get what belongs to them."""
 
     def meet(number: str) -> str:
         """Meet."""
@@ -88,11 +90,11 @@ def test_law_5_a_hundred_runs_in_threads_and_in_tasks() -> None:
             return str(summed([chunk async for chunk in model.astream(str(number))]).text)
 
         async def in_tasks() -> list[str]:
-            return await asyncio.gather(*map(in_task, range(100)))
+            return await asyncio.gather(*map(in_task, range(runs)))
 
-        with ThreadPoolExecutor(100) as pool:
-            assert list(pool.map(in_thread, range(100))) == list(map(belongs, range(100)))
-        assert waited(in_tasks()) == list(map(belongs, range(100)))
+        with ThreadPoolExecutor(runs) as pool:
+            assert list(pool.map(in_thread, range(runs))) == list(map(belongs, range(runs)))
+        assert waited(in_tasks()) == list(map(belongs, range(runs)))
 
 
 @law(6)

@@ -101,10 +101,10 @@ class TestResponses(RecordedSuite):
             assert isinstance(raised.value, ModelError), (record.id, type(raised.value))
             assert str(error.get("message") or error.get("detail"))[:60] in str(raised.value), record.id
 
-    def test_items_go_back_as_they_came(self, every: Records, serve: Serve) -> None:
+    def test_items_go_back_as_they_came(self, records: Records, every: Records, serve: Serve) -> None:
         """Items of a reply with reasoning, tools of the vendor or phases go back unchanged and in order, to their own server only."""
         model, seen = serve("arrived"), Counter[str]()
-        for name, record in every.items():
+        for name, record in records.items():
             if record.failed or not record.ended_well:
                 continue
             bound = self.asking(model, name, record)
@@ -127,4 +127,4 @@ class TestResponses(RecordedSuite):
                 wanted = [{key: value for key, value in item.items() if key != "id" or item["type"] not in made} for item in wanted]
                 wanted = [item for item in wanted if item["type"] != "reasoning" or item.keys() & {"encrypted_content", "content"}]
             assert [comparable(item) for item in sent[1:] if item.get("type") != "function_call_output"] == wanted, record.id
-        assert seen["items"] > 150
+        assert seen["items"] > (150 if len(records) == len(every) else 10)
