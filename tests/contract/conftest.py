@@ -16,6 +16,8 @@ from tests.support.scripted_server import Script, ScriptedServer
 
 OWN = ("openai-chat", "openai-responses", "anthropic", "ollama", "google")
 """The rows whose wire is read and written by code of their own. The others are data for it: an address, a dialect."""
+_DATA = ("strict", "name", "choice", "schema_is", "structured", "bound", "from_every_row")
+"""What the names of tests have whose values meet the data of a row: its dialect of schemas, its choices, its own histories."""
 TURNS = ("stream", "ainvoke")
 """The ways that those others take by turns: a stream and a whole body, in a thread and on an event loop."""
 
@@ -24,7 +26,8 @@ TURNS = ("stream", "ainvoke")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A behaviour runs where it can differ: in every way over a wire's own row, in one way over others; the rest is `exhaustive`.
 
-    Of what a test has beside row and way (methods, schemas, replies) each value meets each row and each way, not each row in each way.
+    Of what a test has beside row and way (methods, schemas, replies) each value meets each wire's own row and each way, not each row in
+    each way; rows that share a wire take the values by turns where their data makes no difference.
     """
     chosen: dict[str, list[Any]] = {}
     for item in items:
@@ -35,10 +38,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             chosen.setdefault(item.nodeid.partition("[")[0], []).append(item)
         else:
             item.add_marker(pytest.mark.exhaustive)
-    for cases in chosen.values():
-        kept = pairwise([dict(enumerate(case.callspec._idlist)) for case in cases])  # the parts of an id: `indices` number whole products
-        for place in set(range(len(cases))) - kept:
-            cases[place].add_marker(pytest.mark.exhaustive)
+    for name, cases in chosen.items():
+        shared = [case for case in cases if case.callspec.params["wire"].name not in OWN and not any(word in name for word in _DATA)]
+        paired = [case for case in cases if case not in shared]
+        kept = pairwise([dict(enumerate(case.callspec._idlist)) for case in paired])  # the parts of an id: `indices` number whole products
+        for case in [*(case for place, case in enumerate(paired) if place not in kept), *_out_of_turn(shared)]:
+            case.add_marker(pytest.mark.exhaustive)
+
+
+def _out_of_turn(cases: list[Any]) -> list[Any]:
+    """Those that are left over where each row takes one of its cases, the next row the next one."""
+    rows: dict[str, list[Any]] = {}
+    for case in cases:
+        rows.setdefault(case.callspec.params["wire"].name, []).append(case)
+    return [case for turn, own in enumerate(rows.values()) for place, case in enumerate(own) if place != turn % len(own)]
 
 
 def _differs(row: Wire, test: str, params: Mapping[str, Any]) -> bool:
