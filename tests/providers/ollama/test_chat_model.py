@@ -13,7 +13,7 @@ import pytest
 from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import HumanMessage
 
-from langchain_autotools import ChatOllama, ConfigurationError, new_messages, run_usage
+from langchain_autotools import ChatOllama, ConfigurationError, new_messages, run_usage, stop_reason
 from langchain_autotools.providers.ollama.endpoint import address_of
 from tests.support.ollama_server import OllamaServer
 from tests.support.script import Call, Failure, Raw, Reply, Turn
@@ -134,6 +134,8 @@ def test_what_langchain_is_told() -> None:
         "ls_provider": "ollama", "ls_model_name": "m", "ls_model_type": "chat", "ls_temperature": 0.5, "ls_max_tokens": 7, "ls_stop": ["X"],
     }  # fmt: skip
     assert model.profile is not None and (model.profile["max_input_tokens"], model.profile["tool_choice"]) == (4096, False)
+    able = {name for name, value in model.profile.items() if value is True}
+    assert able == {"text_inputs", "text_outputs"}  # whether a model sees or hears, only who runs it knows
     assert model._identifying_params["base_url"] == "http://h:1"
     assert model.get_num_tokens_from_messages([HumanMessage("four and more")], tools=[get_temperature]) > 10
 
@@ -263,3 +265,12 @@ async def test_a_turn_of_two_requests_counts_the_tokens_of_both(way: str) -> Non
         assert len(server.requests) == 2
         usage = run_usage(message)
         assert usage is not None and (usage["input_tokens"], usage["output_tokens"], usage["total_tokens"]) == (23, 15, 38)
+
+
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+def test_a_reply_that_was_cut_off_is_not_asked_for_again_under_its_format(way: str) -> None:
+    """Its token limit would cut the second one too."""
+    with OllamaServer([Turn("It is 21 deg", finish="length")]) as server:
+        model = ChatOllama(model="m", base_url=server.url, format="json", tools=[get_temperature])
+        message: Any = model.invoke("x") if way == "invoke" else reduce(add, model.stream("x"))
+        assert (message.text, stop_reason(message), len(server.requests)) == ("It is 21 deg", "length", 1)

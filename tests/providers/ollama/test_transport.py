@@ -24,6 +24,7 @@ from langchain_core.exceptions import (
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langchain_autotools import ChatOllama, RetryPolicy
+from langchain_autotools.providers.ollama.error_types import OllamaStatusError
 from tests.support.http_server import Gate
 from tests.support.ollama_server import OllamaServer
 from tests.support.script import Failure, Raw, Turn
@@ -46,6 +47,8 @@ STATUSES = [
     (429, "too many requests", ModelRateLimitError),
     (500, "llama runner process has terminated", ModelAPIError),
     (503, "server busy, please try again", ModelAPIError),
+    (408, "request timed out", OllamaStatusError),
+    (409, "the model is being deleted", OllamaStatusError),
     (418, "I am a teapot", ModelError),
 ]
 
@@ -61,7 +64,7 @@ async def test_statuses_are_typed(status: int, message: str, kind: type[Exceptio
             error: Any = raised.value
             assert isinstance(error, ollama.ResponseError)
             assert (error.status_code, error.error, error.retry_after) == (status, message, 2.0)
-            assert error.is_retryable == (status in (429, 500, 503))
+            assert error.is_retryable == (status in (408, 409, 429, 500, 503))
         with pytest.raises(kind):
             await asyncio.to_thread(model.invoke, "x")
         assert type(pickle.loads(pickle.dumps(error))) is type(error)
@@ -141,6 +144,15 @@ async def test_clients_with_arguments_of_their_own() -> None:
         await model.ainvoke("x")
         assert [exchange.headers["x-way"] for exchange in server.exchanges] == ["sync", "async"]
     assert seen == ["sync"]
+
+
+async def test_arguments_of_both_clients_reach_both() -> None:
+    """What is no header and no timeout is the client's: here its cookies."""
+    with OllamaServer([Turn("Hi")] * 2) as server:
+        model = ChatOllama(model="m", base_url=server.url, client_kwargs={"cookies": {"team": "a"}})
+        await asyncio.to_thread(model.invoke, "x")
+        await model.ainvoke("x")
+        assert [exchange.headers["cookie"] for exchange in server.exchanges] == ["team=a"] * 2
 
 
 def test_secrets_stay_secret() -> None:
