@@ -72,6 +72,15 @@ def test_the_messages_of_a_run_keep_their_places() -> None:
     assert [(row["position"], row["message_order_idx"], row["tool_call_idx"]) for row in rows] == [(1, 0, None), (2, 1, 0), (3, 0, None)]
 
 
+def test_results_of_no_call_are_numbered_among_the_results() -> None:
+    """Where their ids are nobody's, each stands where it comes."""
+    calls = [{"name": "look", "args": {}, "id": name} for name in ("a", "b", "c")]
+    rows = split_generations(
+        [AIMessage("", tool_calls=calls, id="m"), *(ToolMessage("Seen.", tool_call_id=name) for name in ("x", "y", "z"))]
+    )
+    assert [(row["message_order_idx"], row["tool_call_idx"]) for row in rows] == [(0, None), (1, 0), (2, 1), (3, 2)]
+
+
 @pytest.mark.parametrize("row", [{}, {"position": 1}, 3, []])
 def test_what_is_no_row_is_refused(row: Any) -> None:
     """A row has a position and a message."""
