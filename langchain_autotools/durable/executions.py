@@ -53,7 +53,7 @@ class Execution:
         self._turnstile = turnstile
 
     def recorded(self) -> None:
-        """Record progress of the execution, which ends the suspicion against it."""
+        """Record progress of the execution, which is no longer suspected of crashing the process."""
         self._turnstile.leave(self)
 
 

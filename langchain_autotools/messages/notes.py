@@ -63,7 +63,7 @@ def attach(message: BaseMessage, note: Note) -> None:
 
 
 def note_of(message: BaseMessage, kind: type[_N]) -> _N | None:
-    """The note of this class that a chunk or a message brings; None where it brings none."""
+    """Return the note of this class that is attached to a chunk or a message; None if there is none."""
     carrier = message.__dict__[kind.beside]
     note = carrier.note if isinstance(carrier, _NotedDict) else None
     return note if isinstance(note, kind) else None

@@ -110,7 +110,7 @@ def piece_chunk(piece: CallPiece, message_id: str | None, *, listed: bool) -> AI
 
 
 def pieces_of(chunk: AIMessage) -> Sequence[CallPiece]:
-    """The pieces of calls that a chunk brings beside its data."""
+    """Return the pieces of calls that are attached to a chunk."""
     if chunk.__dict__["additional_kwargs"].__class__ is dict:  # as of most chunks
         return ()
     note = note_of(chunk, _Pieces)

@@ -47,11 +47,11 @@ class Slot:
         return self.item.get("type")
 
     def unsaid(self) -> str:
-        """Return the part of a complete item's text that has not been handed on."""
+        """Return the part of a complete item's text that no chunk has contained yet."""
         return text_of_item(self.item)[self.text_length :]
 
     def unrefused(self) -> str:
-        """Return the part of a complete item's refusal that has not been handed on."""
+        """Return the part of a complete item's refusal that no chunk has contained yet."""
         refusal = "".join(str(part.get("refusal") or "") for part in parts_of(self.item) if part.get("type") == "refusal")
         return refusal[self.refusal_length :]
 
