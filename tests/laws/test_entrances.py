@@ -78,9 +78,9 @@ ELSEWHERE: Mapping[str, tuple[str, ...]] = {
 CELLS = [pair for pair in itertools.product(FEATURES, ENTRANCES) if pair not in CANNOT]
 
 
-def _params() -> Iterator[Any]:
+def _params(*, kept: bool) -> Iterator[Any]:
     """The cells in every way; a cell takes half of its entrance's ways, the next feature the other half, and the rest is `exhaustive`."""
-    for feature, entrance in CELLS:
+    for feature, entrance in (cell for cell in CELLS if (cell[1] in KEPT) == kept):
         door, turn = ENTRANCES[entrance], [*FEATURES].index(feature) + [*ENTRANCES].index(entrance)
         for place, way in enumerate((*door.ways, *door.further_ways)):
             marks = [] if way in door.ways and (place + turn) % min(2, len(door.ways)) == 0 else [pytest.mark.exhaustive]
@@ -111,35 +111,11 @@ def accept() -> Iterator[Accept]:
         yield send
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[Any, Any]]:
-    """The cells of all runs that are kept, made before the one launch that they share."""
-    if importlib.util.find_spec("dbos") is None:
-        pytest.skip("needs the extra `durable`")
-    from langchain_autotools.durable import launch, shutdown
-
-    made = {}
-    for feature, entrance in CELLS:
-        for way in ENTRANCES[entrance].ways if entrance in KEPT else ():
-            features = [FEATURES[feature]()]
-            made[feature, entrance, way] = features, ENTRANCES[entrance](planned(features), way)
-    for pair, entrance in itertools.product(KEPT_PAIRS, KEPT):
-        features = [FEATURES[one]() for one in pair]
-        made[pair, entrance] = features, ENTRANCES[entrance](planned(features), ENTRANCES[entrance].ways[0])
-    launch(f"sqlite:///{tmp_path_factory.mktemp('kept') / 'runs.sqlite'}", "the table")
-    yield made
-    shutdown()
-
-
-@pytest.mark.parametrize(("feature", "entrance", "way"), list(_params()))
-def test_a_feature_at_an_entrance(feature: str, entrance: str, way: str, accept: Accept, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(("feature", "entrance", "way"), list(_params(kept=False)))
+def test_a_feature_at_an_entrance(feature: str, entrance: str, way: str, accept: Accept) -> None:
     """The laws hold at each step, and what the feature promises is so at the end."""
-    if entrance in KEPT:
-        features, door = request.getfixturevalue("kept")[feature, entrance, way]
-    else:
-        features = [FEATURES[feature]()]
-        door = ENTRANCES[entrance](planned(features), way)
-    _played(features, door, accept)
+    features = [FEATURES[feature]()]
+    _played(features, ENTRANCES[entrance](planned(features), way), accept)
 
 
 def _played(features: Sequence[Feature], door: Entrance, accept: Accept) -> None:
@@ -160,13 +136,6 @@ def test_two_features_at_an_entrance(pair: Sequence[str], entrance: str, way: st
     _play_pair(pair, entrance, way, accept)
 
 
-@pytest.mark.parametrize("entrance", KEPT)
-@pytest.mark.parametrize("pair", KEPT_PAIRS, ids="+".join)
-def test_two_features_of_runs_that_are_kept(pair: Any, entrance: str, accept: Accept, kept: Mapping[Any, Any]) -> None:
-    """A run that goes on with what was decided has the restrictions and the declared tools of the one that left the calls."""
-    _played(*kept[pair, entrance], accept)
-
-
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("pair", "entrance", "way"), list(_pairs(lambda _, possible: possible)))
 def test_two_features_at_every_entrance(pair: Sequence[str], entrance: str, way: str, accept: Accept) -> None:
@@ -182,7 +151,7 @@ def test_every_cell_is_tested_or_says_why_not(request: pytest.FixtureRequest) ->
     assert CANNOT.keys() <= set(itertools.product(FEATURES, ENTRANCES)) and all(CANNOT.values())
     missing = [path for paths in ELSEWHERE.values() for path in paths if not (REPOSITORY / path).is_file()]
     assert not missing
-    collected = [one for one in request.session.items if one.name.startswith("test_a_feature_at_an_entrance[")]
+    collected = [one for one in request.session.items if one.name.startswith("test_a_feature_at_an_entrance")]
     tested = {tuple(one.name.partition("[")[2].split("-")[:2]) for one in collected}
     if len(collected) > 1 and not request.config.option.keyword:
         assert tested | CANNOT.keys() == set(itertools.product(FEATURES, ENTRANCES))
@@ -237,3 +206,39 @@ def test_who_decides_at_once_is_refused_where_runs_are_kept(entrance: str) -> No
     plan = planned([FEATURES["decided at once"]()])
     with pytest.raises(ConfigurationError, match="approve"):
         ENTRANCES[entrance](plan, ENTRANCES[entrance].ways[0])
+
+
+# ---------------------------------------------------------------------------------------------- runs that are kept: last, for their launch
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[Any, Any]]:
+    """The cells of all runs that are kept, made before the one launch that they share."""
+    if importlib.util.find_spec("dbos") is None:
+        pytest.skip("needs the extra `durable`")
+    from langchain_autotools.durable import launch, shutdown
+
+    made = {}
+    for feature, entrance in CELLS:
+        for way in ENTRANCES[entrance].ways if entrance in KEPT else ():
+            features = [FEATURES[feature]()]
+            made[feature, entrance, way] = features, ENTRANCES[entrance](planned(features), way)
+    for pair, entrance in itertools.product(KEPT_PAIRS, KEPT):
+        features = [FEATURES[one]() for one in pair]
+        made[pair, entrance] = features, ENTRANCES[entrance](planned(features), ENTRANCES[entrance].ways[0])
+    launch(f"sqlite:///{tmp_path_factory.mktemp('kept') / 'runs.sqlite'}", "the table")
+    yield made
+    shutdown()
+
+
+@pytest.mark.parametrize(("feature", "entrance", "way"), list(_params(kept=True)))
+def test_a_feature_at_an_entrance_that_keeps_runs(feature: str, entrance: str, way: str, accept: Accept, kept: Mapping[Any, Any]) -> None:
+    """The same of durable runs and of conversations."""
+    _played(*kept[feature, entrance, way], accept)
+
+
+@pytest.mark.parametrize("entrance", KEPT)
+@pytest.mark.parametrize("pair", KEPT_PAIRS, ids="+".join)
+def test_two_features_of_runs_that_are_kept(pair: Any, entrance: str, accept: Accept, kept: Mapping[Any, Any]) -> None:
+    """A run that goes on with what was decided has the restrictions and the declared tools of the one that left the calls."""
+    _played(*kept[pair, entrance], accept)

@@ -19,9 +19,9 @@ mutants are tried is drawn with a fixed seed, from the package as it was at the 
 were tried again with tests that were written since.
 
 {result}
-Each was tried with the tests of its own room alone (`--count 420 --seed 21 --only encoders/ tests/unit/encoders`, and so on): the whole suite
-kills more. Of 500 drawn with seed 8 in `run`, `turn`, `tool_calls`, `history` and `executor`, tried with all of these tests at `aa43985` and
-`de56de1`, 461 (92.2%) were killed and 18 were equivalent.
+Each was tried with the tests of its own room alone (`--count 420 --seed 21 --only encoders/ tests/unit/encoders`, and so on): the
+whole suite kills more. Of 500 drawn with seed 8 in `run`, `turn`, `tool_calls`, `history` and `executor`, tried with all of these
+tests at `aa43985` and `de56de1`, 461 (92.2%) were killed and 18 were equivalent.
 
 | Room | Mutants | Killed | Equivalent |
 |---|---|---|---|
