@@ -3,6 +3,7 @@
 # ruff: noqa: E501 - the changed code is the key
 
 EQUIVALENT: dict[str, str] = {
+    "encoders/server_sent_events.py _after: return int(text) if text.isascii() and text.isdigit() and (len(text) <= len(str(_LAST_ID))) else -1: -1 -> -2": "every frame comes after a number below 0",
     "executor/workers/batch.py Batch._reports: raise NotImplementedError -> pass": "never called: the classes that there are have their own",
     "executor/call.py _observed: _resolve(observed_run, run) -> pass": "but for speed: LangChain works it out at each call",
     "executor/call.py _only_raises: return False -> return None": "callers ask only whether it is true",
