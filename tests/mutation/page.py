@@ -69,7 +69,7 @@ def write(known: Mapping[Mutant, Tried], drawn: int, possible: int) -> None:
 
 
 def _survivor(mutant: Mutant, tried: Tried) -> str:
-    open_ = "no test enters it" if tried.fate == "not reached" else "open: no test tells yet"
+    open_ = "no test enters it" if tried.fate == "not reached" else "open: none of the tests that were tried tells"
     where = f"`{mutant.path}` `{mutant.function}`" if mutant.function else f"`{mutant.path}`"
     statement = "" if mutant.statement == mutant.was else f", `{_code(mutant.statement)}`"
     change = f"`{_code(mutant.was)}` became `{_code(mutant.becomes)}`"
