@@ -17,10 +17,11 @@ What is recorded is plain JSON. (DBOS reads a row in the form that the row names
 the workers.) Models and keys are no part of it: every worker makes its own models, by the same names. An execution that has lost its run
 to another worker notices at its next record, before it runs the next call.
 
-`plain` is what is recorded, `journal` how; `event_rows` and `live` are what is told and how it is written, `reading` how it is read.
+`plain` is what is recorded, `journal` how, `recorded_texts` what keeps a large text from being stored twice; `event_rows` and `live` are
+what is told and how it is written, `streams` and `reading` how it is read.
 `engine` has DBOS in this process, `leases` what workers do for each other, `ending` when one of them ends, `executions` those that a
 worker did not survive, `storage` how they wait for a full disk. `runs` and `conversations` are what users call, of which
-`readable_conversations` is the half that reads; `conversation_runs` is how a conversation stands in the database, `incarnations` how one
+`readable_conversations` is the half that reads; `conversation_runs` is how a conversation stands in the database (`ended_runs`: what is kept of it in memory), `incarnations` how one
 that was deleted begins anew, `conversation_reading` how its events are read, `conversation_metadata` what is noted of it,
 `conversation_list` how it is found by that. `health` is how runs get on.
 """

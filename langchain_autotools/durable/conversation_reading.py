@@ -6,6 +6,8 @@ import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing, closing, suppress
 from dataclasses import replace
+from itertools import takewhile
+from typing import Any
 
 from ..errors import ConfigurationError
 from ..event_types import MessagesAdded, RunEvent
@@ -13,8 +15,10 @@ from .conversation_runs import APPEND, ConversationRun, ConversationRuns
 from .engine import Link
 from .incarnations import Incarnation
 from .reading import Patience, aread_run, position_of, read_run
+from .streams import rows_of_ended
 
 _POSITION = re.compile(r"(?:([1-9][0-9]*)\.)?([1-9][0-9]*)-([0-9]+)")
+_AHEAD = 16  # how many runs are looked for at a time
 _LONGEST = 100  # of a position: Python reads no number of any length
 
 Start = tuple[Incarnation, int, int]
@@ -80,14 +84,32 @@ class _Place:
         self._runs = runs
         self._where, self._number, self._had = start
         self._link = link
+        self._ahead = _AHEAD
+        self._found: dict[int, ConversationRun] = {}
+        self._rows: dict[str, list[Any]] = {}
         self.is_gone = False
 
     def run(self) -> ConversationRun | None:
         """Return the run to read; None if there is none yet, or (`is_gone`) if the conversation was deleted."""
-        found = self._link.ask(self._runs.numbered, self._where, [self._number - 1, self._number])
-        run = found.get(self._number)
-        self.is_gone = self._number - 1 not in found if self._number > 1 else run is None and self._link.ask(self._where.is_over)
-        return None if self.is_gone else run
+        if self._number not in self._found:
+            self._look()
+        return self._found.get(self._number)
+
+    def _look(self) -> None:
+        """Look for the next runs, and read what those wrote that have ended: no run after one that has not."""
+        numbers = range(self._number, self._number + self._ahead)
+        found = self._link.ask(self._runs.numbered, self._where, [self._number - 1, *numbers])
+        is_there = self._number in found
+        self.is_gone = self._number - 1 not in found if self._number > 1 else not is_there and self._link.ask(self._where.is_over)
+        ended = [*takewhile(lambda run: run.has_ended, (found[number] for number in numbers if number in found))]
+        next_ones = ended or ([found[self._number]] if is_there else [])
+        self._found = {} if self.is_gone else {run.number: run for run in next_ones}
+        self._rows = self._link.ask(rows_of_ended, [run.id for run in ended if run.request["kind"] != APPEND])
+        self._ahead = _AHEAD if is_there else 1
+
+    def rows(self, run: ConversationRun) -> list[Any] | None:
+        """Return all rows of a run that had ended when it was looked for; None for another one."""
+        return self._rows.pop(run.id, None)
 
     def placed(self, event: RunEvent) -> RunEvent | None:
         """Return an event of the run with its position in the conversation; None if the reader has it."""
@@ -107,7 +129,7 @@ def read_conversation(
         if run is None:
             time.sleep(patience.pause())
             continue
-        with closing(_events_of(run, timeout, link)) as events:
+        with closing(_events_of(run, timeout, link, place.rows(run))) as events:
             for event in events:
                 if (placed := place.placed(event)) is not None:
                     yield placed
@@ -124,7 +146,7 @@ async def aread_conversation(
         if run is None:
             await asyncio.sleep(patience.pause())
             continue
-        async with aclosing(_aevents_of(run, timeout, link)) as events:
+        async with aclosing(_aevents_of(run, timeout, link, place.rows(run))) as events:
             async for event in events:
                 if (placed := place.placed(event)) is not None:
                     yield placed
@@ -132,22 +154,22 @@ async def aread_conversation(
         patience.renew()
 
 
-def _events_of(run: ConversationRun, timeout: float | None, link: Link) -> Generator[RunEvent, None, None]:
+def _events_of(run: ConversationRun, timeout: float | None, link: Link, ended: list[Any] | None) -> Generator[RunEvent, None, None]:
     """Yield the events of a run, each with its number from 1 on."""
     added = _added(run)
     yield from added
     if run.request["kind"] != APPEND:
-        for event in read_run(run.id, timeout, link):
+        for event in read_run(run.id, timeout, link, ended):
             yield _behind(added, event)
 
 
-async def _aevents_of(run: ConversationRun, timeout: float | None, link: Link) -> AsyncGenerator[RunEvent, None]:
+async def _aevents_of(run: ConversationRun, timeout: float | None, link: Link, ended: list[Any] | None) -> AsyncGenerator[RunEvent, None]:
     """Like `_events_of`, asynchronously."""
     added = _added(run)
     for event in added:
         yield event
     if run.request["kind"] != APPEND:
-        async with aclosing(aread_run(run.id, timeout, link)) as events:
+        async with aclosing(aread_run(run.id, timeout, link, ended)) as events:
             async for event in events:
                 yield _behind(added, event)
 

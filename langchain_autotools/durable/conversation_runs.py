@@ -27,6 +27,7 @@ from .incarnations import Incarnation
 from .leases import CANCELLED
 from .plain import copy_of, message_of, message_out
 from .reading import ENDED_FROM_OUTSIDE, Patience, events_so_far
+from .recorded_texts import with_texts
 
 SEND, DECIDE, APPEND = "send", "decide", "append"
 """The kinds of runs: answering a message, continuing with decisions, or only adding messages."""
@@ -104,10 +105,10 @@ class ConversationRun:
         given = cast("Mapping[str, Any]", self.status.input)
         return cast("Mapping[str, Any]", given["args"][0])
 
-    @property
+    @cached_property
     def outcome(self) -> Mapping[str, Any]:
         """The outcome of the run."""
-        return cast("Mapping[str, Any]", self.status.output or {})
+        return with_texts(self.id, self.status.output or {})
 
     @property
     def noted(self) -> Mapping[str, Any]:
@@ -182,7 +183,7 @@ class ConversationRun:
     @property
     def size(self) -> int:
         """The number of characters of the run's input and output as JSON."""
-        return len(json.dumps([self.status.input, self.status.output]))
+        return len(json.dumps([self.request, self.outcome]))
 
     @property
     def message_ids(self) -> list[str | None]:

@@ -36,6 +36,7 @@ from .message_history import ConversationHistory
 from .plain import message_of, message_out, plain_messages
 from .readable_conversations import ReadableConversations
 from .reading import Patience
+from .recorded_texts import RecordedTexts
 from .runs import check, execute
 
 _Made = Callable[[list[ConversationRun]], Any]
@@ -376,15 +377,16 @@ class Conversations(ReadableConversations):
         if request["kind"] == APPEND:
             self._runs.note(run_id, noted_at_end(self._appended(run_id, request)))
             return {"messages": []}
+        texts = RecordedTexts()
         try:
             with begun(run_id) as execution:
                 messages = [*self._runs.before(request["conversation"], run_id), *map(message_of, request["messages"])]
-                outcome = execute(self.model, self._rerun, execution, messages, {**request, "started": execution.started})
+                outcome = execute(self.model, self._rerun, execution, messages, {**request, "started": execution.started}, texts)
             self._runs.note(run_id, noted_at_end(message_out(outcome)))
-            return outcome
+            return texts.named(outcome)
         except RunFailedError as error:
             self._runs.note(run_id, noted_at_end([], str(error)))
-            return {"messages": plain_messages(new_messages(error)), "error": str(error)}
+            return texts.named({"messages": plain_messages(new_messages(error)), "error": str(error)})
 
     def _appended(self, run_id: str, request: Mapping[str, Any]) -> list[BaseMessage]:
         """Return messages that end in the appended ones; they begin with the calls that appended results answer."""

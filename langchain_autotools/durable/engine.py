@@ -57,6 +57,7 @@ class Engine:
         executions: The executions of the last launch; None before the first.
         shutdowns: The number of calls of `shutdown` in this process.
         lifetime: That of the last launch.
+        database: SQLAlchemy's engine of the last launch.
         ended_runs: Runs that have ended, of this launch's database.
     """
 
@@ -70,6 +71,7 @@ class Engine:
     cancelled: dict[str, threading.Event] = field(default_factory=dict)
     shutdowns: int = 0
     lifetime: Lifetime = field(default_factory=Lifetime)
+    database: Any = None
     ended_runs: EndedRuns[Any] = field(default_factory=EndedRuns)
     lock: threading.RLock = field(default_factory=threading.RLock)
     held: FileLock | None = None
@@ -142,7 +144,7 @@ def _launch(url: str, worker: str | None, lease: float, max_silent_executions: i
             "application_version": VERSION,
             "serializer": DBOSPortableJSONSerializer(),
             "sys_db_idle_transaction_timeout_sec": max(1.0, lease / 2),  # one that is lost in a transaction must not keep its runs locked
-            "db_engine_kwargs": engine_keywords(lifetime),
+            "db_engine_kwargs": engine_keywords(lifetime, partial(setattr, engine, "database")),
             "log_level": "ERROR",
             "enable_otlp": False,
         }

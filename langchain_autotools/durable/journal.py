@@ -36,6 +36,7 @@ from .event_rows import failure_of, said_of
 from .executions import Execution
 from .live import NotRecorded
 from .plain import message_of, plain_messages, plain_result, result_of, storable, storable_text
+from .recorded_texts import RecordedTexts
 
 _INTERRUPTED = "interrupted, outcome unknown: the process that ran this call has ended. What it did may remain; check before you repeat it."
 _END: Any = object()
@@ -51,11 +52,19 @@ class Journal(RunJournal):
         clock: Seconds since the epoch.
         rerun: The names of the tools that may run again where it is not known what they did.
         lifetime: Tells when this worker is ending: nothing is recorded then of what fails.
+        texts: Takes the large texts that are recorded.
     """
 
     def __init__(
-        self, execution: Execution, started: float, clock: Callable[[], float], rerun: Collection[str], lifetime: Lifetime
+        self,
+        execution: Execution,
+        started: float,
+        clock: Callable[[], float],
+        rerun: Collection[str],
+        lifetime: Lifetime,
+        texts: RecordedTexts,
     ) -> None:
+        self.texts = texts
         self.execution = execution
         self._started = started
         self._clock = clock
@@ -175,6 +184,7 @@ class _Turn:
     def _work(self, step: StepReservation) -> None:
         try:
             self.record = step.run({"name": f"turn {self._number}"}, self._make)
+            self._journal.texts.add(self.record)
             if self.began:
                 self._journal.execution.recorded()
         except BaseException as error:
@@ -242,6 +252,7 @@ class _Call:
             return None
         if self._made:
             self._journal.execution.recorded()
+        self._journal.texts.add(record)
         self._journal.read(record)
         if record["raised"] is not None:
             raise self._raised or RunFailedError(record["raised"])

@@ -13,6 +13,7 @@ from ..event_types import RunEvent
 from ..executor.workers.threads import run_beside
 from .event_rows import joined, row_of
 from .plain import storable
+from .recorded_texts import RecordedTexts
 
 STREAM = "run"
 """The key of the workflow's stream that readers follow."""
@@ -32,10 +33,12 @@ class LiveEvents:
 
     Args:
         execution: Names the execution.
+        texts: The large texts that are recorded elsewhere.
     """
 
-    def __init__(self, execution: str) -> None:
+    def __init__(self, execution: str, texts: RecordedTexts) -> None:
         self._execution = execution
+        self._texts = texts
         self._listener = Listener()
         self._changed = threading.Event()
         self._over = threading.Event()
@@ -86,5 +89,6 @@ class LiveEvents:
                 while waiting:
                     joined(events, waiting.popleft())
                 if events:
-                    DBOS.write_stream(STREAM, storable({"execution": self._execution, "events": [row_of(event) for event in events]}))
+                    row = storable({"execution": self._execution, "events": [row_of(event) for event in events]})
+                    DBOS.write_stream(STREAM, self._texts.named(row))
                     over.wait(_BATCH_SECONDS)

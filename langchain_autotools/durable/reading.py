@@ -3,12 +3,9 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
-
-from dbos import DBOS
-from dbos import error as dbos_error
 
 from .. import event_types as kinds
 from ..errors import ConfigurationError
@@ -17,7 +14,7 @@ from ..event_types import RunEvent
 from .engine import Link, outside
 from .errors import RunFailedError
 from .event_rows import UnknownEvent, event_of
-from .live import STREAM
+from .streams import rows_behind
 
 ENDED_FROM_OUTSIDE = "the run was ended from outside"
 """The error of a run that failed without an end event."""
@@ -288,8 +285,14 @@ class Patience:
         return self._pause
 
 
-def read_run(run_id: str, timeout: float | None, link: Link) -> Generator[RunEvent, None, None]:
+def read_run(run_id: str, timeout: float | None, link: Link, ended: list[Any] | None = None) -> Generator[RunEvent, None, None]:
     """Yield the events of a run, from the first one on.
+
+    Args:
+        run_id: The run.
+        timeout: After how many seconds in which nothing comes the reader gives up; None for never.
+        link: Asks the database.
+        ended: All rows of the run, if it has ended and they were read before.
 
     Raises:
         TimeoutError: For so many seconds nothing came.
@@ -297,7 +300,7 @@ def read_run(run_id: str, timeout: float | None, link: Link) -> Generator[RunEve
     """
     story, patience, had, has_ended = Story(run_id), Patience(timeout), 0, False
     while not has_ended:
-        rows, has_ended = link.ask(outside, _rows, run_id, had)
+        rows, has_ended = (ended, True) if ended is not None else link.ask(outside, rows_behind, run_id, had)
         for row in rows:
             yield from story.events_of(row)
         had += len(rows)
@@ -308,14 +311,14 @@ def read_run(run_id: str, timeout: float | None, link: Link) -> Generator[RunEve
     yield from story.end()
 
 
-async def aread_run(run_id: str, timeout: float | None, link: Link) -> AsyncGenerator[RunEvent, None]:
+async def aread_run(run_id: str, timeout: float | None, link: Link, ended: list[Any] | None = None) -> AsyncGenerator[RunEvent, None]:
     """Like `read_run`, asynchronously.
 
     DBOS's own asynchronous readers would make the pool of its threads that of the caller's event loop, which it would not survive.
     """
     story, patience, had, has_ended = Story(run_id), Patience(timeout), 0, False
     while not has_ended:
-        rows, has_ended = await asyncio.to_thread(link.ask, outside, _rows, run_id, had)
+        rows, has_ended = (ended, True) if ended is not None else await asyncio.to_thread(link.ask, outside, rows_behind, run_id, had)
         for row in rows:
             for event in story.events_of(row):
                 yield event
@@ -331,17 +334,4 @@ async def aread_run(run_id: str, timeout: float | None, link: Link) -> AsyncGene
 def events_so_far(run_id: str) -> list[RunEvent]:
     """Return the events of a run so far."""
     story = Story(run_id)
-    return [event for row in outside(_rows, run_id, 0)[0] for event in story.events_of(row)]
-
-
-def _rows(run_id: str, had: int) -> tuple[list[Any], bool]:
-    """Return the rows after this many, and whether they are the last."""
-    rows: list[Any] = []
-    try:
-        with closing(DBOS.read_stream(run_id, STREAM, offset=had, timeout_seconds=0)) as stream:
-            rows.extend(stream)
-    except dbos_error.DBOSStreamTimeoutError:
-        return rows, False
-    except dbos_error.DBOSNonExistentWorkflowError:  # it was deleted
-        return rows, True
-    return rows, True
+    return [event for row in outside(rows_behind, run_id, 0)[0] for event in story.events_of(row)]

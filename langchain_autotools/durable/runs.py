@@ -33,6 +33,7 @@ from .leases import CANCELLED
 from .live import LiveEvents
 from .plain import check_storable, message_of, message_out, plain_config, plain_keywords, plain_messages
 from .reading import aread_run, behind_of, position_of, raise_failed, read_run
+from .recorded_texts import RecordedTexts, with_texts
 
 _POLLS_SECONDS = 0.2  # how often a client looks whether its run has ended where nothing wakes it
 _clients: dict[str, "_Client"] = {}
@@ -72,7 +73,7 @@ class _Client:
             undelivered: What the run has brought and the caller has not: an error brings it.
         """
         if self._failed is None:
-            return message_out(self._run)
+            return message_out(with_texts(self._run_id, self._run))
         if self.error is None:
             raise RunFailedError(str(self._failed)) from None
         attach_messages(self.error, [*undelivered, *new_messages(self.error)])
@@ -191,7 +192,7 @@ class DurableModel:
             run = outside(lambda: DBOS.retrieve_workflow(run_id).get_result(polling_interval_sec=_POLLS_SECONDS))
         except Exception as error:
             raise RunFailedError(str(error)) from None
-        return message_out(run)
+        return message_out(with_texts(run_id, run))
 
     async def aresult(self, run_id: str) -> AIMessage:
         """Like `result`, asynchronously."""
@@ -280,7 +281,8 @@ class DurableModel:
         """Execute the unrecorded part of the run."""
         client = _clients.pop(run_id, None)
         with begun(run_id) as execution:
-            return execute(self.model, self._rerun, execution, [*map(message_of, request["messages"])], request, client)
+            texts, messages = RecordedTexts(), [*map(message_of, request["messages"])]
+            return texts.named(execute(self.model, self._rerun, execution, messages, request, texts, client))
 
 
 def execute(
@@ -289,6 +291,7 @@ def execute(
     execution: Execution,
     messages: list[BaseMessage],
     request: Mapping[str, Any],
+    texts: RecordedTexts,
     client: _Client | None = None,
 ) -> dict[str, Any]:
     """Execute the unrecorded part of a run inside its workflow.
@@ -297,11 +300,11 @@ def execute(
         RunFailedError: It has failed; the error brings the messages that it has made.
     """
     lifetime = engine.lifetime
-    journal = Journal(execution, request["started"], engine.clock, rerun, lifetime)
+    journal = Journal(execution, request["started"], engine.clock, rerun, lifetime, texts)
     config = cast("RunnableConfig", request["config"])
     chunks: list[AIMessageChunk] = []
     try:
-        with LiveEvents(execution.id).written(), lifetime.left():
+        with LiveEvents(execution.id, texts).written(), lifetime.left():
             for chunk in model.stream(messages, config, journal=journal, **request["keywords"]):
                 chunks.append(chunk)
                 if client is not None:

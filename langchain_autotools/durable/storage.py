@@ -10,6 +10,7 @@ import logging
 import sqlite3
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context, ContextVar
 from typing import Any
@@ -23,6 +24,7 @@ _logger = logging.getLogger("langchain_autotools")
 
 _NAME = "langchain_autotools"
 _LIFETIME = "autotools_lifetime"
+_CREATED = "autotools_created"
 _WRITES_NOTHING = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 _SAYS_SECONDS = 60.0
 
@@ -36,9 +38,9 @@ def not_waiting() -> Context:
     return context
 
 
-def engine_keywords(lifetime: Lifetime) -> dict[str, Any]:
-    """Return keywords for SQLAlchemy engines whose statements wait for disk space until the worker ends."""
-    return {"plugins": [_NAME], _LIFETIME: lifetime, "hide_parameters": True}
+def engine_keywords(lifetime: Lifetime, created: Callable[[Any], None]) -> dict[str, Any]:
+    """Return keywords for SQLAlchemy engines whose statements wait for disk space until the worker ends; `created` takes each engine."""
+    return {"plugins": [_NAME], _LIFETIME: lifetime, _CREATED: created, "hide_parameters": True}
 
 
 class StoragePlugin:
@@ -46,6 +48,7 @@ class StoragePlugin:
 
     def __init__(self, url: Any, keywords: dict[str, Any]) -> None:
         self._lifetime: Lifetime = keywords.pop(_LIFETIME)
+        self._created: Callable[[Any], None] = keywords.pop(_CREATED)
         self._lock = threading.Lock()
         self._silent_until = 0.0
 
@@ -61,6 +64,7 @@ class StoragePlugin:
 
     def engine_created(self, engine: Any) -> None:
         """Listen to the engine's errors."""
+        self._created(engine)
         event.listen(engine, "handle_error", self._failed)
 
     def _failed(self, context: Any) -> None:

@@ -1,17 +1,20 @@
 """Long conversations: a message costs as many statements as in a short one, and what has ended is read once."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 pytest.importorskip("dbos", reason="needs the extra `durable`")
 
+import sqlalchemy
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+from langchain_autotools import RunEnded, RunEvent
 from langchain_autotools.durable import Conversations
 from langchain_autotools.durable.ended_runs import EndedRuns
 from langchain_autotools.durable.engine import engine
-from tests.support.durable import Life, counting
+from tests.support.durable import Life, counting, double
 from tests.support.statements import statements
 
 EXECUTES = "dbos-executor"  # the threads in which runs are executed
@@ -89,6 +92,45 @@ def test_a_deleted_conversation_is_forgotten(life: Life) -> None:
     assert chats.messages("alice") == []
     chats.result(chats.send("alice", HumanMessage("Again", id="m1")))
     assert [one.text for one in chats.messages("alice")] == ["Again", "1: Again"]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_the_events_of_runs_that_have_ended_are_read_together(life: Life, asynchronous: bool) -> None:
+    """Sixteen runs take two statements; events and positions are those that each run has alone, and one that goes on is waited for."""
+    chats = life.conversations(counting, [double])
+    for number in range(17):
+        last = chats.send("alice", "double 1 2") if number % 8 == 0 else chats.append("alice", [HumanMessage(f"Note {number}")])
+        chats.result(last) if number % 8 == 0 else None
+    chats.send("alice", "double 4")
+    with statements() as here:
+        events = list(chats.events("alice"))
+    assert [one.stop_reason for one in events if isinstance(one, RunEnded)] == ["complete"] * 4
+    assert len({one.position for one in events}) == len(events)
+    if asynchronous:
+        with statements("") as here:
+            again = asyncio.run(_events(chats))
+        here = [one for one in here if "streams" in one or "ORDER BY main.workflow_status.created_at" in one]
+    else:
+        with statements() as here:
+            again = list(chats.events("alice"))
+    assert again == events
+    assert sum("streams" in one for one in here) == 2
+    for place in (0, 7, len(events) - 2):
+        assert list(chats.events("alice", after=events[place].position)) == events[place + 1 :]
+
+
+def test_runs_that_cannot_be_read_together_are_read_alone(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error of the one statement, or rows in another form, cost statements and no event."""
+    chats = life.conversations(counting)
+    chats.result(chats.send("alice", "Hello"))
+    events = list(chats.events("alice"))
+    monkeypatch.setattr(engine, "database", sqlalchemy.create_engine("sqlite://"))  # it has no such table
+    assert list(chats.events("alice")) == events
+    engine.database.dispose()
+
+
+async def _events(chats: Conversations) -> list[RunEvent]:
+    return [event async for event in chats.aevents("alice")]
 
 
 def _title(chats: Conversations) -> str:
