@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-import time
+from collections import deque
 from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing, closing, suppress
 from dataclasses import replace
@@ -12,10 +12,11 @@ from typing import Any
 from ..errors import ConfigurationError
 from ..event_types import MessagesAdded, RunEvent
 from .conversation_runs import APPEND, ConversationRun, ConversationRuns
-from .engine import Link
+from .engine import Link, outside
+from .followed_runs import arows_as_written, rows_as_written
 from .incarnations import Incarnation
-from .reading import Patience, aread_run, position_of, read_run
-from .streams import rows_of_ended
+from .reading import aread_run, position_of, read_run
+from .streams import rows_of
 
 _POSITION = re.compile(r"(?:([1-9][0-9]*)\.)?([1-9][0-9]*)-([0-9]+)")
 _AHEAD = 16  # how many runs are looked for at a time
@@ -100,12 +101,17 @@ class _Place:
         numbers = range(self._number, self._number + self._ahead)
         found = self._link.ask(self._runs.numbered, self._where, [self._number - 1, *numbers])
         is_there = self._number in found
-        self.is_gone = self._number - 1 not in found if self._number > 1 else not is_there and self._link.ask(self._where.is_over)
+        self.is_gone = (self._number > 1 and self._number - 1 not in found) or (not is_there and self._link.ask(self._where.is_over))
         ended = [*takewhile(lambda run: run.has_ended, (found[number] for number in numbers if number in found))]
         next_ones = ended or ([found[self._number]] if is_there else [])
         self._found = {} if self.is_gone else {run.number: run for run in next_ones}
-        self._rows = self._link.ask(rows_of_ended, [run.id for run in ended if run.request["kind"] != APPEND])
+        self._rows = self._link.ask(outside, rows_of, {run.id: 0 for run in ended if run.request["kind"] != APPEND})
         self._ahead = _AHEAD if is_there else 1
+
+    @property
+    def awaited(self) -> tuple[str, str]:
+        """The id of the run to read, and of the mark of the conversation's end."""
+        return self._where.run_id(self._number), self._where.mark
 
     def rows(self, run: ConversationRun) -> list[Any] | None:
         """Return all rows of a run that had ended when it was looked for; None for another one."""
@@ -124,34 +130,33 @@ def read_conversation(
     runs: ConversationRuns, start: Start, follow: bool, timeout: float | None, link: Link
 ) -> Generator[RunEvent, None, None]:
     """Yield the events of a conversation: see `Conversations.events`."""
-    place, patience = _Place(runs, start, link), Patience(timeout)
+    place = _Place(runs, start, link)
     while (run := place.run()) is not None or (follow and not place.is_gone):
         if run is None:
-            time.sleep(patience.pause())
+            deque(rows_as_written(*place.awaited, timeout, link), 0)
             continue
         with closing(_events_of(run, timeout, link, place.rows(run))) as events:
             for event in events:
                 if (placed := place.placed(event)) is not None:
                     yield placed
         place.go_on()
-        patience.renew()
 
 
 async def aread_conversation(
     runs: ConversationRuns, start: Start, follow: bool, timeout: float | None, link: Link
 ) -> AsyncGenerator[RunEvent, None]:
     """Like `read_conversation`, asynchronously."""
-    place, patience = _Place(runs, start, link), Patience(timeout)
+    place = _Place(runs, start, link)
     while (run := await asyncio.to_thread(place.run)) is not None or (follow and not place.is_gone):
         if run is None:
-            await asyncio.sleep(patience.pause())
+            async for _ in arows_as_written(*place.awaited, timeout, link):
+                pass
             continue
         async with aclosing(_aevents_of(run, timeout, link, place.rows(run))) as events:
             async for event in events:
                 if (placed := place.placed(event)) is not None:
                     yield placed
         place.go_on()
-        patience.renew()
 
 
 def _events_of(run: ConversationRun, timeout: float | None, link: Link, ended: list[Any] | None) -> Generator[RunEvent, None, None]:

@@ -23,11 +23,14 @@ from ..messages.carrier import new_messages
 from ..messages.live import attach_messages
 from .engine import VERSION, engine, outside
 from .errors import RunFailedError
+from .followed_runs import followed_runs
 from .incarnations import Incarnation
 from .leases import CANCELLED
+from .patience import Patience
 from .plain import copy_of, message_of, message_out
-from .reading import ENDED_FROM_OUTSIDE, Patience, events_so_far
+from .reading import ENDED_FROM_OUTSIDE, events_so_far
 from .recorded_texts import with_texts
+from .streams import GOES_ON
 
 SEND, DECIDE, APPEND = "send", "decide", "append"
 """The kinds of runs: answering a message, continuing with decisions, or only adding messages."""
@@ -43,7 +46,6 @@ LEFT = "autotools_left"
 
 _KEY = "autotools_key"  # what a run was added for: the same is added once
 _CONVERSATION = "autotools_conversation"
-_GOES_ON = ("ENQUEUED", "PENDING", "DELAYED")
 _LARGEST = 100  # how many runs are deleted at a time
 _FIRST_LOOK = 16  # how many runs of a conversation the first look-up asks for; each further one asks for twice as many
 _MOST_LOOKED_UP = 1024  # how many it asks for at the most
@@ -97,7 +99,7 @@ class ConversationRun:
     @property
     def has_ended(self) -> bool:
         """Whether the run has ended, successfully or not."""
-        return self.status.status not in _GOES_ON
+        return self.status.status not in GOES_ON
 
     @property
     def request(self) -> Mapping[str, Any]:
@@ -336,6 +338,7 @@ class ConversationRuns:
         there, is_over = self._added_to(where, number)
         if there is None or there.key != key:
             return False
+        followed_runs().look_soon()
         if is_over:  # it was deleted meanwhile, perhaps before this run could be seen
             self.end([there])
             self.delete([there])

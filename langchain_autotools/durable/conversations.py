@@ -33,9 +33,9 @@ from .engine import begun, engine, register
 from .errors import RunFailedError
 from .incarnations import Incarnation
 from .message_history import ConversationHistory
+from .patience import Patience
 from .plain import message_of, message_out, plain_messages
 from .readable_conversations import ReadableConversations
-from .reading import Patience
 from .recorded_texts import RecordedTexts
 from .runs import check, execute
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import math
 import socket
 import tempfile
 import threading
@@ -38,7 +39,6 @@ PROTOCOL = 2
 DEFAULT_URL = "sqlite:///autotools_runs.sqlite"
 VERSION = f"langchain-autotools-{PROTOCOL}"
 _WORKERS_OF_A_MACHINE = 1000
-_POLLS_SECONDS = 0.1  # how often a worker that has room looks for runs that wait
 
 
 @dataclass
@@ -98,6 +98,7 @@ def launch(
     worker: str | None = None,
     *,
     lease: float = 30.0,
+    poll_interval: float = 0.1,
     max_silent_executions: int = 3,
     clock: Callable[[], float] = time.time,
 ) -> str:
@@ -111,6 +112,8 @@ def launch(
         worker: The id of this worker: no other live one has it, and it has it again after a restart. By default one is made of the
             machine's name, and no two processes of a machine have the same.
         lease: After how many seconds of silence the runs of another worker are taken over.
+        poll_interval: How many seconds pass between two looks of a worker for messages that wait. One interval holds for all workers of a
+            database: that of the last launch.
         max_silent_executions: In how many executions in a row the worker of a run may fall silent before anything more of the run is
             recorded. After these the run ends as failed: it may be what ends its workers.
         clock: Seconds since the epoch, by which deadlines are counted.
@@ -120,16 +123,20 @@ def launch(
 
     Raises:
         ConfigurationError: This process has launched with another database or worker, or uses DBOS by itself; or another process of
-            this machine is the same worker; or `max_silent_executions` is no number from 1 on.
+            this machine is the same worker; or `max_silent_executions` is no number from 1 on; or `poll_interval` is no number of
+            seconds.
     """
+    if isinstance(poll_interval, bool) or not (isinstance(poll_interval, int | float) and 0 < poll_interval < math.inf):
+        raise ConfigurationError(f"poll_interval must be a number of seconds, not {poll_interval!r}")
     if isinstance(max_silent_executions, bool) or not isinstance(max_silent_executions, int) or max_silent_executions < 1:
         raise ConfigurationError(f"max_silent_executions must be a number from 1 on, not {max_silent_executions!r}")
-    return str(
-        outside(_launch, url or engine.url or engine.wanted or engine.last or DEFAULT_URL, worker, lease, max_silent_executions, clock)
-    )
+    place = url or engine.url or engine.wanted or engine.last or DEFAULT_URL
+    return str(outside(_launch, place, worker, lease, poll_interval, max_silent_executions, clock))
 
 
-def _launch(url: str, worker: str | None, lease: float, max_silent_executions: int, clock: Callable[[], float]) -> str:
+def _launch(
+    url: str, worker: str | None, lease: float, poll_interval: float, max_silent_executions: int, clock: Callable[[], float]
+) -> str:
     with engine.lock:
         if engine.is_launched:
             if url != engine.url or worker not in (None, DBOS.executor_id):
@@ -165,7 +172,7 @@ def _launch(url: str, worker: str | None, lease: float, max_silent_executions: i
                     name,
                     partition_concurrency=1,
                     worker_concurrency=at_once,
-                    polling_interval_sec=_POLLS_SECONDS,
+                    polling_interval_sec=poll_interval,
                     on_conflict="always_update",
                 )
             engine.lease.begin()
@@ -257,15 +264,25 @@ class Link:
         Raises:
             EventsInterruptedError: `shutdown` was called since the link was made.
         """
-        self._check()
+        self.check()
         try:
             return function(*args)
         except Exception:
-            self._check()
+            self.check()
             raise
 
-    def _check(self) -> None:
-        if engine.shutdowns != self._shutdowns:
+    @property
+    def is_current(self) -> bool:
+        """Whether `shutdown` was not called since the link was made."""
+        return engine.shutdowns == self._shutdowns
+
+    def check(self) -> None:
+        """Raise if `shutdown` was called since the link was made.
+
+        Raises:
+            EventsInterruptedError: It was.
+        """
+        if not self.is_current:
             raise EventsInterruptedError("this process has shut down: read on after the last position, here after a launch or elsewhere")
 
 

@@ -1,8 +1,8 @@
 """The journal of a run in DBOS.
 
 A turn is one step: its output is the turn's message. A call is two steps: one that says which execution of the workflow began it, and one
-whose output is its result. A result that is not there while the first step is another execution's belongs to a call that was running
-when that execution ended: what it did is not known, and it does not run again unless it may.
+whose output is its result. A result that is not there while the first step is another execution's belongs to a call that was running when
+that execution ended: what it did is not known, and it does not run again. A call that may run again has the second step only.
 
 DBOS numbers steps as they begin, and parallel calls begin in any order: their results would be swapped at the next execution. So the
 steps of all calls of a turn are reserved in call order before any of them begins (`DBOS.reserve_step`), and run from any thread.
@@ -130,9 +130,9 @@ class Journal(RunJournal):
         """Reserve the steps of this many calls, in call order."""
         return [_Call(self, DBOS.reserve_step(), DBOS.reserve_step()) for _ in range(count)]
 
-    def may_run(self, call: ToolCallRecord, begun_by: str) -> bool:
-        """Whether a call without a recorded result may run now."""
-        return begun_by == self.execution.id or call.name in self._rerun
+    def may_rerun(self, call: ToolCallRecord) -> bool:
+        """Whether the call may run again where it is not known what it did."""
+        return call.name in self._rerun
 
     def leave(self, error: BaseException | None) -> None:
         """Leave the run without a record if an error was raised because its worker is ending, unless the run has been cancelled.
@@ -234,20 +234,42 @@ class _Call:
         """
         if planned.run is not None:
             return self._outcome(planned, proceed)
-        known = self._recorded(planned.call, _not_recorded, partial(failed, planned.call, _INTERRUPTED, executed=True))
+        known = self._outcome_of(planned.call, lambda: self._earlier(planned.call))
         return proceed(planned) if known is None else ends_as(known)
 
     def _outcome(self, planned: PlannedCall, proceed: Proceed) -> Steps:
-        outcome: Outcome | None = yield Within(lambda carry: self._recorded(planned.call, self._begin, lambda: carry(proceed(planned))))
+        outcome: Outcome | None = yield Within(
+            lambda carry: self._outcome_of(planned.call, lambda: self._recorded(planned.call, lambda: carry(proceed(planned))))
+        )
         if outcome is None:
             raise BatchEnded
         return outcome
 
-    def _recorded(self, call: ToolCallRecord, begin: Callable[[], str], run: Callable[[], Outcome]) -> Outcome | None:
-        """Return the outcome in the journal, recorded now if it was not; None if the run ended before."""
+    def _recorded(self, call: ToolCallRecord, run: Callable[[], Outcome]) -> dict[str, Any]:
+        """Return the record of the call, made now if there is none. Nobody asks who began a call that may run again."""
+        journal = self._journal
+        begun_by = journal.execution.id if journal.may_rerun(call) else self._begun_by(call, lambda: journal.execution.id)
+        return self._ended_as(call, self._make, call, begun_by, run)
+
+    def _earlier(self, call: ToolCallRecord) -> dict[str, Any]:
+        """Return the record that an earlier execution made of the call, or one of the call's interruption if it only began it."""
         try:
-            begun_by = self._begun.run({"name": storable_text(f"begin {call.id}")}, begin)
-            record = self._ended.run({"name": storable_text(f"call {call.id}")}, self._make, call, begun_by, run)
+            begun_by = self._begun_by(call, _not_recorded)
+        except NotRecorded:  # one that may run again, in that execution
+            return self._ended_as(call, _not_recorded)
+        return self._ended_as(call, self._make, call, begun_by, partial(failed, call, _INTERRUPTED, executed=True))
+
+    def _begun_by(self, call: ToolCallRecord, begin: Callable[[], str]) -> str:
+        return self._begun.run({"name": storable_text(f"begin {call.id}")}, begin)
+
+    def _ended_as(self, call: ToolCallRecord, make: Callable[..., Any], *args: Any) -> dict[str, Any]:
+        record: dict[str, Any] = self._ended.run({"name": storable_text(f"call {call.id}")}, make, *args)
+        return record
+
+    def _outcome_of(self, call: ToolCallRecord, recorded: Callable[[], dict[str, Any]]) -> Outcome | None:
+        """Return the outcome in a record; None if the run ended before there was one."""
+        try:
+            record = recorded()
         except NotRecorded:
             return None
         if self._made:
@@ -258,15 +280,12 @@ class _Call:
             raise self._raised or RunFailedError(record["raised"])
         return LEFT if record["result"] is None else result_of(call, record["result"])
 
-    def _begin(self) -> str:
-        return self._journal.execution.id
-
     def _make(self, call: ToolCallRecord, begun_by: str, run: Callable[[], Outcome]) -> dict[str, Any]:
         self._made = True
         raised, outcome = None, None
         try:
             self._journal.goes_on()
-            outcome = self._done(call, run) if self._journal.may_run(call, begun_by) else failed(call, _INTERRUPTED, executed=True)
+            outcome = self._done(call, run) if begun_by == self._journal.execution.id else failed(call, _INTERRUPTED, executed=True)
         except Exception as error:
             self._raised = error
             raised = said_of(error)

@@ -19,8 +19,8 @@ from .conversation_requests import check_id, waiting
 from .conversation_runs import APPEND, ConversationRun, ConversationRuns, Sent
 from .engine import Link, launch
 from .health import Health, health_of
+from .patience import Patience
 from .plain import is_storable, message_out, plain_messages
-from .reading import Patience
 
 _FORMAT = 1  # of what `export` returns
 

@@ -1,9 +1,7 @@
 """Reading of a run's events from the database, by any process, from any position, during the run and after its end."""
 
-import asyncio
-import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -14,12 +12,12 @@ from ..event_types import RunEvent
 from .engine import Link, outside
 from .errors import RunFailedError
 from .event_rows import UnknownEvent, event_of
-from .streams import rows_behind
+from .followed_runs import arows_as_written, rows_as_written
+from .streams import rows_of
 
 ENDED_FROM_OUTSIDE = "the run was ended from outside"
 """The error of a run that failed without an end event."""
 
-_SHORTEST_SECONDS, _LONGEST_SECONDS = 0.05, 0.5  # between two looks into the database: the longer nothing has come, the longer
 _DIED = "the process that ran this has ended"
 
 
@@ -252,39 +250,6 @@ def raise_failed(event: RunEvent) -> None:
         raise event.error
 
 
-class Patience:
-    """The timeout of a reader, and its polling interval.
-
-    Args:
-        seconds: After how many seconds in which nothing comes he gives up; None for never.
-
-    Raises:
-        ConfigurationError: It is no number of seconds.
-    """
-
-    def __init__(self, seconds: float | None) -> None:
-        if isinstance(seconds, bool) or not (seconds is None or (isinstance(seconds, int | float) and seconds >= 0)):
-            raise ConfigurationError(f"timeout must be a number of seconds, or None, not {seconds!r}")
-        self._seconds = seconds
-        self.renew()
-
-    def renew(self) -> None:
-        """Restart the timeout, after new data."""
-        self._until = None if self._seconds is None else time.monotonic() + self._seconds
-        self._pause = _SHORTEST_SECONDS
-
-    def pause(self) -> float:
-        """Return the seconds to wait before polling again.
-
-        Raises:
-            TimeoutError: The time is over.
-        """
-        if self._until is not None and time.monotonic() >= self._until:
-            raise TimeoutError(f"nothing came within {self._seconds} s")
-        self._pause = min(self._pause * 1.2, _LONGEST_SECONDS)
-        return self._pause
-
-
 def read_run(run_id: str, timeout: float | None, link: Link, ended: list[Any] | None = None) -> Generator[RunEvent, None, None]:
     """Yield the events of a run, from the first one on.
 
@@ -298,35 +263,23 @@ def read_run(run_id: str, timeout: float | None, link: Link, ended: list[Any] | 
         TimeoutError: For so many seconds nothing came.
         EventsInterruptedError: The process shuts down.
     """
-    story, patience, had, has_ended = Story(run_id), Patience(timeout), 0, False
-    while not has_ended:
-        rows, has_ended = (ended, True) if ended is not None else link.ask(outside, rows_behind, run_id, had)
-        for row in rows:
-            yield from story.events_of(row)
-        had += len(rows)
-        if rows:
-            patience.renew()
-        elif not has_ended:
-            time.sleep(patience.pause())
+    story = Story(run_id)
+    for row in rows_as_written(run_id, None, timeout, link) if ended is None else ended:
+        yield from story.events_of(row)
     yield from story.end()
 
 
 async def aread_run(run_id: str, timeout: float | None, link: Link, ended: list[Any] | None = None) -> AsyncGenerator[RunEvent, None]:
-    """Like `read_run`, asynchronously.
-
-    DBOS's own asynchronous readers would make the pool of its threads that of the caller's event loop, which it would not survive.
-    """
-    story, patience, had, has_ended = Story(run_id), Patience(timeout), 0, False
-    while not has_ended:
-        rows, has_ended = (ended, True) if ended is not None else await asyncio.to_thread(link.ask, outside, rows_behind, run_id, had)
-        for row in rows:
-            for event in story.events_of(row):
-                yield event
-        had += len(rows)
-        if rows:
-            patience.renew()
-        elif not has_ended:
-            await asyncio.sleep(patience.pause())
+    """Like `read_run`, asynchronously."""
+    story = Story(run_id)
+    if ended is None:
+        async with aclosing(arows_as_written(run_id, None, timeout, link)) as rows:
+            async for row in rows:
+                for event in story.events_of(row):
+                    yield event
+    for row in ended or ():
+        for event in story.events_of(row):
+            yield event
     for event in story.end():
         yield event
 
@@ -334,4 +287,4 @@ async def aread_run(run_id: str, timeout: float | None, link: Link, ended: list[
 def events_so_far(run_id: str) -> list[RunEvent]:
     """Return the events of a run so far."""
     story = Story(run_id)
-    return [event for row in outside(rows_behind, run_id, 0)[0] for event in story.events_of(row)]
+    return [event for row in outside(rows_of, {run_id: 0})[run_id] for event in story.events_of(row)]

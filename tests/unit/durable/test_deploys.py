@@ -25,13 +25,15 @@ def pay(who: str) -> str:
     return f"paid {who}"
 
 
-def test_a_call_of_a_tool_that_is_gone_has_the_result_of_its_life(life: Life) -> None:
-    """What ended keeps its result, what was running is answered as interrupted; only what no tool ever ran is no valid tool."""
+@pytest.mark.parametrize("rerun", [[], ["pay"]])
+def test_a_call_of_a_tool_that_is_gone_has_the_result_of_its_life(life: Life, rerun: list[str]) -> None:
+    """What ended keeps its result, what was running is answered as interrupted; only what no tool ever ran is no valid tool, and what
+    might have run again."""
 
     def reply(messages: list[BaseMessage], **_: Any) -> Any:
         return "Done." if answered(messages) else asks(("pay", {"who": "alice"}), ("pay", {"who": "bob"}), ("say", {}))
 
-    chat = life.model(reply, [pay], parallel=False)
+    chat = life.model(reply, [pay], parallel=False, rerun=rerun)
     life.begin()
     with pytest.raises(RunFailedError):
         chat.invoke("Go", run_id="one")
@@ -39,7 +41,7 @@ def test_a_call_of_a_tool_that_is_gone_has_the_result_of_its_life(life: Life) ->
     life.again()
     results = [message for message in new_messages(chat.result("one")) if isinstance(message, ToolMessage)]
     assert results[0].content == "paid alice"
-    assert "interrupted, outcome unknown" in str(results[1].content) and results[1].status == "error"
+    assert ("not a valid tool" if rerun else "interrupted, outcome unknown") in str(results[1].content) and results[1].status == "error"
     assert "not a valid tool" in str(results[2].content)
 
 

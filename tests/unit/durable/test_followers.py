@@ -2,16 +2,22 @@
 
 import asyncio
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 pytest.importorskip("dbos", reason="needs the extra `durable`")
 
+from langchain_core.tools import tool
+
+from langchain_autotools import CallReady, RunEnded
 from langchain_autotools.durable import shutdown
 from langchain_autotools.encoders import sse
 from langchain_autotools.errors import ConfigurationError, EventsInterruptedError
-from tests.support.durable import Life, counting
+from tests.support.durable import Life, answered, asks, counting
+from tests.support.statements import statements
 
 
 @pytest.mark.parametrize("header", [None, "", "1", "x", "9-1", "0-0", "٣-1", "9" * 400])
@@ -64,3 +70,52 @@ def test_readers_that_wait_are_told_that_their_process_shuts_down(life: Life, as
     reader.join(20)
     assert not reader.is_alive()
     assert frames[-1] == "event: run_end"
+
+
+def test_followers_who_wait_share_each_look_into_the_database(life: Life) -> None:
+    """One statement asks for all of them, whoever they are; each is told of his own conversation."""
+    chats, count = life.conversations(counting), 20
+
+    async def first(number: int) -> str:
+        async for event in chats.aevents(f"chat {number}", follow=True):
+            if isinstance(event, RunEnded):
+                return event.run_id
+        return ""
+
+    async def all_of_them() -> list[str]:
+        tasks = [asyncio.create_task(first(number)) for number in range(count)]
+        with statements("") as looks:
+            while sum(one.count("?") >= 2 * count for one in looks) < 5:
+                await asyncio.sleep(0.01)
+        before = [one.count("?") >= 2 * count for one in looks if "workflow_uuid IN" in one]
+        assert all(before[-4:])
+        sent = [await chats.asend(f"chat {number}", "Hello") for number in range(count)]
+        assert await asyncio.gather(*tasks) == [one.run_id for one in sent]
+        return [one.run_id for one in sent]
+
+    assert len(set(asyncio.run(all_of_them()))) == count
+
+
+def test_readers_of_one_run_share_what_is_read_of_it(life: Life) -> None:
+    """However many read a run while it is written, its rows are read once, also for one who comes later."""
+    goes_on = threading.Event()
+
+    @tool
+    def wait() -> str:
+        """Wait."""
+        return str(goes_on.wait(60))
+
+    chats = life.conversations(lambda messages, **_: "Yes." if answered(messages) else asks(("wait", {}), text="Let me see."), [wait])
+    sent = chats.send("alice", "Hello")
+    next(one for one in chats.events("alice") if isinstance(one, CallReady))
+    with ThreadPoolExecutor(8) as pool:
+        with statements("") as made:
+            readers = [pool.submit(lambda: list(chats.events("alice", after=sent.position, timeout=60))) for _ in range(8)]
+            while sum("streams" in one for one in made) < 3:
+                time.sleep(0.01)
+            late = [pool.submit(lambda: list(chats.events("alice", after=sent.position, timeout=60)))]
+            goes_on.set()
+            told = [one.result() for one in (*readers, *late)]
+    assert all(one == told[0] for one in told) and isinstance(told[0][-1], RunEnded)
+    assert not any("JOIN" in one and "streams" in one for one in made)  # as a reader who is alone with a run would ask
+    assert sum("FROM" in one and "streams" in one for one in made) <= sum("workflow_uuid IN" in one for one in made)
