@@ -78,6 +78,10 @@ class Engine:
     lease: Lease | None = None
     executions: Executions | None = None
 
+    def keep(self, database: Any) -> None:
+        """Keep SQLAlchemy's engine of a launch: the first one, as DBOS makes another one to create a database."""
+        self.database = self.database or database
+
     @property
     def is_sqlite(self) -> bool:
         """Whether the database is SQLite."""
@@ -142,7 +146,7 @@ def _launch(
             if url != engine.url or worker not in (None, DBOS.executor_id):
                 raise ConfigurationError("this process has launched with another database or worker: DBOS has one of each in a process")
             return str(DBOS.executor_id)
-        own = _worker_id(url, worker)
+        own, engine.database = _worker_id(url, worker), None
         lifetime = Lifetime()
         config: Any = {
             "name": "langchain-autotools",
@@ -151,7 +155,7 @@ def _launch(
             "application_version": VERSION,
             "serializer": DBOSPortableJSONSerializer(),
             "sys_db_idle_transaction_timeout_sec": max(1.0, lease / 2),  # one that is lost in a transaction must not keep its runs locked
-            "db_engine_kwargs": engine_keywords(lifetime, partial(setattr, engine, "database")),
+            "db_engine_kwargs": engine_keywords(lifetime, engine.keep),
             "log_level": "ERROR",
             "enable_otlp": False,
         }

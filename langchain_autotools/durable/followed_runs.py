@@ -2,8 +2,10 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 from dbos import DBOS
@@ -16,6 +18,8 @@ from .streams import GOES_ON, rows_of
 
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.05, 0.2  # between two looks into the database: the longer nothing has come, the longer
 _LOOKED_UP = 1000  # how many rows are asked for at a time
+_RESTS = 3  # how many times longer than a look the pause after it is at least
+_MARKS_EVERY = 5  # in how many looks one asks for the marks of runs that will never be
 
 
 class FollowedRun:
@@ -100,14 +104,16 @@ class FollowedRuns:
         self._changed.set()
 
     def _work(self) -> None:
-        pause = _SHORTEST_SECONDS
+        pause, looks = _SHORTEST_SECONDS, count()
         while runs := self._open():
+            began, with_marks = time.monotonic(), next(looks) % _MARKS_EVERY == 0
             try:
-                has_news = self.link.ask(outside, _look, [run for run in runs if not run.has_ended])
+                has_news = self.link.ask(outside, _look, [run for run in runs if not run.has_ended], with_marks)
             except Exception as error:
                 self._fail(error)
                 continue
             pause = _SHORTEST_SECONDS if has_news else min(pause * 1.2, _LONGEST_SECONDS)
+            time.sleep(min(_RESTS * (time.monotonic() - began), _LONGEST_SECONDS))  # also while many begin to follow
             if self._changed.wait(pause):
                 pause = _SHORTEST_SECONDS
                 self._changed.clear()
@@ -126,9 +132,9 @@ class FollowedRuns:
             run.wake()
 
 
-def _look(runs: list[FollowedRun]) -> bool:
+def _look(runs: list[FollowedRun], with_marks: bool) -> bool:
     """Look for news of runs; return whether there are any."""
-    ids = [key for run in runs for key in (run.run_id, run.mark) if key is not None]
+    ids = [run.run_id for run in runs] + [run.mark for run in runs if with_marks and run.mark is not None]
     pages = [ids[start : start + _LOOKED_UP] for start in range(0, len(ids), _LOOKED_UP)]
     found = [row for page in pages for row in DBOS.list_workflows(workflow_ids=page, load_input=False, load_output=False)]
     there = {row.workflow_id: row.status for row in found}
