@@ -21,6 +21,7 @@ from langchain_autotools.durable import RunFailedError, launch, shutdown
 from langchain_autotools.durable.ending import Lifetime
 from langchain_autotools.durable.journal import Journal
 from langchain_autotools.durable.leases import CANCELLED
+from langchain_autotools.durable.recorded_texts import RecordedTexts
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.messages.metadata import KEY
 from langchain_autotools.testing import ScriptedChatModel
@@ -244,7 +245,7 @@ def test_approvals_that_would_be_asked_for_again_are_refused(life: Life) -> None
 def test_a_journal_is_for_synchronous_runs() -> None:
     """The keyword by which a run is recorded is refused where it would have no effect."""
     model = ScriptedChatModel(replies=doubling, tools=[double])
-    journal = Journal(time.time(), time.time, threading.Event(), (), Lifetime())
+    journal = Journal(time.time(), time.time, threading.Event(), (), Lifetime(), RecordedTexts())
     with pytest.raises(ConfigurationError, match="an asynchronous run has none"):
         asyncio.run(model.ainvoke("Go", journal=journal))
 
