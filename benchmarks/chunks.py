@@ -18,12 +18,14 @@ from typing import Any
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.runnables import RunnablePassthrough
 
+from langchain_autotools import aevents, events
+
 from .__main__ import server
 from .peers import FUNCTIONS
 from .wires import WIRES, Run
 
 CHAT = "Chat completions"
-_PATHS = {
+PATHS = {
     CHAT: "/v1/chat/completions",
     "Anthropic": "/v1/messages",
     "Responses": "/v1/responses",
@@ -31,7 +33,7 @@ _PATHS = {
     "Ollama": "/api/chat",
 }
 KINDS = ("text", "reasoning", "arguments")
-_NO_FRAGMENTS = frozenset({"Google", "Ollama"})  # they send calls whole
+WHOLE_CALLS = frozenset({"Google", "Ollama"})  # they send calls whole
 
 
 class _InlineTracer(BaseCallbackHandler):
@@ -49,7 +51,7 @@ def floor(wire: str, port: int) -> Run:
     end = {"Google": b"\r\n\r\n", "Ollama": b"\n"}.get(wire, b"\n\n")
 
     def run(model: str) -> None:
-        path = f"{_PATHS[wire]}/{model}:streamGenerateContent" if wire == "Google" else _PATHS[wire]
+        path = f"{PATHS[wire]}/{model}:streamGenerateContent" if wire == "Google" else PATHS[wire]
         with client.stream("POST", path, json={"model": model, "messages": [], "stream": True}) as response:
             tail = b""
             for piece in response.iter_raw():
@@ -106,41 +108,54 @@ async def _aread(chunks: Any) -> None:
             pass
 
 
+def _watched(handler: type[BaseCallbackHandler]) -> Any:
+    return {"callbacks": [handler()]}
+
+
+EACH = "one event a write"
+WAYS: dict[str, Callable[[Any], Iterable[Any]]] = {
+    "stream": lambda chat: chat.stream("hello"),
+    EACH: lambda chat: chat.stream("hello"),
+    "a handler": lambda chat: chat.stream("hello", _watched(BaseCallbackHandler)),
+    "a chain": lambda chat: (RunnablePassthrough() | chat).stream("hello"),
+    "events": lambda chat: events(chat.stream("hello")),
+}
+"""The ways to read a reply; `EACH` differs by the server alone."""
+ASYNC_WAYS: dict[str, Callable[[Any], Any]] = {
+    "astream": lambda chat: chat.astream("hello"),
+    "an inline tracer": lambda chat: chat.astream("hello", _watched(_InlineTracer)),
+    "an asynchronous handler": lambda chat: chat.astream("hello", _watched(AsyncCallbackHandler)),
+    "an asynchronous chain": lambda chat: (RunnablePassthrough() | chat).astream("hello"),
+    "aevents": lambda chat: aevents(chat.astream("hello")),
+    "astream_events v2": lambda chat: chat.astream_events("hello", version="v2"),
+}
+"""The asynchronous ways."""
+
+
+def reader(way: str, make: Callable[[str, bool], Any], loop: asyncio.AbstractEventLoop, *, tools: bool) -> Run:
+    """Return a function that reads the reply of a model's name in one way."""
+
+    def run(name: str) -> None:
+        chat = make(f"{name}-each" if way == EACH else name, tools)
+        if way in WAYS:
+            _read(WAYS[way](chat))
+        else:
+            loop.run_until_complete(_aread(ASYNC_WAYS[way](chat)))
+
+    return run
+
+
 def ways(make: Callable[[str, bool], Any], loop: asyncio.AbstractEventLoop) -> dict[str, Run]:
-    """Return this package's ways to read a reply, by what the row of the table says; each says which model it uses."""
-    from langchain_autotools import aevents, events
-
-    def watched(handler: type[BaseCallbackHandler]) -> Any:
-        return {"callbacks": [handler()]}
-
-    def asynchronously(chunks: Callable[[Any], Any], *, tools: bool) -> Run:
-        return lambda name: loop.run_until_complete(_aread(chunks(make(name, tools))))
-
-    rows: dict[str, Run] = {}
-    for label, tools in (("", False), (", tools=", True)):
-        rows |= {
-            f"stream{label}": lambda name, tools=tools: _read(make(name, tools).stream("hello")),
-            f"one event a write{label}": lambda name, tools=tools: _read(make(f"{name}-each", tools).stream("hello")),
-            f"a handler{label}": lambda name, tools=tools: _read(make(name, tools).stream("hello", watched(BaseCallbackHandler))),
-            f"a chain{label}": lambda name, tools=tools: _read((RunnablePassthrough() | make(name, tools)).stream("hello")),
-            f"events{label}": lambda name, tools=tools: _read(events(make(name, tools).stream("hello"))),
-            f"astream{label}": asynchronously(lambda chat: chat.astream("hello"), tools=tools),
-            f"astream, an inline tracer{label}": asynchronously(lambda chat: chat.astream("hello", watched(_InlineTracer)), tools=tools),
-            f"astream, an asynchronous handler{label}": asynchronously(
-                lambda chat: chat.astream("hello", watched(AsyncCallbackHandler)), tools=tools
-            ),
-            f"astream, a chain{label}": asynchronously(lambda chat: (RunnablePassthrough() | chat).astream("hello"), tools=tools),
-            f"aevents{label}": asynchronously(lambda chat: aevents(chat.astream("hello")), tools=tools),
-            f"astream_events v2{label}": asynchronously(lambda chat: chat.astream_events("hello", version="v2"), tools=tools),
-        }
-    return rows
+    """Return this package's ways to read a reply, by the row of the table, which says which model it uses."""
+    rows = [(way, tools) for tools in (False, True) for way in (*WAYS, *ASYNC_WAYS)]
+    return {f"{way}{', tools=' if tools else ''}": reader(way, make, loop, tools=tools) for way, tools in rows}
 
 
 def peers(wire: str, port: int, loop: asyncio.AbstractEventLoop) -> dict[str, Run]:
     """Return everything that reads this wire, by name."""
     sdk = chat_sdk(port) if wire == CHAT else WIRES[wire].sdk(port)
     lowest = floor(wire, port)
-    each = {"floor": lowest, "floor, one event a write": lambda name: lowest(f"{name}-each")}
+    each = {"floor": lowest, f"floor, {EACH}": lambda name: lowest(f"{name}-each")}
     return {**each, "SDK": sdk, **ways(model(wire, port), loop)}
 
 
@@ -164,7 +179,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.chunks", description=(__doc__ or "").partition(":")[0])
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--size", type=int, default=1000, help="chunks in a reply")
-    parser.add_argument("--wires", nargs="*", choices=list(_PATHS), default=list(_PATHS))
+    parser.add_argument("--wires", nargs="*", choices=list(PATHS), default=list(PATHS))
     parser.add_argument("--kinds", nargs="*", choices=KINDS, default=list(KINDS))
     parser.add_argument("--ways", nargs="*", help="only these rows, beside the floor and the SDK")
     options = parser.parse_args()
@@ -173,9 +188,9 @@ def main() -> None:
     with server() as port:
         for wire in options.wires:
             readers = peers(wire, port, loop)
-            kept = {"floor", "floor, one event a write", "SDK", *(options.ways or readers)}
+            kept = {"floor", f"floor, {EACH}", "SDK", *(options.ways or readers)}
             readers = {name: run for name, run in readers.items() if name in kept}
-            kinds = [kind for kind in options.kinds if kind != "arguments" or wire not in _NO_FRAGMENTS]
+            kinds = [kind for kind in options.kinds if kind != "arguments" or wire not in WHOLE_CALLS]
             columns = {kind: measure(readers, f"{kind}-{options.size}", options.size, options.rounds) for kind in kinds}
             print(f"\n### {wire}\n\n| | " + " | ".join(f"{kind} | of the floor | of the SDK" for kind in kinds) + " |")
             print("|---|" + "---|---|---|" * len(kinds))

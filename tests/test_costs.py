@@ -1,32 +1,25 @@
-"""What a text chunk and a turn with tool calls cost: calls of the package's own functions, counted, not timed."""
+"""What a chunk and a turn with tool calls cost: calls of the package's own functions, counted, not timed."""
 
 import asyncio
 import gc
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 from langchain_autotools import ChatAnthropic, ChatOpenAI, aevents, events
-from langchain_autotools.executor.workers import threads
+from tests.costs import ATTEMPTS, EVERY_WAY, PATHS, ROWS, Chunks, chunks, counted, more_of, path_of, stored
 from tests.support.anthropic_server import AnthropicServer
-from tests.support.counted import counting
 from tests.support.http_server import Exchange, HttpReply
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Call, Turn
 
 CITIES = ("Rome", "Oslo", "Lima")
-BY_CHANCE = {
-    "/messages/memo.py:MessageMemo.put.<locals>.<lambda>",
-    "/providers/_transport/drain.py:_Watched.end",
-    "/providers/_transport/drain.py:_Watchdog._run.<locals>.<lambda>",
-}
-"""Called when a message dies, and by the thread that ends replies which nobody reads: no turn of its own."""
-ATTEMPTS = 4
-"""Calls that run side by side end in any order, and some orders cost a few calls more: the least of so many looks counts."""
 
 
 class OpenAIInOnePiece(OpenAIServer):
@@ -70,20 +63,6 @@ WAYS: dict[str, Callable[[Any, asyncio.Runner], Any]] = {
 }
 WIRES = {"chat completions": (OpenAIInOnePiece, ChatOpenAI), "Anthropic": (AnthropicInOnePiece, ChatAnthropic)}
 
-TEXT_CHUNK = {
-    ("chat completions", "plain", "stream"): 15,
-    ("chat completions", "plain", "astream"): 15,
-    ("chat completions", "plain", "events"): 23,
-    ("chat completions", "with tools", "stream"): 20,
-    ("chat completions", "with tools", "astream"): 23,
-    ("chat completions", "with tools", "events"): 24,
-    ("Anthropic", "plain", "stream"): 15,
-    ("Anthropic", "plain", "astream"): 15,
-    ("Anthropic", "with tools", "stream"): 24,
-    ("Anthropic", "with tools", "astream"): 27,
-}
-"""The most calls for one text chunk, as counted with Python 3.11; newer ones make no frames of comprehensions."""
-
 TOOL_TURN = {
     ("chat completions", 1, "invoke"): 981.5,
     ("chat completions", 1, "stream"): 1000.5,
@@ -121,19 +100,12 @@ class Shop:
             self.models[wire, tools] = model_class(model="m", api_key="key", base_url=server.url, **more)
         return self.models[wire, tools]
 
-    def count(self, model: Any, way: str, scripts: list[Callable[[Exchange], Turn]]) -> list[Counter[str]]:
-        """Return the calls of one run of each script; the model has been made and has run once before."""
-        counts = []
-        calls: Counter[str] = Counter()
-        threads._free.clear()  # what runs in the threads of other tests is not counted
+    def count(self, model: Any, way: str, script: Callable[[Exchange], Turn]) -> Counter[str]:
+        """Return the calls of a run of a script; the model has been made and has run once before."""
+        self.script = script
+        WAYS[way](model, self.runner)
         gc.collect()
-        with counting(calls, new_threads=True):
-            for script in [scripts[-1], *scripts]:
-                calls.clear()
-                self.script = script
-                WAYS[way](model, self.runner)
-                counts.append(Counter({name: number for name, number in calls.items() if name not in BY_CHANCE}))
-        return counts[1:]
+        return counted(lambda: WAYS[way](model, self.runner))
 
 
 @pytest.fixture(scope="module")
@@ -141,11 +113,6 @@ def shop() -> Iterator[Shop]:
     """The servers and models of this module."""
     with ExitStack() as stack:
         yield Shop(stack, stack.enter_context(asyncio.Runner()))
-
-
-def text(chunks: int) -> Callable[[Exchange], Turn]:
-    """A script: one answer of so many chunks."""
-    return lambda _: Turn("word! " * chunks)
 
 
 def turns(number: int, calls: int) -> Callable[[Exchange], Turn]:
@@ -159,28 +126,58 @@ def turns(number: int, calls: int) -> Callable[[Exchange], Turn]:
     return reply
 
 
-def assert_at_most(bound: float, unit: str, look: Callable[[], tuple[Counter[str], Counter[str]]], units: int) -> None:
-    """Raise where a run costs more than the other by more than the bound for each of the units that it has more."""
+def assert_at_most(bound: float, unit: str, look: Callable[[], dict[str, float]], *, least: float = 0) -> None:
+    """Raise if a unit costs more calls than the bound, or fewer than what the bound is kept in step with.
+
+    Args:
+        bound: The bound.
+        unit: What costs them.
+        look: Counts the calls by function.
+        least: The fewest calls that the bound is still true of.
+    """
     for _ in range(ATTEMPTS):
-        few, many = look()
-        more = {name: (many[name] - few[name]) / units for name in few | many if many[name] != few[name]}
+        more = look()
         calls = sum(more.values())
         if calls <= bound:
-            return
+            break
     listed = "\n".join(f"{number:8.2f}  {name}" for name, number in sorted(more.items(), key=lambda item: -item[1])[:60])
-    pytest.fail(f"{calls:.2f} calls for each {unit}, {calls - bound:.2f} more than the bound of {bound}:\n{listed}", pytrace=False)
+    if calls > bound:
+        pytest.fail(f"{calls:.2f} calls for each {unit}, {calls - bound:.2f} more than the bound of {bound}:\n{listed}", pytrace=False)
+    if calls < least:
+        pytest.fail(f"{calls:.2f} calls for each {unit}: python -m tests.costs --write stores that instead of {bound}", pytrace=False)
 
 
-@pytest.mark.parametrize(("wire", "tools", "way"), TEXT_CHUNK)
-def test_a_text_chunk_costs_no_more_calls(shop: Shop, wire: str, tools: str, way: str) -> None:
-    """For one more text chunk no more of the package's functions are called than the bound."""
-    model = shop.model(wire, tools == "with tools")
+@pytest.fixture(scope="module")
+def costs() -> Iterator[Chunks]:
+    """What counts the calls of chunks, for all of this module."""
+    with chunks() as made:
+        yield made
 
-    def look() -> tuple[Counter[str], Counter[str]]:
-        few, many = shop.count(model, way, [text(10), text(30)])
-        return few, many
 
-    assert_at_most(TEXT_CHUNK[wire, tools, way], "text chunk", look, 20)
+HALF = 0.5
+"""The tables have whole calls; what a run does once is a little more or less at times, spread over its chunks."""
+STORED = stored(sys.version_info[:2])
+DEFAULT = {"stream", "a handler", "events", "astream", "an inline tracer"}
+"""The ways that the default suite looks at; the others are `exhaustive`."""
+
+
+@pytest.mark.skipif(not STORED, reason="no table is stored for this version of Python")
+@pytest.mark.parametrize("way", [way if way in DEFAULT else pytest.param(way, marks=pytest.mark.exhaustive) for way in EVERY_WAY])
+@pytest.mark.parametrize("wire", PATHS)
+def test_a_chunk_costs_the_calls_that_are_stored(costs: Chunks, wire: str, way: str) -> None:
+    """For one more chunk of text, of reasoning or of arguments no more of the package's functions are called than the table says."""
+    for row in ROWS:
+        if row[1] == wire:
+            known = STORED[row, way]
+            assert_at_most(known + HALF, f"chunk ({', '.join(row)}, {way})", partial(costs.calls, row, way), least=known - 1)
+
+
+def test_the_tables_have_every_row_and_way() -> None:
+    """Each stored table counts the same chunks, in the same ways."""
+    known = {(row, way) for row in ROWS for way in EVERY_WAY}
+    for path in path_of((3, 11)).parent.glob("costs_*.csv"):
+        version = tuple(map(int, path.stem.removeprefix("costs_").split(".")))
+        assert stored((version[0], version[1])).keys() == known
 
 
 @pytest.mark.parametrize(("wire", "calls", "way"), TOOL_TURN)
@@ -188,8 +185,8 @@ def test_a_turn_with_tool_calls_costs_no_more_calls(shop: Shop, wire: str, calls
     """For one more turn with tool calls no more of the package's functions are called than the bound."""
     model = shop.model(wire, True)
 
-    def look() -> tuple[Counter[str], Counter[str]]:
-        few, many = shop.count(model, way, [turns(2, calls), turns(4, calls)])
-        return few, many
+    def look() -> dict[str, float]:
+        few, many = (shop.count(model, way, turns(number, calls)) for number in (2, 4))
+        return more_of(few, many, 2)
 
-    assert_at_most(TOOL_TURN[wire, calls, way] + ROOM.get(way, 0), "turn", look, 2)
+    assert_at_most(TOOL_TURN[wire, calls, way] + ROOM.get(way, 0), "turn", look)
