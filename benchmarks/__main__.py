@@ -90,6 +90,7 @@ def server() -> Any:
         yield int(process.stdout.readline())
     finally:
         process.stdin.close()
+        process.stdout.close()
         process.wait(10)
 
 
