@@ -17,7 +17,16 @@ from .errors import ERRORS
 from .mapper import MessagesMapper
 from .parameters import AnthropicParameters
 from .profiles import PROFILES, profile_of
-from .request import HEADERS, AnthropicRequests, cache_mark, is_thinking, may_hold_blocks, with_cache_marks, with_container
+from .request import (
+    HEADERS,
+    AnthropicRequests,
+    cache_mark,
+    demands_thinking,
+    is_thinking,
+    may_hold_blocks,
+    with_cache_marks,
+    with_container,
+)
 from .structured import output_format
 from .tools import client_tool_names, format_tool, format_tool_choice, read_choice
 
@@ -80,6 +89,8 @@ class ChatAnthropic(AnthropicRequests, AnthropicParameters):
         if self.reuse_last_container is not False and kwargs.get("container", "") is not None:
             last = mapper.last_container(messages, ever=bool(self.reuse_last_container))
             params |= {"container": with_container(params.get("container"), last)} if last else {}
+        if demands_thinking(params.get("thinking")) and mapper.goes_on_without_thinking(messages):
+            params = {name: value for name, value in params.items() if name != "thinking"}
         in_body = {name: value for name, value in params.items() if name not in HEADERS}
         body = mapper.encode_request(messages, in_body)
         mark = cache_mark(self, params, kwargs)

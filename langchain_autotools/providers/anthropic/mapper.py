@@ -1,6 +1,7 @@
 """Conversion of LangChain messages to the JSON of Messages API requests."""
 
 import json
+import logging
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,9 @@ from .blocks import text_part
 from .calls import CallId
 from .encode import Encoded, MessagesEncoder, stands_alone
 
+_logger = logging.getLogger("langchain_autotools")
+
+_THOUGHTS = (b'{"type":"thinking"', b'{"type":"redacted_thinking"')
 _OPENING = encode(text_part("(The conversation begins with the assistant.)"))
 
 
@@ -72,6 +76,24 @@ class MessagesMapper(MessagesEncoder):
             if isinstance(container, Mapping) and container.get("id") and isinstance(message, AIMessage) and self.is_same_origin(message):
                 return str(container["id"])
         return None
+
+    def goes_on_without_thinking(self, messages: Sequence[BaseMessage]) -> bool:
+        """Whether messages end in the results of a tool loop whose first reply has no thinking to send, because another model wrote it.
+
+        The API then refuses `thinking` of type `enabled` until the loop is closed (docs, "Preserving thinking blocks"); adaptive thinking
+        it takes.
+        """
+        if not messages or not isinstance(messages[-1], ToolMessage):
+            return False
+        first: AIMessage | None = None
+        for message in reversed(messages):
+            if not isinstance(message, AIMessage | ToolMessage):
+                break
+            first = message if isinstance(message, AIMessage) else first
+        if first is None or any(block.startswith(_THOUGHTS) for block in self._assistant(first).blocks[:1]):
+            return False
+        _logger.warning("thinking is off until the tool calls of another model are answered: the API takes no others while it is on")
+        return True
 
     def _grouped(self, messages: Sequence[BaseMessage]) -> list[bytes]:
         """Return the wire's messages: neighbours of one role are merged, with results before other content."""

@@ -151,6 +151,11 @@ def is_thinking(thinking: Any) -> bool:
     return isinstance(thinking, Mapping) and thinking.get("type") not in (None, "disabled")
 
 
+def demands_thinking(thinking: Any) -> bool:
+    """Whether a thinking parameter has the API demand that an open tool loop begins with thinking: `adaptive` does not."""
+    return isinstance(thinking, Mapping) and thinking.get("type") == "enabled"
+
+
 def may_hold_blocks(params: Mapping[str, Any], body: bytes) -> bool:
     """Whether the reply may hold more than one text block, so that its content is a list of blocks from the start.
 
