@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
         MessageDiscarded as MessageDiscarded,
         MessageDone as MessageDone,
         MessagesAdded as MessagesAdded,
+        ModelChanged as ModelChanged,
         ReasoningDelta as ReasoningDelta,
         RunEnded as RunEnded,
         RunEvent as RunEvent,
@@ -95,6 +96,7 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
     from .retry import RetryPolicy as RetryPolicy
     from .run.before_turn import NextTurn as NextTurn
     from .run.by_hand import add_assistant_tool_calls as add_assistant_tool_calls, add_tool_calls_and_results as add_tool_calls_and_results
+    from .run.failover_rules import FirstToken as FirstToken
     from .run.limits import RunSoFar as RunSoFar
     from .showing import show as show
 
@@ -121,6 +123,7 @@ _HOMES = {
         "MessageDiscarded",
         "MessageDone",
         "MessagesAdded",
+        "ModelChanged",
         "ReasoningDelta",
         "RunEnded",
         "RunEvent",
@@ -172,6 +175,7 @@ _HOMES = {
     "providers.results": ("format_for_anthropic", "format_for_google", "format_for_ollama", "format_for_openai"),
     "run.before_turn": ("NextTurn",),
     "run.by_hand": ("add_assistant_tool_calls", "add_tool_calls_and_results"),
+    "run.failover_rules": ("FirstToken",),
     "run.limits": ("RunSoFar",),
     "providers.registry": ("init_chat_model",),
     "retry": ("RetryPolicy",),

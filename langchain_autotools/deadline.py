@@ -10,7 +10,7 @@ import asyncio
 import math
 import threading
 import time
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal, TypeVar
@@ -19,6 +19,9 @@ _Part = TypeVar("_Part")
 
 _END: Any = object()
 _current: ContextVar["Deadline | None"] = ContextVar("autotools_deadline", default=None)
+
+reply_begins: ContextVar[Callable[[], None] | None] = ContextVar("autotools_reply_begins", default=None)
+"""The function to call as soon as any piece of a reply has come, also one that is held back; None if nobody waits for it."""
 
 
 class Deadline:
@@ -29,9 +32,11 @@ class Deadline:
         cut: What ended a turn before it was whole; None as long as nothing has.
         poll: After how many seconds of a wait somebody must look again whether it has come; None where the time alone says so.
         came: Whether the caller was found to have cancelled.
+        ends_run: Whether the whole run ends with it, and not a step alone.
     """
 
     came = False
+    ends_run = True
 
     def __init__(self, seconds: float | None) -> None:
         around = _current.get()
@@ -66,6 +71,10 @@ class Deadline:
     def remaining(self) -> float | None:
         """Return the seconds that are left; 0 if none are, None if there is no time limit."""
         return None if self.at == math.inf else max(0.0, self.at - time.monotonic())
+
+    def longest(self) -> float | None:
+        """Return the seconds that a request may take that begins now; None if there is no time limit."""
+        return self.remaining()
 
     def passed(self, within: float = 0.0) -> "Deadline | None":
         """Return the outermost of these deadlines that has passed, or will have within these seconds; None if there is none."""

@@ -217,7 +217,8 @@ class MessageDone(RunEvent):
 class MessageDiscarded(RunEvent):
     """The events of a message so far are void, because its reply is requested again. Drop its text and its reasoning.
 
-    Only of runs that outlive their process (`langchain_autotools.durable`): the process that read the reply has died.
+    The process that read the reply has died (`langchain_autotools.durable`), or the model has failed before any text and one of its
+    `fallbacks` is asked: then what is void is reasoning, or an output by a schema.
 
     Attributes:
         message_id: The id that the message would have had.
@@ -226,6 +227,26 @@ class MessageDiscarded(RunEvent):
 
     message_id: str
     attempt: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelChanged(RunEvent):
+    """A model has failed, and the next of its `fallbacks` is asked.
+
+    Attributes:
+        from_model: The model that failed, as `<vendor>/<model>`.
+        to_model: The model that is asked next.
+        error: The error of the one that failed; None if it was not asked because it cools down. Its text may hold what no reader should
+            see.
+        after_text: Whether text had left: then its message follows, and the other model goes on with it.
+        turn: The number of the turn in its run, from 1 on.
+    """
+
+    from_model: str
+    to_model: str
+    error: BaseException | None = None
+    after_text: bool = False
+    turn: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

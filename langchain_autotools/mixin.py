@@ -24,9 +24,9 @@ from .executor.approval.approvals import portable_key
 from .executor.tools import dump_tools, restore_tools
 from .field_types import Secret
 from .pickling import refuse, unportable
-from .run.binding import BindableChatModel
 from .run.composing import run_parts
 from .run.driving import Driven, adrive, drive, failing
+from .run.fallback_model import FallbackChatModel
 from .run.hooks import call_hooks, turn_hooks, with_middleware, wraps_turns
 from .run.joining import one_turn_model
 from .run.keywords import drop_settings
@@ -44,7 +44,7 @@ from .turn.turn import Turn
 _logger = logging.getLogger("langchain_autotools")
 
 
-class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
+class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta):
     """A chat model that runs its own tools.
 
     A subclass implements `raw_stream` (and, where it can, `araw_stream`, `raw_invoke`, `araw_invoke`) and inherits the whole
@@ -134,6 +134,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
         if self.middleware:
             self.__dict__.update(with_middleware(self.tools, self.middleware))
         run_settings(self, self._own_tools(), {})
+        self._turn_wrappers()
         return self
 
     def model_post_init(self, context: Any) -> None:
@@ -154,6 +155,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
         """
         model = self.model_copy(update={"tools": tools})
         run_settings(model, model._own_tools(), {})
+        model._turn_wrappers()
         return model
 
     def _own_tools(self) -> Toolbox:
@@ -173,7 +175,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
             kwargs["tools"] = list(self._own_tools().declarations)
         if "tool_choice" in kwargs:
             kwargs["tool_choice"] = format_tool_choice(self, kwargs["tool_choice"], kwargs.get("tools") or ())
-        return super()._turn(messages, kwargs, runs=runs and bool(self.tools))
+        return super()._turn(messages, kwargs, runs=runs and bool(self.tools or self.fallbacks))
 
     # ------------------------------------------------------------------------------------------ a run, for users
 
@@ -270,7 +272,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
 
     def stream_events(self, input: LanguageModelInput, config: RunnableConfig | None = None, *, version: Any = "v2", **kwargs: Any) -> Any:
         """Stream the events of an answer; version "v3" of a model with tools streams the whole run as one message."""
-        if version == "v3" and self.tools:
+        if version == "v3" and (self.tools or self.fallbacks):
             from .run.event_stream import run_events  # here, because it costs every other program its import
 
             return run_events(self, input, config, kwargs)
@@ -278,7 +280,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
 
     def astream_events(self, input: LanguageModelInput, config: RunnableConfig | None = None, *, version: Any = "v2", **kwargs: Any) -> Any:
         """Like `stream_events`, asynchronously."""
-        if version == "v3" and self.tools:
+        if version == "v3" and (self.tools or self.fallbacks):
             from .run.event_stream import arun_events
 
             return arun_events(self, input, config, kwargs)
@@ -304,7 +306,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=JoiningMeta):
 
     def _turn_wrappers(self) -> Sequence[TurnWrapper]:
         """What stands around each turn of the model's runs besides what belongs to every run."""
-        return ()
+        return self._failover(lambda: [tool for _, tool in self._own_tools().objects])
 
     def _for_one_turn(self, model: Any, tools: Sequence[Any] = ()) -> Any:
         """Return any chat model as one for single turns, which declare these tools."""

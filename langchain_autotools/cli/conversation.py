@@ -120,6 +120,7 @@ _REMEMBERED: Final = EventTable[Callable[[Conversation, Any], None]](
         kinds.CallResult: NOTHING,
         kinds.MessageDone: Conversation._message,
         kinds.MessageDiscarded: NOTHING,
+        kinds.ModelChanged: NOTHING,
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: NOTHING,
         kinds.CallsPending: NOTHING,

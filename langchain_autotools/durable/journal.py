@@ -28,11 +28,11 @@ from ..executor.workers.threads import run_beside
 from ..messages.calls import ToolCallRecord
 from ..messages.places import derived_id
 from ..run.recording import RunJournal
-from ..run.turn_wrappers import Mark, Stored, TurnPart, TurnRequest
+from ..run.turn_wrappers import Discarded, Mark, Notice, Stored, TurnPart, TurnRequest
 from ..run.turn_wrappers import Proceed as ProceedTurn
 from .ending import Lifetime
 from .errors import RunFailedError
-from .event_rows import failure_of, said_of
+from .event_rows import event_of, failure_of, row_of, said_of
 from .executions import Execution
 from .live import NotRecorded
 from .plain import message_of, plain_messages, plain_result, result_of, storable, storable_text
@@ -114,6 +114,8 @@ class Journal(RunJournal):
     def _replayed(self, record: dict[str, Any], end: Deadline) -> Iterator[TurnPart]:
         if record["error"] is not None:
             raise RunFailedError(record["error"])
+        for row in record.get("notices", ()):
+            yield Notice(event_of(row))
         if record["message"] is not None:
             yield message_of(record["message"])
         if record["cut"] is not None:
@@ -195,7 +197,7 @@ class _Turn:
     def _make(self) -> dict[str, Any]:
         self.began = True
         whole: AIMessage | None = None
-        chunks = ChunkSum()
+        chunks, notices = ChunkSum(), list[dict[str, Any]]()
         try:
             self._journal.goes_on()
             for part in self._parts:
@@ -206,6 +208,10 @@ class _Turn:
                     whole = part
                 elif isinstance(part, Stored):
                     whole = part.message
+                elif isinstance(part, Discarded):
+                    chunks = ChunkSum()
+                elif isinstance(part, Notice):
+                    notices.append(row_of(part.event))
         except BaseException as error:
             self._journal.leave(error)
             self._error = failure_of(error)
@@ -214,7 +220,8 @@ class _Turn:
         message = chunks.message() if whole is None and chunks else whole
         if cut is not None and message is not None:
             message = as_chunk(message)
-        return self._journal.written({"message": plain_messages([message])[0] if message else None, "cut": cut, "error": None})
+        record = {"message": plain_messages([message])[0] if message else None, "cut": cut, "error": None}
+        return self._journal.written({**record, **({"notices": notices} if notices else {})})
 
 
 class _Call:

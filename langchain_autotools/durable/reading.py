@@ -126,6 +126,14 @@ class Story:
         self._attempt = 1
         return True
 
+    def _is_void_message(self, event: kinds.MessageDiscarded) -> bool:
+        is_open = self._writing == event.message_id and event.message_id not in self._whole
+        self._writing = None if is_open else self._writing
+        return is_open
+
+    def _is_new_model(self, event: kinds.ModelChanged) -> bool:
+        return self._once("ModelChanged", str(event.turn), event.from_model, event.to_model)
+
     def _is_new_usage(self, event: kinds.TurnUsage) -> bool:
         return self._once("TurnUsage", event.message_id)
 
@@ -203,7 +211,8 @@ _READINGS: Final = EventTable(
         kinds.CallProgress: _Reading(Story._is_running_call),
         kinds.CallResult: _Reading(Story._is_first_result, Story._call_closes),
         kinds.MessageDone: _Reading(Story._is_new_message),
-        kinds.MessageDiscarded: NOTHING,
+        kinds.MessageDiscarded: _Reading(Story._is_void_message),
+        kinds.ModelChanged: _Reading(Story._is_new_model),
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: _Reading(Story._is_new_usage),
         kinds.CallsPending: _Reading(Story._is_first_pause, Story._calls_wait),

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 
+from ..event_types import ModelChanged
 from ..strict_json import mend_surrogates
 from .plain import to_json
 
@@ -72,3 +73,13 @@ def _block(part: Mapping[str, Any]) -> dict[str, Any] | None:
     if source.get("type") == "url" and value.lower().startswith(_LINKS):
         return {"type": _BLOCKS[kind], "url": value, **mime}
     return None
+
+
+def label(value: Any) -> str | None:
+    """Return a name from a message's metadata; None if it is no text."""
+    return mend_surrogates(value) if isinstance(value, str) and value else None
+
+
+def change_of(event: ModelChanged) -> dict[str, Any]:
+    """Return the data of a page's event that another model was asked."""
+    return {"from": mend_surrogates(event.from_model), "to": mend_surrogates(event.to_model), "afterText": event.after_text}

@@ -50,7 +50,7 @@ from ..history.expansion import expand
 from ..messages.calls import ToolCallRecord, calls_of
 from ..messages.metadata import text_of
 from ..strict_json import mend_surrogates
-from .ag_ui_content import content_parts
+from .ag_ui_content import change_of, content_parts, label
 from .ag_ui_history import page_messages
 from .ag_ui_outcome import outcome_of, result_of, sentence_of
 from .plain import plain
@@ -279,7 +279,7 @@ class AgUiEncoder:
             yield from self._call(run, call, message_id)
         run.turn = None
         metadata = message.response_metadata
-        run.model = (_label(metadata.get("model_provider")), _label(metadata.get("model_name")))
+        run.model = (label(metadata.get("model_provider")), label(metadata.get("model_name")))
 
     def _message_discarded(self, event: kinds.MessageDiscarded) -> Iterator[BaseEvent]:
         run = self._runs[event.run_id]
@@ -289,6 +289,9 @@ class AgUiEncoder:
         value = {"messageId": self._message_id(run, event.message_id), "attempt": event.attempt}
         run.discarded[event.message_id] += 1
         yield CustomEvent(name="message_discarded", value=value, subagent_run_id=run.tag)
+
+    def _model_changed(self, event: kinds.ModelChanged) -> Iterator[BaseEvent]:
+        yield CustomEvent(name="model_changed", value=change_of(event), subagent_run_id=self._runs[event.run_id].tag)
 
     def _used(self, event: kinds.TurnUsage) -> Iterator[BaseEvent]:
         run = self._runs.get(event.run_id)  # None for a hidden one
@@ -357,10 +360,6 @@ class AgUiEncoder:
         self._pending = [(one, call) for one, call in self._pending if call.id not in ids]
 
 
-def _label(value: Any) -> str | None:
-    return mend_surrogates(value) if isinstance(value, str) and value else None
-
-
 _Write: TypeAlias = Callable[[AgUiEncoder, Any], Iterator[BaseEvent]]
 
 
@@ -391,6 +390,7 @@ _WRITTEN: Final = EventTable(
         kinds.CallResult: _Written(AgUiEncoder._answered),
         kinds.MessageDone: _Written(AgUiEncoder._message),
         kinds.MessageDiscarded: _Written(AgUiEncoder._message_discarded),
+        kinds.ModelChanged: _Written(AgUiEncoder._model_changed),
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: _Written(AgUiEncoder._used, hidden=AgUiEncoder._used),
         kinds.CallsPending: _Written(AgUiEncoder._waiting),

@@ -161,6 +161,10 @@ class UIMessageChunks:
         yield from self._close(event.message_id)
         yield {"type": "data-message-discarded", "data": {"messageId": event.message_id, "attempt": event.attempt}}
 
+    def _model_changed(self, event: kinds.ModelChanged) -> Iterator[Chunk]:
+        data = {"from": event.from_model, "to": event.to_model, "afterText": event.after_text, "turn": event.turn}
+        yield {"type": "data-model-changed", "data": data}
+
     # ------------------------------------------------------------------------------------------ calls being made
 
     def _call_started(self, event: kinds.CallStarted) -> Iterator[Chunk]:
@@ -278,6 +282,7 @@ _CHUNKS: Final = EventTable[Callable[[UIMessageChunks, Any], Iterator[Chunk]]](
         kinds.CallResult: UIMessageChunks._result,
         kinds.MessageDone: UIMessageChunks._message_done,
         kinds.MessageDiscarded: UIMessageChunks._message_discarded,
+        kinds.ModelChanged: UIMessageChunks._model_changed,
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: UIMessageChunks._turn_usage,
         kinds.CallsPending: UIMessageChunks._pending,

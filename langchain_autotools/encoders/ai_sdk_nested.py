@@ -98,6 +98,7 @@ _CHUNKS: Final = EventTable[Callable[[Chunk, Any], Iterator[Chunk]]](
         kinds.CallResult: _result,
         kinds.MessageDone: _message_done,
         kinds.MessageDiscarded: NOTHING,
+        kinds.ModelChanged: NOTHING,
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: NOTHING,
         kinds.CallsPending: NOTHING,

@@ -235,6 +235,11 @@ def _message_discarded(event: kinds.MessageDiscarded, _: FrameEncoder) -> Data:
     return {"message_id": event.message_id, "attempt": event.attempt}
 
 
+def _model_changed(event: kinds.ModelChanged, _: FrameEncoder) -> Data:
+    error = None if event.error is None else type(event.error).__name__
+    return {"from": event.from_model, "to": event.to_model, "error": error, "after_text": event.after_text, "turn": event.turn}
+
+
 def _messages_added(event: kinds.MessagesAdded, encoder: FrameEncoder) -> Data:
     return {"messages": [message_to_dict(encoder.message(message)) for message in event.messages]}
 
@@ -295,6 +300,7 @@ _FRAMES: Final = EventTable(
         kinds.CallResult: _Frame("tool_result", _result),
         kinds.MessageDone: _Frame("message", _message),
         kinds.MessageDiscarded: _Frame("message_discarded", _message_discarded),
+        kinds.ModelChanged: _Frame("model_changed", _model_changed),
         kinds.MessagesAdded: _Frame("messages", _messages_added),
         kinds.TurnUsage: _Frame("usage", _usage),
         kinds.CallsPending: _Frame("pending", _pending),

@@ -86,6 +86,7 @@ _RELEASES: Final = EventTable[Callable[[WholeTurns, Any], list[RunEvent]]](
         kinds.CallResult: WholeTurns._pass_on,
         kinds.MessageDone: WholeTurns._message,
         kinds.MessageDiscarded: WholeTurns._discard,
+        kinds.ModelChanged: WholeTurns._pass_on,
         kinds.MessagesAdded: WholeTurns._pass_on,
         kinds.TurnUsage: WholeTurns._pass_on,
         kinds.CallsPending: WholeTurns._pass_on,

@@ -16,6 +16,10 @@ AT_TOKEN_LIMIT = frozenset({"length", "max_tokens", "model_length", "max_output_
 """Finish reasons, in lower case, of a reply cut off at a token limit (wire quirks T-03, C-15)."""
 
 
+BROKEN_OFF = frozenset({"incomplete", "error", "failed", "aborted", "abort", "insufficient_system_resource"})
+"""Finish reasons, in lower case, of a reply that its server could not complete (wire quirks T-03, E-08)."""
+
+
 BLOCKING = frozenset(
     {
         *AT_TOKEN_LIMIT,

@@ -3,6 +3,7 @@
 - Of a turn as it leaves the accumulator: `{"calls": [...], "blocked": reason | None}`, the verdict.
 - Of a stored AI message: `{"calls": [{"id", "sent_id"?, "arguments", "wire_id"?, "extra"?}]}`, the arguments as the model wrote them;
   `sent_id` is what a call is sent with whose `id` was made here.
+- Of an AI message where another model took over, also `"failover"`: see `failover`.
 - Of a run message: `{"messages": [...], "stop_reason", "turns", "usage", "asked"?}`, the carrier.
 """
 

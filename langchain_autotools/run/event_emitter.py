@@ -19,9 +19,11 @@ from ..event_types import (
     CallResult,
     CallsPending,
     CallStarted,
+    MessageDiscarded,
     MessageDone,
     ReasoningDelta,
     RunEnded,
+    RunEvent,
     RunFailed,
     RunStarted,
     TextDelta,
@@ -31,12 +33,13 @@ from ..executor import ToolCallResult, pending_calls
 from ..executor.observer import CallObserver
 from ..messages.calls import ToolCallRecord, awaited_calls, calls_of
 from ..messages.deltas import deltas_of
+from ..messages.failover import FAILOVER, is_cut
 from ..messages.joints import Joints
-from ..messages.metadata import text_of
+from ..messages.metadata import KEY, text_of
 from ..messages.stop_reasons import StopReason
 from ..turn.partial_calls import is_restart, pieces_of
 from .observer import RunObserver
-from .turn_wrappers import AsyncProceed, Mark, Notice, Proceed, Restart, TurnPart, TurnRequest, TurnWrapper
+from .turn_wrappers import AsyncProceed, Discarded, Mark, Notice, Proceed, Restart, TurnPart, TurnRequest, TurnWrapper
 
 _NOT_WHOLE = "the reply ended before the call was whole"
 _AGAIN = "the reply broke off, and is asked for again"
@@ -88,6 +91,7 @@ class RunEvents(RunObserver, TurnWrapper):
                 setattr(self, method, _locked(self._lock, getattr(self, method)))
         self._turn = 0
         self._message_id: str | None = None
+        self._attempt = 0  # at the current reply
         self._written: dict[str, str] = {}  # the calls that are being written, and the ids of their messages
         self._waiting: dict[str, tuple[ToolCallRecord, int, str]] = {}  # the calls without an answer so far
         self._tell_text: Callable[[TextDelta], None] = self._listener.waiting.append if place.is_read_alone else self._tell
@@ -179,9 +183,24 @@ class RunEvents(RunObserver, TurnWrapper):
     def _marked(self, mark: Mark) -> Mark:
         if isinstance(mark, Restart):
             self._discard(_AGAIN)
+        elif isinstance(mark, Discarded):
+            self._void()
         elif isinstance(mark, Notice):
-            self._tell(mark.event)
+            self._tell(mark.event if mark.event.run_id else self._placed(mark.event))
         return mark
+
+    def _placed(self, event: RunEvent) -> RunEvent:
+        """Return an event of a turn with the run and the turn that it is about."""
+        place: dict[str, Any] = {"turn": self._turn + 1} if hasattr(event, "turn") else {}
+        return replace(event, **self._about, **place)
+
+    def _void(self) -> None:
+        """Emit that the reply so far is void."""
+        self._discard(_AGAIN)
+        if self._message_id is not None:
+            self._attempt += 1
+            self._tell(MessageDiscarded(**self._about, message_id=self._message_id, attempt=self._attempt))
+            self._message_id = None
 
     def _piece(self, message_id: str, piece: Any) -> None:
         about = {**self._about, "message_id": message_id, "call_id": piece.call_id}
@@ -201,16 +220,18 @@ class RunEvents(RunObserver, TurnWrapper):
         self._turn_done(message, _NOT_WHOLE)
 
     def _turn_done(self, message: AIMessage | None, why_discarded: str) -> None:
-        self._turn += 1
-        self._message_id = None
+        turn = self._turn + 1
+        self._message_id, self._attempt = None, 0
         self._discard(why_discarded)
+        if message is None or FAILOVER not in (message.response_metadata.get(KEY) or ()) or not is_cut(message):
+            self._turn = turn
         if message is not None:
             self._joints.before(text_of(message))
             self._joints.ended(message)
             self._separator = self._joints.pending
             self._tell(MessageDone(**self._about, message=message))
             if message.usage_metadata is not None:
-                self._tell(TurnUsage(**self._about, message_id=str(message.id), turn=self._turn, usage=message.usage_metadata))
+                self._tell(TurnUsage(**self._about, message_id=str(message.id), turn=turn, usage=message.usage_metadata))
 
     def _discard(self, reason: str) -> None:
         """Emit that unfinished calls were discarded."""

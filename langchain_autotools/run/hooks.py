@@ -10,7 +10,7 @@ from .turn_wrappers import TurnWrapper
 
 def wraps_turns(model: Any, keywords: Mapping[str, Any]) -> bool:
     """Whether something of the caller's stands around the turns of a call."""
-    own = bool(model.middleware) or model.before_turn is not None
+    own = bool(model.fallbacks) or bool(model.middleware) or model.before_turn is not None
     return own or any(keywords.get(name) is not None for name in ("before_turn", "output_check"))
 
 

@@ -110,9 +110,9 @@ class Progress:
     _repeats: int = field(default=0, repr=False)
     _refused_calls: bool = field(default=False, repr=False)
 
-    def count_turn(self, usage: UsageMetadata | None) -> None:
-        """Count one model turn and its reported tokens."""
-        self.turns += 1
+    def count_turn(self, usage: UsageMetadata | None, *, goes_on: bool = False) -> None:
+        """Count one model turn and its reported tokens. Of a reply with which another one goes on only the tokens count."""
+        self.turns += not goes_on
         if usage is not None:
             self.usage = add_usage(self.usage, usage) if self.usage else usage
             self.context = usage["input_tokens"] + usage["output_tokens"]

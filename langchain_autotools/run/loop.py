@@ -17,6 +17,7 @@ from langchain_core.messages.ai import UsageMetadata
 from ..errors import LimitReachedError
 from ..executor import ToolCallResult
 from ..messages.calls import FOR_CALLER, ToolCallRecord, awaited_calls, calls_of
+from ..messages.failover import FAILOVER, is_cut
 from ..messages.finish_reasons import stop_reason_of
 from ..messages.metadata import KEY
 from ..messages.pauses import is_paused, pause_content
@@ -234,18 +235,21 @@ class _Run:
         return (yield from self._at_limit(reason)) if reason is not None else None
 
     def _turn(self, choice: Choice) -> Generator[Action, Any, tuple[AIMessage, list[ToolCallRecord], str | None]]:
-        """Make one request; the stored message joins the history."""
-        if self._too_costly is not None and self._too_costly(self._history):
-            raise _Cut("max_cost")
-        reply = yield CallModel(self._history, choice, self._progress.turns + 1)
-        message, calls, blocked = (reply.message, [], None) if isinstance(reply, TurnCut) else reply
-        if message is None:
-            raise _Cut(reply.reason)
-        self._progress.count_turn(message.usage_metadata)
-        self._history.append(message)
-        if isinstance(reply, TurnCut):
-            raise _Cut(reply.reason)
-        return message, self._plan.meant(calls, caller_tools=self._plan.caller_tools), blocked
+        """Make one request, and the same one again after a reply with which another model goes on; the stored messages join the history."""
+        while True:
+            if self._too_costly is not None and self._too_costly(self._history):
+                raise _Cut("max_cost")
+            reply = yield CallModel(self._history, choice, self._progress.turns + 1)
+            message, calls, blocked = (reply.message, [], None) if isinstance(reply, TurnCut) else reply
+            if message is None:
+                raise _Cut(reply.reason)
+            goes_on = FAILOVER in (message.response_metadata.get(KEY) or ()) and is_cut(message)
+            self._progress.count_turn(message.usage_metadata, goes_on=goes_on)
+            self._history.append(message)
+            if isinstance(reply, TurnCut):
+                raise _Cut(reply.reason)
+            if not goes_on:
+                return message, self._plan.meant(calls, caller_tools=self._plan.caller_tools), blocked
 
     def _end_without_results(self, message: AIMessage, calls: list[ToolCallRecord], blocked: str | None) -> RunOutcome | None:
         """Return the outcome if the run ends independently of tool results; else None."""

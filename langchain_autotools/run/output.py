@@ -39,6 +39,9 @@ class RunOutput:
     Attributes:
         anew: Makes the outward side of the same run, of which nothing has left yet.
         handed_out: The new messages so far.
+        left_apart: The chunks that have left and are not those of a message: of replies that are void, and of messages that are stored in
+            another form. By the number of the new message before which they left, or in whose place.
+        replaced: The numbers of the messages in whose place chunks have left.
     """
 
     def __init__(self, *, position: int, separator: str, carry_messages: bool, blocks: bool, listed: bool = False) -> None:
@@ -53,6 +56,8 @@ class RunOutput:
         self._next_index = 0
         self._listed = listed
         self.handed_out: list[BaseMessage] = []
+        self.left_apart: dict[int, list[list[AIMessageChunk]]] = {}
+        self.replaced: set[int] = set()
         self._delivered = 0
 
     # ------------------------------------------------------------------------------------------ turns
@@ -90,6 +95,26 @@ class RunOutput:
         number = self._indices.get((self._generation, block["index"]))
         numbered = self._numbered(block) if number is None else {**block, "index": number}
         return [new_chunk([numbered], {}, None, metadata.copy())]
+
+    def leave_apart(self, chunks: list[AIMessageChunk], *, replaces: bool) -> None:
+        """Record chunks of the current turn that have left and that its message does not hold.
+
+        Args:
+            chunks: The chunks.
+            replaces: Whether they stand for the whole message; else their reply is void, and the next one's blocks are others.
+        """
+        self.left_apart.setdefault(len(self.handed_out), []).append(chunks)
+        if replaces:
+            self.replaced.add(len(self.handed_out))
+        else:
+            self._indices = {}
+
+    def again(self, replies: Iterable[Iterable[AIMessageChunk]]) -> Iterable[AIMessageChunk]:
+        """Yield the outgoing chunks of replies that left apart."""
+        for chunks in replies:
+            for chunk in chunks:
+                yield from self.chunk(chunk)
+            self._indices = {}
 
     def from_message(self, message: AIMessage) -> list[AIMessageChunk]:
         """Return the chunks for a turn that came as one message."""

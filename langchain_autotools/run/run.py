@@ -37,7 +37,7 @@ from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, too
 from .output import RunOutput
 from .phases import Chunks, Phase
 from .tracing import Trace, astart_trace, start_trace
-from .turn_wrappers import NOTHING_DECLARED, Stored, TurnPart, TurnRequest, WireForm
+from .turn_wrappers import NOTHING_DECLARED, Discarded, Stored, TurnPart, TurnRequest, WireForm
 
 _logger = logging.getLogger("langchain_autotools")
 _Batch = ToolCallBatch | AsyncToolCallBatch
@@ -177,7 +177,15 @@ class Run:
             out = () if self.settings.last_text_only else self._turn_chunks(self._chunks, part)
         elif isinstance(part, Stored):
             self._stored = part.message
+        elif isinstance(part, Discarded):
+            self._void()
         return out if out or not self._observer.due else [self._output.hand_over()]
+
+    def _void(self) -> None:
+        """Discard the reply so far; what of it has left stays in the run message."""
+        parts, self._chunks = self._chunks, ChunkSum()
+        if parts and not self.settings.last_text_only:
+            self._output.leave_apart(parts.chunks, replaces=False)
 
     def _turn_chunks(self, parts: ChunkSum, message: AIMessage | None = None) -> list[AIMessageChunk]:
         """Return the outgoing chunks for a turn's chunks, or for the message in their place."""
@@ -191,6 +199,8 @@ class Run:
             return self._turn_cut(self._parts.end.cut.__cause__, self._parts.end.reason)
         parts, came_whole, stored = self._chunks, self._whole, self._stored
         self._chunks, self._whole, self._stored = ChunkSum(), None, None
+        if stored is not None and parts and not self.settings.last_text_only:
+            self._output.leave_apart(parts.chunks, replaces=True)
         whole = stored or came_whole or parts.message()
         calls, blocked = turn_calls(canonical_message(whole))
         withheld: list[AIMessageChunk] = []
@@ -230,7 +240,7 @@ class Run:
             _logger.debug("the deadline of a run has ended a turn before its reply was whole%s", because)
         parts, self._chunks = self._chunks, ChunkSum()
         withheld = self._turn_chunks(parts) if self.settings.last_text_only else []
-        said = _cut_message(parts.message()) if parts else None
+        said = cut_message(parts.message()) if parts else None
         message, brings = None, []
         if said is not None:
             message, chunk = self._output.message(with_output_version(said, self.settings.output_version))
@@ -309,9 +319,12 @@ class Run:
 
     def _run_message(self, outcome: RunOutcome) -> AIMessage:
         """Return the run message, composed of the messages of the run."""
-        output, chunks = self._output.anew(), []
-        for message in self._output.handed_out:
-            if isinstance(message, AIMessage) and not (self.settings.last_text_only and (calls_of(message) or is_paused(message))):
+        output, chunks = self._output.anew(), list[AIMessageChunk]()
+        for number, message in enumerate(self._output.handed_out):
+            chunks += output.again(self._output.left_apart.get(number, ()))
+            if number in self._output.replaced:
+                pass  # what left stands there already
+            elif isinstance(message, AIMessage) and not (self.settings.last_text_only and (calls_of(message) or is_paused(message))):
                 chunks += output.from_message(message)
             chunks.append(output.message(message)[1] if isinstance(message, AIMessage) else output.carrier_chunk(message))
         whole = sum_chunks([*chunks, *output.end(outcome)])
@@ -341,7 +354,7 @@ class Run:
         self._observer.leave()
 
 
-def _cut_message(message: AIMessage) -> AIMessage | None:
+def cut_message(message: AIMessage) -> AIMessage | None:
     """Return the text of a cut reply as a message; None without text. Unfinished reasoning and calls are dropped."""
     content = message.content
     if isinstance(content, list):

@@ -117,7 +117,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
         client_tools=toolbox.caller_tools,
         tools=[*(tool for name, tool in toolbox.objects if name not in caller_tools), *bound],
         tool_choice=caller_choice,
-        last_text_only=_is_parsed(keywords),
+        last_text_only=is_parsed(keywords),
         output_version=model.output_version,
         lists_content=model.answers_in_blocks(tools),
         usage_limits=call.usage_limits,
@@ -202,7 +202,7 @@ def check_output(keywords: Mapping[str, Any], declared: Collection[str], allowed
         raise ConfigurationError(f"the output is a call of {names}, which this tool_choice leaves out: allow it, or leave tool_choice out")
 
 
-def _is_parsed(keywords: Mapping[str, Any]) -> bool:
+def is_parsed(keywords: Mapping[str, Any]) -> bool:
     """Whether the caller parses the run's text: structured output, or a `response_format` other than text."""
     form = keywords.get("response_format")
     plain = form is None or (isinstance(form, Mapping) and form.get("type") == "text")

@@ -131,12 +131,16 @@ class Restart(Mark):
     """A mark that the reply starts again: the calls that it began are void."""
 
 
+class Discarded(Mark):
+    """A mark that the reply so far is void, and another one begins. The chunks stay as they left; no message has them."""
+
+
 @dataclass(frozen=True)
 class Notice(Mark):
     """A mark with an event for listeners.
 
     Attributes:
-        event: The event, a `RunEvent`.
+        event: The event, a `RunEvent`. Where its `run_id` is empty, the listener's side says which run and which `turn` it is about.
     """
 
     event: Any
@@ -288,7 +292,8 @@ class _Guard:
         try:
             yield
         except ENDS as end:
-            self._end = self._end or end
+            if isinstance(end, NobodyListens) or end.deadline.ends_run:
+                self._end = self._end or end
             raise
 
     @contextmanager

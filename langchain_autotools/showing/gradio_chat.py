@@ -120,6 +120,7 @@ _NOTES: Final = EventTable[Callable[[GradioChat, Any], None]](
         kinds.CallResult: GradioChat._decided,
         kinds.MessageDone: GradioChat._message,
         kinds.MessageDiscarded: NOTHING,
+        kinds.ModelChanged: NOTHING,
         kinds.MessagesAdded: GradioChat._added,
         kinds.TurnUsage: NOTHING,
         kinds.CallsPending: GradioChat._calls_pending,

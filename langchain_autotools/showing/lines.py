@@ -98,6 +98,7 @@ _PIECES: Final = EventTable[Callable[[JoinedText, Any], str]](
         kinds.CallResult: NOTHING,
         kinds.MessageDone: JoinedText._message,
         kinds.MessageDiscarded: NOTHING,
+        kinds.ModelChanged: NOTHING,
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: NOTHING,
         kinds.CallsPending: NOTHING,
@@ -203,6 +204,9 @@ class Lines:
     def _discarded(self, event: kinds.CallDiscarded, run: LinesRun) -> None:
         self._line(f"(a call came to nothing: {one_line_of(event.reason)})", "quiet", run.depth)
 
+    def _model_changed(self, event: kinds.ModelChanged, run: LinesRun) -> None:
+        self._line(f"({one_line_of(event.to_model)} goes on, after {one_line_of(event.from_model)})", "quiet", run.depth)
+
     def _pending(self, event: kinds.CallsPending, run: LinesRun) -> None:
         for call in event.calls:
             self._line(f"? {call_text(ToolCallRecord(call.id, call.name, '', call.args))} waits", "call", run.depth)
@@ -234,6 +238,7 @@ class Lines:
             kinds.CallResult: _result,
             kinds.MessageDone: _message,
             kinds.MessageDiscarded: NOTHING,
+            kinds.ModelChanged: _model_changed,
             kinds.MessagesAdded: NOTHING,
             kinds.TurnUsage: NOTHING,
             kinds.CallsPending: _pending,

@@ -267,6 +267,7 @@ _HANDLERS: Final = EventTable[Callable[[ViewModel, Any, RunView], PartView | Non
         kinds.CallResult: ViewModel._result,
         kinds.MessageDone: NOTHING,
         kinds.MessageDiscarded: ViewModel._message_discarded,
+        kinds.ModelChanged: NOTHING,
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: NOTHING,
         kinds.CallsPending: ViewModel._pending,

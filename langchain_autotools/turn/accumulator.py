@@ -17,6 +17,7 @@ from ..compat import UNPARSABLE
 from ..messages.blocks import is_call_block
 from ..messages.calls import ToolCallRecord
 from ..messages.carrier import tells
+from ..messages.failover import FAILOVER
 from ..messages.finish_reasons import BLOCKING
 from ..messages.metadata import KEY, with_own_metadata
 from ..messages.provisional import without_provisional
@@ -27,7 +28,7 @@ from .raw_chunks import as_message
 
 CUT: Final = "stream cut"
 
-_NEVER_RAW = frozenset({"calls", "blocked", "messages", "stop_reason", "turns", "usage"})
+_NEVER_RAW = frozenset({"calls", "blocked", "messages", "stop_reason", "turns", "usage", FAILOVER})
 """Metadata that only this package may set; values in a raw chunk (from a nested model) are discarded."""
 _FRAGMENTS = frozenset({"tool_calls", "function_call"})
 _ONLY_CALLS = {"tool_calls"}

@@ -10,7 +10,8 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_autotools import new_messages
 from langchain_autotools.history import validate
 from tests.laws.entrances import Entrance, Outcome
-from tests.laws.features import ENDS, Feature
+from tests.laws.feature import Feature
+from tests.laws.features import ENDS
 from tests.laws.planned import Plan, Seen
 from tests.support.script import Call
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from langchain_core.exceptions import ModelAPIError
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
 from langchain_autotools import (
@@ -61,7 +62,12 @@ def scripted(plan: Plan, tools: Any, **fields: Any) -> ScriptedChatModel:
         calls = plan.calls(messages)
         return ["Let me see.", fragments(calls)] if calls else "Done."
 
-    return ScriptedChatModel(replies=reply, tools=tools, no_progress=None, **fields)
+    def broken(messages: list[BaseMessage], **_: Any) -> Any:
+        return ["Wait. ", fragments(plan.calls(messages)), ModelAPIError("It broke off.")]
+
+    if plan.fails:
+        fields["fallbacks"] = [ScriptedChatModel(replies=reply)]
+    return ScriptedChatModel(replies=broken if plan.fails else reply, tools=tools, no_progress=None, **fields)
 
 
 class Entrance:

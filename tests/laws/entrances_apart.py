@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from langchain_core.exceptions import ModelAPIError
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
@@ -27,7 +29,7 @@ from tests.laws.service import through_json
 from tests.laws.ways import Ran, chat, waited
 from tests.support.http_server import Exchange
 from tests.support.openai_server import OpenAIServer
-from tests.support.script import Call, Turn
+from tests.support.script import Call, Failure, Turn
 from tests.support.whole_classes import ChatHouse, ChatStreamsBoth, call_of
 
 ANSWER = {
@@ -50,11 +52,14 @@ class Structured(Entrance):
         self.server = OpenAIServer(self._reply)
         self.server.__enter__()
         self.requests = lambda: len(self.server.requests)
-        model: Any = chat(self.server, tools=self.tools(), **self.plan.fields)
+        fallbacks = {"fallbacks": [chat(self.server, model="another", no_progress=3)]} if self.plan.fails else {}
+        model: Any = chat(self.server, tools=self.tools(), **fallbacks, **self.plan.fields)
         declared = {"tools": self.plan.declared} if self.plan.declared else {}
         self.model = model.with_structured_output(ANSWER, method="json_schema", include_raw=True, **declared)
 
-    def _reply(self, exchange: Exchange) -> Turn:
+    def _reply(self, exchange: Exchange) -> Turn | Failure:
+        if self.plan.fails and exchange.json["model"] != "another":
+            return Failure(503)
         calls = self.plan.calls([AIMessage("") for one in exchange.json["messages"] if one["role"] == "assistant"])
         return Turn("Let me see.", calls) if calls else Turn('{"answer": "Done."}')
 
@@ -95,6 +100,8 @@ class _Planned(ChatHouse):
     plan: Any
 
     def _reply(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> AIMessage:
+        if self.plan.fails:
+            raise ModelAPIError("It is down.")
         self.sent.append((list(messages), kwargs))
         calls = self.plan.calls(messages)
         return self._written(calls) if calls else AIMessage("Done.")
@@ -123,10 +130,11 @@ class Joined(Entrance):
 
     def open(self) -> None:
         """Join."""
+        other = {"fallbacks": [with_tools(_PlannedStreams(plan=replace(self.plan, fails=False)), [])]} if self.plan.fails else {}
         if self.way.endswith("invoke"):
-            model: Any = _PlannedJoined(plan=self.plan, tools=self.tools(), no_progress=None, **self.plan.fields)
+            model: Any = _PlannedJoined(plan=self.plan, tools=self.tools(), no_progress=None, **other, **self.plan.fields)
         else:
-            model = with_tools(_PlannedStreams(plan=self.plan), self.tools(), no_progress=None, **self.plan.fields)
+            model = with_tools(_PlannedStreams(plan=self.plan), self.tools(), no_progress=None, **other, **self.plan.fields)
         self.requests = lambda: len(model.sent)
         self.model = self.declared(model)
 

@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_autotools import AlreadyResumedError, Decision, LimitReachedError, NextTurn, PendingCall, RetryPolicy, ToolPolicy
+from langchain_autotools.messages.failover import mark_of
+from tests.laws.feature import Feature
 from tests.laws.planned import LONG, USER, Plan, Seen
 from tests.support.script import Call
 
 ENDS = ("limits", "failure", "cancel", "deadline")
 """The features that end a run before its answer."""
-
-
-class Feature(ABC):
-    """What one feature adds to a conversation."""
-
-    name: ClassVar[str]
-    waits: ClassVar[bool] = False
-    """Whether its calls wait for somebody."""
-
-    @property
-    def prefix(self) -> str:
-        """What the ids of its calls begin with."""
-        return self.name.partition(" ")[0]
-
-    def add(self, plan: Plan) -> None:
-        """Add what the feature needs."""
-        raise NotImplementedError
-
-    def decide(self, call: PendingCall) -> Decision:
-        """What somebody decides about a call of the feature's own that waits."""
-        raise NotImplementedError
-
-    def check(self, seen: Seen) -> None:
-        """Check what came of it."""
-        raise NotImplementedError
 
 
 class Approvals(Feature):
@@ -386,6 +362,22 @@ class Middleware(Feature):
         assert [call["args"] for call in written] == [{"number": 70}]
 
 
+class Failover(Feature):
+    """The model that the conversation begins with fails at each request; another one takes over, and stays."""
+
+    name = "failover"
+
+    def add(self, plan: Plan) -> None:
+        """A model that fails, and one that does not."""
+        plan.fails = True
+
+    def check(self, seen: Seen) -> None:
+        """One message says that the other model has taken over; the calls that broke off did not run, those of the next reply did."""
+        marks = [mark for one in seen.history if isinstance(one, AIMessage) and (mark := mark_of(one))]
+        assert len(marks) == 1 and marks[0]["from"] != marks[0]["to"]
+        assert seen.work.times("look", city="Paris") == 1
+
+
 _OF_CALLS = (Approvals, Edits, AtOnce, Claim, Policies, Cache, Injected, ClientTools)
-_OF_RUNS = (Limits, Failure, Cancel, Deadline, ToolChoice, TurnHooks, Middleware)
+_OF_RUNS = (Limits, Failure, Cancel, Deadline, ToolChoice, TurnHooks, Middleware, Failover)
 FEATURES: Mapping[str, type[Feature]] = {kind.name: kind for kind in (*_OF_CALLS, *_OF_RUNS)}

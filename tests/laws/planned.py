@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import InjectedToolArg, InjectedToolCallId
 
 from langchain_autotools import ToolContext, ToolPolicy
+from langchain_autotools.messages.failover import is_cut
 from tests.support.script import Call
 
 LONG = "0123456789" * 100
@@ -144,6 +145,7 @@ class Plan:
         cancels: Whether the run is given something to be cancelled by.
         allowed: What may run, and how often.
         paired: Whether the conversation has several features.
+        fails: Whether the model that the conversation begins with fails, and another one, which does not, has to take over.
     """
 
     work: Work = field(default_factory=Work)
@@ -155,6 +157,7 @@ class Plan:
     cancels: bool = False
     allowed: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     paired: bool = False
+    fails: bool = False
 
     def add(self, name: str, *calls: Call, turn: int = 0) -> None:
         """Add calls of a tool."""
@@ -175,8 +178,8 @@ class Plan:
         self.fields.setdefault("policies", {})[name] = policy
 
     def calls(self, messages: Sequence[BaseMessage]) -> list[Call]:
-        """The calls that the model makes after these messages."""
-        turn = sum(isinstance(message, AIMessage) for message in messages)
+        """The calls that the model makes after these messages. A reply that was cut off, and the one that goes on with it, are one."""
+        turn = sum(isinstance(message, AIMessage) and not is_cut(message) for message in messages)
         return self.turns[turn] if turn < len(self.turns) else []
 
 

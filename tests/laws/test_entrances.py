@@ -22,7 +22,8 @@ from tests.laws.entrances import Asked, Bound, Entrance, Events, Nested, Raw
 from tests.laws.entrances_apart import Graph, Joined, Structured
 from tests.laws.entrances_by_hand import Executor, Loop
 from tests.laws.entrances_kept import Conversation, Durable
-from tests.laws.features import ENDS, FEATURES, Feature
+from tests.laws.feature import Feature
+from tests.laws.features import ENDS, FEATURES
 from tests.laws.planned import Work
 from tests.laws.ways import chat
 from tests.support.openai_server import OpenAIServer
@@ -49,6 +50,7 @@ KEPT_PAIRS = [("approvals", "tool choice"), ("edits", "client tools"), ("approva
 """What a run that goes on must still know."""
 
 _NO_RUN = "counts calls and turns of a run, and an executor knows batches only: a loop of one's own counts for itself"
+_NO_TURN = "makes one request at a time, and executes: who writes a loop of their own asks another model themselves"
 _ANEW = "is asked anew whenever a run goes on, and is refused"
 _NO_TURN = "makes no request that it could stand around: a loop of one's own changes its requests and calls itself"
 CANNOT: Mapping[tuple[str, str], str] = {
@@ -62,6 +64,8 @@ CANNOT: Mapping[tuple[str, str], str] = {
     ("limits", "explicit loop"): _NO_RUN,
     ("failure", "executor alone"): _NO_RUN,
     ("failure", "explicit loop"): _NO_RUN,
+    ("failover", "executor alone"): _NO_TURN,
+    ("failover", "explicit loop"): _NO_TURN,
     ("client tools", "executor alone"): (
         "declares nothing to a model, and answers a name that it has not as unknown; what a vendor marks as its own waits: test_toolsets.py"
     ),

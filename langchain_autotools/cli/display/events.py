@@ -113,6 +113,7 @@ _LINES: Final = EventTable(
         kinds.CallResult: _Line(change=_result),
         kinds.MessageDone: _Line(),
         kinds.MessageDiscarded: _Line(),
+        kinds.ModelChanged: _Line(),
         kinds.MessagesAdded: _Line(),
         kinds.TurnUsage: _Line(),
         kinds.CallsPending: _Line(),

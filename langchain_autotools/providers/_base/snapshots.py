@@ -127,6 +127,7 @@ _NOTES: Final = EventTable[Callable[[_WrittenCall, Any], None]](
         kinds.CallResult: NOTHING,
         kinds.MessageDone: _WrittenCall._message_done,
         kinds.MessageDiscarded: NOTHING,
+        kinds.ModelChanged: NOTHING,
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: NOTHING,
         kinds.CallsPending: NOTHING,

@@ -114,7 +114,7 @@ class _Steps:
         """
         if self._given_up:
             raise DeadlinePassed(self._deadline)
-        left = self._deadline.remaining()
+        left = self._deadline.longest()
         if left is not None:
             longest, timeouts = left + _GRACE_SECONDS, request.extensions.get("timeout") or {}
             names = ("connect", "read", "write", "pool")

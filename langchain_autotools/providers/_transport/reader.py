@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from jiter import from_json
 from langchain_core.messages import AIMessageChunk
 
+from ...deadline import reply_begins
 from ...errors import StreamError
 from .decoders import Event, parse_json
 
@@ -37,8 +38,13 @@ class EndedEarly(StreamError):
 
 
 def leaves_at_once(chunk: AIMessageChunk) -> bool:
-    """Whether any part of a raw chunk reaches the caller before the turn ends: all but fragments of calls do."""
-    return bool(chunk.content or chunk.additional_kwargs.keys() - _KEPT_BACK or chunk.response_metadata)
+    """Whether any part of a raw chunk reaches the caller before the turn ends: all but fragments of calls do. These too end a wait for the
+    beginning of the reply."""
+    if chunk.content or chunk.additional_kwargs.keys() - _KEPT_BACK or chunk.response_metadata:
+        return True
+    if (begins := reply_begins.get()) is not None and (chunk.tool_call_chunks or chunk.additional_kwargs):
+        begins()
+    return False
 
 
 class EventDecoder(Protocol):

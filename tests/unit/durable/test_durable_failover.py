@@ -1,0 +1,45 @@
+"""Failover in durable runs: what took over before a crash goes on after it, and is told once."""
+
+import pytest
+
+pytest.importorskip("dbos", reason="needs the extra `durable`")
+
+from langchain_core.messages import AIMessage, ToolMessage
+
+from langchain_autotools import MessageDone, ModelChanged, RunEnded, TextDelta, stop_reason
+from langchain_autotools.durable import RunFailedError
+from langchain_autotools.testing import ScriptedChatModel
+from tests.support.durable import Life, crash
+from tests.support.failing import DOWN, marks
+
+
+def test_a_run_goes_on_with_the_model_that_took_over(life: Life) -> None:
+    """The journal has the message that failover stored and what was told of it: after a crash no failed model is asked for it again."""
+    died: list[str] = []
+
+    def look(city: str) -> str:
+        """Look at a city."""
+        if not died:
+            died.append(city)
+            crash()
+        return f"{city}: 21"
+
+    call = AIMessage("", tool_calls=[{"name": "look", "args": {"city": "Oslo"}, "id": "call_1"}])
+    other = ScriptedChatModel(replies=[call, "It is 21."])
+    model = life.model([["Let me ", DOWN], "Nobody asks for this."], tools=[look], rerun=["look"], fallbacks=[other])
+    life.begin()
+    with pytest.raises(RunFailedError):
+        list(model.stream("How warm is it?", run_id="run"))
+    life.again()
+    message = model.result("run")
+    assert stop_reason(message) == "complete"
+    told = list(model.events("run"))
+    new = [one.message for one in told if isinstance(one, MessageDone)]
+    assert [one.text for one in new] == ["Let me ", "", "Oslo: 21", "It is 21."]
+    assert [isinstance(one, ToolMessage) for one in new] == [False, False, True, False]
+    assert [mark is not None for mark in marks(new)] == [True, False, False]
+    (changed,) = [one for one in told if isinstance(one, ModelChanged)]
+    assert changed.after_text and changed.turn == 1 and changed.run_id == "run"
+    assert "".join(one.separator + one.text for one in told if isinstance(one, TextDelta)).startswith("Let me ")
+    assert [one.turns for one in told if isinstance(one, RunEnded)] == [2]
+    assert len(other.requests) == 2
