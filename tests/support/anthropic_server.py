@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.support.anthropic_wire import Asked, blocks_of, failure, reply_to
 from tests.support.http_server import Exchange, HttpReply
-from tests.support.script import Events, Failure, Reply, Turn
+from tests.support.script import Cut, Events, Failure, Reply, Turn
 from tests.support.scripted_server import Script, ScriptedServer
 from tests.support.strict import Rejection
 from tests.support.strict_anthropic import check_request, opaque
@@ -43,7 +43,8 @@ class AnthropicServer(ScriptedServer):
     def encode(self, exchange: Exchange, body: dict[str, Any], reply: Reply) -> HttpReply:
         """The reply in Anthropic's form."""
         asked = Asked(exchange.number, str(body.get("model")), bool(body.get("stream")))
-        written = blocks_of(asked, reply) if isinstance(reply, Turn) else []
+        sent = reply.reply if isinstance(reply, Cut) else reply
+        written = blocks_of(asked, sent) if isinstance(sent, Turn) else []
         if isinstance(reply, Events) and reply.whole:
             written = list(reply.whole.get("content", ()))
         self._signed |= {said for block in written if (said := opaque(block)) is not None}

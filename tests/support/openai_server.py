@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.support.http_server import Exchange, HttpReply
 from tests.support.openai_wire import Asked, failure, reply_to
-from tests.support.script import Failure, Reply, Turn
+from tests.support.script import Cut, Failure, Reply, Turn
 from tests.support.scripted_server import Script, ScriptedServer
 from tests.support.strict import Rejection, Rules
 from tests.support.strict_openai import check_request
@@ -63,7 +63,7 @@ class OpenAIServer(ScriptedServer):
 
     def encode(self, exchange: Exchange, body: dict[str, Any], reply: Reply) -> HttpReply:
         """The reply in OpenAI's form."""
-        self._note_sent(reply)
+        self._note_sent(reply.reply if isinstance(reply, Cut) else reply)
         return reply_to(Asked.by(exchange.number, body), reply)
 
     def refuse(self, rejection: Rejection) -> HttpReply:
