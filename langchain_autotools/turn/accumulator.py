@@ -34,6 +34,7 @@ _FRAGMENTS = frozenset({"tool_calls", "function_call"})
 _ONLY_CALLS = {"tool_calls"}
 _OF_VENDOR = {"model_provider"}
 _FORM = "call_blocks"
+_LOG_PROBABILITIES = "logprobs"
 _ALONE = frozenset({"calls", "blocked", "origin"})
 _OF_BLOCKS = ("model_provider", "output_version")
 """Metadata by which core reads content blocks; preserved by `+`."""
@@ -142,6 +143,8 @@ class TurnAccumulator:
                 self._assembler.feed(chunk.tool_call_chunks)
             content = _without_calls(content)
         extra, metadata = self._take_extra(chunk.additional_kwargs), self._keep_scalars(chunk.response_metadata)
+        if chunk.chunk_position == "last":
+            metadata |= self._objects()
         if metadata and self._held:
             metadata = _merged(self._held, metadata)
         if not (content or extra):
@@ -166,6 +169,7 @@ class TurnAccumulator:
         content = _without_calls(message.content) if calls else message.content
         chunk = new_chunk(content, extra, message.id, message.response_metadata)
         chunk.usage_metadata = message.usage_metadata
+        chunk.chunk_position = "last"
         return self._sort(chunk)
 
     def _take_extra(self, extra: dict[str, Any]) -> dict[str, Any]:
@@ -181,21 +185,27 @@ class TurnAccumulator:
         return {key: value for key, value in extra.items() if key not in _FRAGMENTS}
 
     def _keep_scalars(self, metadata: dict[str, Any]) -> dict[str, Any]:
-        """Hold back the metadata that `+` would concatenate or add up, and return the rest.
+        """Hold back the metadata that `+` would concatenate, add up or merge, of which the last one counts, and return the rest.
 
-        The rest (log probabilities, lists and objects) leaves with its content, or with the next chunk that has content: so an empty
-        reply is one chunk, its own sum."""
+        The rest (log probabilities and lists, which come in pieces) leaves with its content, or with the next chunk that has content: so
+        an empty reply is one chunk, its own sum."""
         rest: dict[str, Any] = {}
         for key, value in metadata.items():
             if value is None:
                 continue
             if key == KEY:
                 self._own |= {name: kept for name, kept in value.items() if name not in _NEVER_RAW} if isinstance(value, Mapping) else {}
-            elif isinstance(value, list | dict):
+            elif isinstance(value, list) or key == _LOG_PROBABILITIES:
                 rest[key] = value
             elif key != "finish_reason" or self._metadata.get(key) in (None, "stop"):
                 self._metadata[key] = value
         return rest
+
+    def _objects(self) -> dict[str, Any]:
+        """Take back the objects that were held: core reads citations in those that come with a reply's last content."""
+        found = {key: value for key, value in self._metadata.items() if isinstance(value, dict)}
+        self._metadata = {key: value for key, value in self._metadata.items() if key not in found}
+        return found
 
     def finish(self, cut: bool = False) -> AIMessageChunk:
         """Return the last chunk: message id, usage, metadata, every call whole, and the verdict.

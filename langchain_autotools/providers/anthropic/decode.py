@@ -20,6 +20,7 @@ from ...errors import StreamError
 from ...event_bus import listening
 from ...messages.metadata import KEY
 from ...turn.partial_calls import CallPiece, piece_chunk
+from .._base.reply_metadata import reply_metadata
 from .._encode.json_text import read_object
 from .errors import error_from_body
 from .usage import merged_usage, usage_metadata
@@ -30,7 +31,7 @@ PROVIDER = "anthropic"
 
 _KINDS = frozenset({"message_start", "content_block_start", "content_block_stop", "message_delta", "message_stop", "message"})
 _OF_CALLS = frozenset({"id", "type", "name", "input", "index"})
-_METADATA = ("container", "context_management", "stop_details")
+_OF_MESSAGES = frozenset({"content", "delta", "id", "message", "model", "role", "stop_reason", "stop_sequence", "type", "usage"})
 _STREAMED = frozenset({"text", "thinking", "tool_use"})
 _KIND_OF_DELTA = {
     "text_delta": "text",
@@ -78,7 +79,7 @@ class MessagesDecoder:
         self._stop_reason: str | None = None
         self._stop_sequence: str | None = None
         self._said_stop = False
-        self._metadata: dict[str, Any] = {}
+        self._about: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
         self._open: dict[Any, _Block] = {}
         self._numbers = 0
@@ -161,10 +162,9 @@ class MessagesDecoder:
         self._stop_reason = message.get("stop_reason") or self._stop_reason
         self._stop_sequence = message.get("stop_sequence") or self._stop_sequence
         self._usage = merged_usage(self._usage, event.get("usage"))
-        for key in _METADATA:
-            value = message.get(key) or event.get(key)
-            if value:
-                self._metadata[key] = value
+        for key, value in (*event.items(), *message.items()):
+            if value is not None:
+                self._about[key] = value
 
     # ------------------------------------------------------------------------------------------ blocks
 
@@ -317,7 +317,11 @@ class MessagesDecoder:
             own["call_blocks"] = {"type": "tool_use", "first": self._numbers}
             if self._calls[0] < len(self._contents):
                 own["before_calls"] = self._calls
-        metadata = {"model_provider": PROVIDER, **self._metadata, **{key: value for key, value in known.items() if value}}
+        metadata = {
+            "model_provider": PROVIDER,
+            **reply_metadata(self._about, _OF_MESSAGES),
+            **{key: value for key, value in known.items() if value},
+        }
         return {**metadata, KEY: own} if own else metadata
 
 

@@ -19,7 +19,7 @@ from ...chunks import merge_chunks, merge_given, new_chunk
 from ...errors import StreamError
 from ...messages.metadata import KEY
 from .errors import error_from_body
-from .metadata import CALL_FAILURES, PROMPT_BLOCKED, finish_reason, of_candidate, of_reply, snake
+from .metadata import CALL_FAILURES, OF_REPLIES, PROMPT_BLOCKED, finish_reason, of_candidate, of_reply, snake, snake_keys
 from .partial_args import PartialCall
 from .usage import usage_metadata
 from .wire import Candidate, FunctionCall, ReplyPart
@@ -29,6 +29,8 @@ PROVIDER = "google_genai"
 
 _SHOWN = 200
 _OF_EVERY_EVENT = frozenset({"content", "index"})
+_ROLE = "model"
+_DATA_OF_PART = frozenset({"text", "thought", "thoughtSignature", "executableCode", "codeExecutionResult", "fileData", "inlineData"})
 _OUTCOMES = {"OUTCOME_OK": 1, "OUTCOME_FAILED": 2, "OUTCOME_DEADLINE_EXCEEDED": 3}
 _CALL_KEYS = frozenset({"name", "args", "partialArgs", "willContinue"})
 _NAMES_IN_MESSAGE = (
@@ -63,6 +65,7 @@ class GenerateContentDecoder:
         self._model: str | None = None
         self._reason: str | None = None
         self._metadata: dict[str, Any] = {}
+        self._about: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
         self._kind: str | None = None
         self._number = -1
@@ -85,7 +88,9 @@ class GenerateContentDecoder:
         if not all(isinstance(event, Mapping) for event in events):
             raise StreamError(f"the reply is no object but {str(body)[:_SHOWN]!r}")
         chunks = [self.feed(event) for event in events]
-        return merge_chunks([*(chunk for chunk in chunks if chunk is not None), self.finish()])
+        whole = merge_chunks([*(chunk for chunk in chunks if chunk is not None), self.finish()])
+        whole.__dict__["chunk_position"] = "last"
+        return whole
 
     # ------------------------------------------------------------------------------------------ events
 
@@ -105,15 +110,21 @@ class GenerateContentDecoder:
         self._id = self._id or str(event.get("responseId") or "") or None
         self._model = str(event.get("modelVersion") or "") or self._model
         self._known = self._known or candidates is not None or usage is not None or "promptFeedback" in event
+        if event.keys() - OF_REPLIES:
+            self._about.update(event)
         if not candidates:
-            self._note(event)
+            if (event.get("promptFeedback") or {}).get("blockReason"):
+                self._reason = PROMPT_BLOCKED
             return None
         candidate: Candidate = candidates[0]
         if candidate.keys() - _OF_EVERY_EVENT:
             self._metadata.update(of_candidate(candidate))
             self._note_end(candidate.get("finishReason"))
             self._continuation = candidate.get("continuationToken") or self._continuation
-        parts = (candidate.get("content") or {}).get("parts")
+        content: Any = candidate.get("content") or {}
+        if content.get("role", _ROLE) != _ROLE:
+            self._metadata["role"] = content["role"]
+        parts = content.get("parts")
         if not parts:
             return None
         return self._part_chunk(parts[0]) if len(parts) == 1 else merge_given(*map(self._part_chunk, parts))
@@ -132,12 +143,6 @@ class GenerateContentDecoder:
     def complete(self) -> bool:
         """Whether a finish reason, or a gateway's end marker, has arrived."""
         return self._done or self._reason is not None
-
-    def _note(self, event: Mapping[str, Any]) -> None:
-        metadata = of_reply(event)
-        self._metadata.update(metadata)
-        if (metadata.get("prompt_feedback") or {}).get("block_reason"):
-            self._reason = PROMPT_BLOCKED
 
     # ------------------------------------------------------------------------------------------ parts
 
@@ -178,9 +183,10 @@ class GenerateContentDecoder:
         if block["type"] == "text" and self._first_text is None:
             self._first_text = self._number
         if block["type"] != "part":
-            signature, metadata = part.get("thoughtSignature"), part.get("partMetadata")
             is_thought = block["type"] == "thinking"
-            extras = {"part_metadata": metadata, "signature": None if is_thought else signature}
+            extras = {snake(key): value for key, value in part.items() if key not in _DATA_OF_PART}
+            signature = part.get("thoughtSignature")
+            extras |= {"signature": None if is_thought else signature, "thought": None if is_thought else part.get("thought")}
             beside = {"extras": {key: value for key, value in extras.items() if value}, "signature": signature if is_thought else None}
             block = {**block, **{key: value for key, value in beside.items() if value}}
         return self._vendor_chunk({**block, "index": self._number})
@@ -263,6 +269,7 @@ class GenerateContentDecoder:
         usage = usage_metadata(self._usage)
         if usage is not None:
             chunk.__dict__["usage_metadata"] = usage
+        chunk.__dict__["chunk_position"] = "last"
         return chunk
 
     def _cited(self) -> AIMessageChunk | None:
@@ -283,6 +290,9 @@ class GenerateContentDecoder:
             "model_name": self._model,
             "finish_reason": self._reason if self.complete else "incomplete",
             **self._metadata,
+            **of_reply(self._about),
+            "continuation_token": None if token else self._continuation,
+            "usage_metadata": snake_keys(self._usage) or None,
             "service_tier": self._usage.get("serviceTier"),
             "traffic_type": self._usage.get("trafficType"),
         }

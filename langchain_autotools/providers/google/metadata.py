@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from .._base.reply_metadata import reply_metadata
+
 PROMPT_BLOCKED = "PROMPT_BLOCKED"
 """The finish reason of a reply without candidates, whose prompt was blocked."""
 
@@ -19,11 +21,10 @@ _GATEWAYS = frozenset({"END_TURN", "TOOL_CALLS", "TOOL_USE", "FUNCTION_CALL", "L
 # The words behind the numbers that are the same in both APIs; others differ and mean at any rate no normal end.
 _REASONS = {0: None, 1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION", 5: "OTHER"}
 _UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
-_OF_CANDIDATE = (
-    *("safetyRatings", "groundingMetadata", "citationMetadata", "urlContextMetadata", "logprobsResult", "avgLogprobs"),
-    *("finishMessage", "groundingAttributions"),
-)
-_OF_REPLY = ("promptFeedback", "modelStatus")
+_OF_CANDIDATES = frozenset({"content", "continuationToken", "finishReason", "index"})
+OF_REPLIES = frozenset({"candidates", "modelVersion", "responseId", "usageMetadata"})
+"""The keys of a reply's events that are not metadata."""
+
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
@@ -40,12 +41,16 @@ def finish_reason(value: Any) -> str | None:
 
 def of_candidate(candidate: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata of a candidate."""
-    return {snake(key): snake_keys(candidate[key]) for key in _OF_CANDIDATE if candidate.get(key) is not None}
+    return _snake_named(reply_metadata(candidate, _OF_CANDIDATES))
 
 
 def of_reply(reply: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata of a reply, other than candidates and token counts."""
-    return {snake(key): snake_keys(reply[key]) for key in _OF_REPLY if reply.get(key)}
+    return _snake_named(reply_metadata(reply, OF_REPLIES))
+
+
+def _snake_named(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {snake(key): snake_keys(value) for key, value in metadata.items()}
 
 
 def camel(name: str) -> str:

@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessageChunk
 from ...chunks import new_chunk
 from ...errors import StreamError
 from ...messages.metadata import KEY
+from .._base.reply_metadata import reply_metadata
 from .errors import error_from_body, error_text
 from .usage import usage_metadata
 from .wire import ReplyMessage
@@ -26,10 +27,9 @@ PROVIDER = "ollama"
 _REASONING = "reasoning_content"
 _MISTAKE = "error parsing tool call"
 _RAW = re.compile(r"raw='(?P<raw>.*)', err=", re.DOTALL)
-_METADATA = (
-    *("created_at", "done", "done_reason", "total_duration", "load_duration", "prompt_eval_count", "prompt_eval_duration"),
-    *("eval_count", "eval_duration", "remote_model", "remote_host"),
-)
+_OF_EVENTS = frozenset({"error", "logprobs", "message", "model"})
+_OF_MESSAGES = frozenset({"content", "images", "role", "thinking", "tool_calls"})
+_ROLE = "assistant"
 
 
 def is_model_mistake(error: str) -> bool:
@@ -56,6 +56,8 @@ class OllamaDecoder:
         self._model: str | None = None
         self._calls = 0
         self._last: Mapping[str, Any] = {}
+        self._of_message: dict[str, Any] = {}
+        self._images: list[Any] = []
 
     def feed(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
         """Process one event and return its text, reasoning and calls as a chunk, or None.
@@ -96,7 +98,7 @@ class OllamaDecoder:
         last = self.finish()
         if first is not None:
             last.content = first.content
-            last.additional_kwargs = first.additional_kwargs
+            last.additional_kwargs = {**first.additional_kwargs, **last.additional_kwargs}
             last.response_metadata |= first.response_metadata
         return last
 
@@ -110,6 +112,9 @@ class OllamaDecoder:
             self.ended = True
             self._last = event
         reply: ReplyMessage = message if isinstance(message, Mapping) else ReplyMessage()
+        self._images += reply.get("images") or ()
+        if reply.keys() - _OF_MESSAGES or reply.get("role", _ROLE) != _ROLE:
+            self._of_message |= reply_metadata(reply, _OF_MESSAGES - {"role"} if reply.get("role", _ROLE) != _ROLE else _OF_MESSAGES)
         extra: dict[str, Any] = {}
         if reply.get("thinking"):
             extra[_REASONING] = str(reply["thinking"])
@@ -156,7 +161,7 @@ class OllamaDecoder:
         """
         if not self._known:
             raise StreamError("the reply held no events of /api/chat")
-        chunk = new_chunk("", {}, None)
+        chunk = new_chunk("", {"images": self._images} if self._images else {}, None)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         chunk.__dict__["usage_metadata"] = usage_metadata(self._last)
         return chunk
@@ -165,7 +170,7 @@ class OllamaDecoder:
         metadata: dict[str, Any] = {"model_provider": PROVIDER}
         if self._model:
             metadata |= {"model": self._model, "model_name": self._model}
-        metadata |= {key: self._last[key] for key in _METADATA if self._last.get(key) is not None}
+        metadata |= {**self._of_message, **reply_metadata(self._last, _OF_EVENTS)}
         if not self.complete:
             metadata["finish_reason"] = "incomplete"
         elif self._last.get("done_reason"):

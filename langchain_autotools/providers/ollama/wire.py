@@ -32,5 +32,6 @@ class ReplyMessage(TypedDict, total=False):
 
     role: str
     content: str | None
+    images: list[str] | None
     thinking: str | None
     tool_calls: list[dict[str, Any]] | None

@@ -146,7 +146,7 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
 
         return Exchange(
             body=body,
-            decoder=partial(ChatCompletionsDecoder, origin=origin, dialect=self._dialect, choices=params.get("n") or 1),
+            decoder=partial(ChatCompletionsDecoder, origin=origin, dialect=self._dialect, choices=params.get("n") or 1, request=params),
             options=self._request_options(kwargs, stream=stream, query=self.default_query or {}),
             path="/chat/completions",
             idle_timeout=self._idle_timeout(kwargs),

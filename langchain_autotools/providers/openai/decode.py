@@ -16,6 +16,7 @@ from ...errors import StreamError
 from ...event_bus import listening
 from ...messages.metadata import KEY
 from ...tool_calls.fragments import text_at
+from .._base.reply_metadata import reply_metadata
 from .._encode.json_text import dumps
 from .calls import CUSTOM_ARGUMENT
 from .dialect import OPENAI, Dialect
@@ -25,7 +26,10 @@ from .streamed_parts import add_audio, add_log_probabilities, add_reasoning_deta
 from .usage import usage_metadata
 from .wire import Call, CallText, Choice, Event, Part, Usage
 
-_METADATA = ("system_fingerprint", "service_tier", "citations", "search_results", "prompt_filter_results", "provider")
+# `obfuscation` is padding, other in each event.
+_OF_EVENTS = frozenset({"choices", "error", "id", "model", "obfuscation", "object", "type", "usage"})
+_OF_CHOICES = frozenset({"delta", "error", "finish_reason", "index", "logprobs", "message", "text", "usage"})
+_ROLE = "assistant"
 _LISTS = ("annotations", "executed_tools", "images")
 # Two choices of one reply may both number their calls from 0.
 _CHOICE_OFFSET = 1_000_000
@@ -50,6 +54,7 @@ class ChatCompletionsDecoder:
     Args:
         origin: The endpoint and model that reply, kept with calls so that their opaque state finds its way back.
         dialect: The vendor's way to speak this wire.
+        request: The request's parameters, whose repetition in the reply is not kept.
         choices: The number of requested alternatives (`n`). Of several the first is read; where one was asked for, a reply that is spread
             over several choices is put together.
 
@@ -59,8 +64,9 @@ class ChatCompletionsDecoder:
 
     ended = False
 
-    def __init__(self, *, origin: str = "", dialect: Dialect = OPENAI, choices: int = 1) -> None:
+    def __init__(self, *, origin: str = "", dialect: Dialect = OPENAI, choices: int = 1, request: Mapping[str, Any] | None = None) -> None:
         self._origin = origin
+        self._request = request
         self._provider = dialect.provider
         self._reasoning = dialect.reasoning
         self._first_only = choices > 1
@@ -71,6 +77,7 @@ class ChatCompletionsDecoder:
         self._model: str | None = None
         self._finish_reason: str | None = None
         self._metadata: dict[str, Any] = {}
+        self._about: dict[str, Any] = {}
         self._usage: Usage | None = None
         self._seen: set[str] = set()
         self._choice_of: dict[str, int] = {}
@@ -156,7 +163,9 @@ class ChatCompletionsDecoder:
         """Record metadata of the reply as a whole, which servers send at its start, at its end or in every event."""
         self._id = self._id or str(event.get("id") or "") or None
         self._model = self._model or str(event.get("model") or "") or None
-        self._metadata.update((key, value) for key, value in event.items() if key in _METADATA and value)
+        for key, value in event.items():
+            if value is not None:
+                self._about[key] = value
         groq = event.get("x_groq")
         usage: Usage | None = event.get("usage") or (groq.get("usage") if isinstance(groq, Mapping) else None)
         if isinstance(usage, Mapping):
@@ -187,8 +196,9 @@ class ChatCompletionsDecoder:
             _raise_error({"message": "the server ended its reply with the finish reason 'error'"})
         if self._finish_reason in (None, "stop"):
             self._finish_reason = reason
-            if choice.get("native_finish_reason"):
-                self._metadata["native_finish_reason"] = choice["native_finish_reason"]
+            if choice.keys() - _OF_CHOICES:
+                found = reply_metadata(choice, _OF_CHOICES)
+                self._metadata.update({key: value for key, value in found.items() if not isinstance(value, list)})
         self._note(event)
         if choice.get("usage"):
             self._usage = choice["usage"]
@@ -241,6 +251,17 @@ class ChatCompletionsDecoder:
             self._lists.setdefault(key, []).extend(value)
         elif key == "extra_content":
             self._opaque[key] = value
+        elif isinstance(value, Mapping | list) or (key == "role" and value != _ROLE):
+            self._add_unknown(key, value)
+
+    def _add_unknown(self, key: str, value: Any) -> None:
+        """Collect a value of which nothing is known as metadata: parts of a list together, of an object the last.
+
+        Other unknown words in a delta are notes on the stream's progress (wire quirk E-01), which a whole reply has not."""
+        before = self._metadata.get(key)
+        if isinstance(value, list) and isinstance(before, list):
+            value = [*before, *value]
+        self._metadata.update(reply_metadata({key: value}, _OF_EVENTS))
 
     # ------------------------------------------------------------------------------------------ calls
 
@@ -300,7 +321,7 @@ class ChatCompletionsDecoder:
         chunk = new_chunk("", self._last_extra(), self._id)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         if self._usage is not None:
-            chunk.__dict__["usage_metadata"] = usage_metadata(self._usage, self._metadata.get("service_tier"))
+            chunk.__dict__["usage_metadata"] = usage_metadata(self._usage, self._about.get("service_tier"))
         return chunk
 
     def _last_extra(self) -> dict[str, Any]:
@@ -314,7 +335,7 @@ class ChatCompletionsDecoder:
         return extra
 
     def _last_metadata(self) -> dict[str, Any]:
-        metadata: dict[str, Any] = {"model_provider": self._provider, **self._metadata}
+        metadata = {"model_provider": self._provider, **reply_metadata(self._about, _OF_EVENTS, self._request), **self._metadata}
         known = {
             "id": self._id,
             "model_name": self._model,

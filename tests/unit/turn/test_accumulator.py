@@ -316,3 +316,14 @@ def test_long_refused_arguments_cost_little() -> None:
     """Core gives up at once on a refused call, however long its arguments are (its repair would take minutes on these)."""
     last = run([raw(HEADER, {"index": 0, "function": {"arguments": '{"q":"' + "x{" * 500_000}})])[-1]
     assert (last + AIMessageChunk("")).tool_calls == []
+
+
+def test_an_object_that_comes_again_counts_as_it_came_last() -> None:
+    """Core would put the texts of two objects together, and add up their numbers; what comes with the last content stays with it."""
+    states = [{"stage": "PREVIEW", "step": 1}, {"stage": "STABLE", "step": 2}]
+    chunks = [AIMessageChunk(text, id="m", response_metadata={"state": state}) for text, state in zip("ab", states, strict=True)]
+    assert whole(chunks).response_metadata == {"state": states[1]}
+    ending = AIMessageChunk("c", id="m", response_metadata={"state": states[1]}, chunk_position="last")
+    left = run([chunks[0], ending])
+    assert [chunk.response_metadata.get("state") for chunk in left if chunk.content] == [None, states[1]]
+    assert whole([chunks[0], ending]).response_metadata == {"state": states[1]}

@@ -15,11 +15,12 @@ from ....errors import StreamError
 from ....event_bus import listening
 from ....messages.metadata import KEY
 from ....messages.provisional import PROVISIONAL
-from ....turn.partial_calls import CallPiece, piece_chunk
+from ....turn.partial_calls import piece_chunk
+from ..._base.reply_metadata import reply_metadata
 from ..errors import error_from_body, is_known_error
 from ..usage import usage_metadata
 from .client_calls import awaited_entry, pending_calls
-from .item_parts import annotations_of, fragment, log_probabilities, standard
+from .item_parts import annotations_of, fragment, log_probabilities, standard, unfinished
 from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, outline
 from .open_items import Slot, Slots
 from .wire import Item, Response, ResponseEvent
@@ -30,7 +31,7 @@ _TEXT_DELTA = "response.output_text.delta"
 _SUMMARY_DELTA = "response.reasoning_summary_text.delta"
 _THOUGHT_DELTA = "response.reasoning_text.delta"
 _INPUT_DELTA = "response.custom_tool_call_input.delta"
-_METADATA = ("status", "service_tier", "created_at", "incomplete_details", "metadata")
+_OF_RESPONSES = frozenset({"error", "id", "model", "object", "output", "output_text", "usage"})
 _ENDS = {"max_output_tokens": "length", "max_tokens": "length", "content_filter": "content_filter"}
 _UNFINISHED = frozenset({"queued", "in_progress"})
 _WHOLE = ("stop", "tool_calls")
@@ -54,6 +55,7 @@ class ResponsesDecoder:
 
     Args:
         origin: The endpoint and model that reply, kept so that items find their way back.
+        request: The request's parameters, whose repetition in the reply is not kept.
         stored: Whether the server was asked to store the reply (one that says otherwise is believed).
         blocks: Whether content is a list of v1 content blocks.
         listed: Whether content is a list of the wire's blocks from the start, of a reply that may hold calls for the caller.
@@ -66,12 +68,14 @@ class ResponsesDecoder:
         self,
         *,
         origin: str = "",
+        request: Mapping[str, Any] | None = None,
         stored: bool = True,
         blocks: bool = False,
         listed: bool = False,
     ) -> None:
         self.ended = False
         self._origin = origin
+        self._request = request
         self._stored = stored
         self._blocks = blocks
         self._listed = listed and not blocks
@@ -183,17 +187,14 @@ class ResponsesDecoder:
     def _item_added(self, event: ResponseEvent) -> _Blocks:
         return self._shown(self._slots.open(event, {**event["item"]}), "") if isinstance(event.get("item"), Mapping) else []
 
-    def _shown(self, slot: Slot, text: str) -> _Blocks:
+    def _shown(self, slot: Slot, text: str, *, ended: bool = False) -> _Blocks:
         """Return a fragment of a growing call, for listeners only: the call itself follows with its item."""
-        call_id, name = slot.item.get("call_id"), slot.item.get("name")
-        if not self._watched or slot.kind != FUNCTION_CALL or not call_id or not name:
-            return []
-        piece = CallPiece(call_id, None if slot.shown else name, text)
-        slot.shown = True
-        return [{"type": _PIECE, "piece": piece}]
+        piece = slot.piece(text, ended=ended) if self._watched else None
+        return [{"type": _PIECE, "piece": piece}] if piece else []
 
     def _item_done(self, event: ResponseEvent) -> _Blocks:
-        return self._rest_of_item(self._slots.close(event, {**event["item"]})) if isinstance(event.get("item"), Mapping) else []
+        slot = self._slots.close(event, {**event["item"]}) if isinstance(event.get("item"), Mapping) else None
+        return self._rest_of_item(slot) or self._shown(slot, "", ended=True) if slot else []
 
     def _rest_of_item(self, slot: Slot) -> _Blocks:
         """Return the content of a complete item that has not been handed on."""
@@ -358,11 +359,11 @@ class ResponsesDecoder:
             "id": self._response.get("id"),
             "model_name": self._response.get("model"),
             "finish_reason": self._finish_reason,
-            **{key: self._response.get(key) for key in _METADATA},
             "token_usage": self._response.get("usage"),
             "logprobs": log_probabilities(items),
+            "unfinished_items": unfinished(items),
         }
-        metadata: dict[str, Any] = {key: value for key, value in known.items() if value}
+        metadata = reply_metadata(self._response, _OF_RESPONSES, self._request) | {key: value for key, value in known.items() if value}
         if self._origin:
             complete = self._finish_reason in _WHOLE
             kept = outline(items, stored=self._response.get("store", self._stored) is not False) if complete else []

@@ -57,6 +57,7 @@ def responses_exchange(
     decoder = partial(
         ResponsesDecoder,
         origin=origin,
+        request=params,
         stored=params.get("store") is not False,
         blocks=model.output_version == "v1",
         listed=answers_in_blocks(params.get("tools") or ()),

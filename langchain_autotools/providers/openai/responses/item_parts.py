@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage
 from ..._encode.json_text import dumps
 from ..calls import CUSTOM_ARGUMENT
 from ..wire import Call
-from .items import CUSTOM_CALL, parts_of
+from .items import CUSTOM_CALL, MODEL_MADE, parts_of
 from .wire import Item, ItemPart
 
 _TRANSLATED = "openai"  # the name of core's translator for items of this wire
@@ -30,6 +30,11 @@ def fragment(item: Item, number: int) -> Call:
     return {**call, "function": {"name": item.get("name"), "arguments": arguments}, "custom": True}
 
 
+def custom_piece(text: str, *, first: bool, last: bool) -> str:
+    """Return a piece of a custom tool's input as a piece of the JSON that `fragment` makes of the whole."""
+    return "".join([f'{{"{CUSTOM_ARGUMENT}":"' if first else "", dumps(text)[1:-1], '"}' if last else ""])
+
+
 def standard(block: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Convert an item or block of this wire to v1 content blocks with core's own translator."""
     message = AIMessage(content=[dict(block)], response_metadata={"model_provider": _TRANSLATED})
@@ -43,6 +48,20 @@ def _text_parts(item: Item) -> list[ItemPart]:
 def annotations_of(item: Item) -> list[Any]:
     """Return the annotations of a message item."""
     return [entry for part in _text_parts(item) for entry in part.get("annotations") or ()]
+
+
+def unfinished(items: Iterable[Item]) -> list[dict[str, Any]]:
+    """Return kind, id and status of the model's own items whose status is not "completed", which is not sent back with them."""
+    ended = (None, "completed")
+    return [
+        {"type": item["type"], "id": item.get("id"), "status": item.get("status")}
+        for item in items
+        if _is_own(item) and item.get("status") not in ended
+    ]
+
+
+def _is_own(item: Item) -> bool:
+    return item.get("type") in MODEL_MADE
 
 
 def log_probabilities(items: Iterable[Item]) -> dict[str, list[Any]]:

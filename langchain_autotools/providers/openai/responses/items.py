@@ -20,7 +20,7 @@ FUNCTION_CALL = "function_call"
 CUSTOM_CALL = "custom_tool_call"
 CALL_TYPES = frozenset({FUNCTION_CALL, CUSTOM_CALL})
 
-_MODEL_MADE = frozenset({"message", "reasoning", *CALL_TYPES})
+MODEL_MADE = frozenset({"message", "reasoning", *CALL_TYPES})
 _NEVER_SENT = frozenset({"created_by", "parsed_arguments", "parsed", "sequence_number"})
 _OF_A_CALL = frozenset({"name", "arguments", "input", "call_id", "item_id", "output_index"})
 _BARE = frozenset({"type", "name"})
@@ -60,9 +60,9 @@ def outline(items: Sequence[Item], *, stored: bool) -> list[Item]:
 
 def _entry(item: Item, stored: bool) -> Item | None:
     kind = item.get("type")
-    hidden = _NEVER_SENT | ({"status"} if kind in _MODEL_MADE else set()) | (_OF_A_CALL if kind in CALL_TYPES else set())
+    hidden = _NEVER_SENT | ({"status"} if kind in MODEL_MADE else set()) | (_OF_A_CALL if kind in CALL_TYPES else set())
     entry: Item = _without({key: value for key, value in item.items() if value is not None}, hidden)
-    if (kind in _MODEL_MADE or kind in _MAY_LACK_ID) and not stored:
+    if (kind in MODEL_MADE or kind in _MAY_LACK_ID) and not stored:
         entry.pop("id", None)
     if kind == "message":
         return {**entry, "content": [_measured(part) for part in parts_of(item)]}

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ....turn.partial_calls import CallPiece
+from .item_parts import custom_piece
 from .items import CALL_TYPES, CUSTOM_CALL, parts_of, text_of_item
 from .wire import Item, ResponseEvent
 
@@ -62,6 +64,23 @@ class Slot:
             return [part for part in parts if part]
         rest = "".join(parts)[self.thought_length :]
         return [rest] if rest else []
+
+    def piece(self, text: str, *, ended: bool = False) -> CallPiece | None:
+        """Return a piece of a call that is being written; None if there is nothing to show.
+
+        Args:
+            text: The piece of the arguments; of a custom tool's input, which becomes the JSON of one argument.
+            ended: Whether the item is complete.
+        """
+        call_id, name = self.item.get("call_id"), self.item.get("name")
+        if self.kind not in CALL_TYPES or not call_id or not name:
+            return None
+        if self.kind == CUSTOM_CALL:
+            text = custom_piece(text if self.pieces or not ended else str(self.item.get("input") or ""), first=not self.shown, last=ended)
+        elif ended:
+            return None
+        first, self.shown = not self.shown, True
+        return CallPiece(call_id, name if first else None, text)
 
     def as_item(self) -> Item:
         """Return the item; one without an end event gets the streamed arguments."""

@@ -1,0 +1,57 @@
+"""Compares the installed SDKs' types with docs/vendor_types.md, or writes it with `--write`: `python -m tests.vendor_types`.
+
+What is new, gone or treated otherwise is listed. `--write` also asks LangChain's partner packages where they are installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import sys
+from collections.abc import Mapping
+
+from tests.vendor_types.page import PAGE, Known, Verdict, is_lost, page, partner_cells, read
+from tests.vendor_types.partners import WAYS, Theirs, is_installed
+from tests.vendor_types.reading import judged
+from tests.vendor_types.rows import ROWS, Row
+
+
+def differences(found: Mapping[str, Verdict]) -> list[str]:
+    """What the page does not say of these verdicts, and what it says besides."""
+    lines = []
+    known = read(PAGE.read_text(encoding="utf-8"))
+    for row in ROWS:
+        before = known[row.name].leaves if row.name in known else {}
+        now = {path: is_lost(ways) for path, ways in found[row.name].items()}
+        lines += [f"new: {row.name}: {path}{' LOST' if now[path] else ''}" for path in now if path not in before]
+        lines += [f"gone: {row.name}: {path}" for path in before if path not in now]
+        lines += [f"{'lost' if now[path] else 'found'}: {row.name}: {path}" for path in now if before.get(path, now[path]) != now[path]]
+    return lines
+
+
+def partner_column(row: Row, before: Known | None) -> Mapping[str, str]:
+    """The column of a partner package: of the installed one, else as it was."""
+    if is_installed(row):
+        return partner_cells(row, asyncio.run(judged(row, tuple(way for way in WAYS if way in row.ways), Theirs)).found)
+    return before.partner if before else {}
+
+
+def main() -> int:
+    """The command; its exit code is 1 where the page is not true of what is installed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.vendor_types", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write the page")
+    write = parser.parse_args().write
+    logging.disable(logging.ERROR)
+    found = {row.name: asyncio.run(judged(row)).found for row in ROWS}
+    lines = differences(found)
+    print("\n".join(lines) or "nothing new")
+    if write:
+        before = read(PAGE.read_text(encoding="utf-8"))
+        partners = {row.name: partner_column(row, before.get(row.name)) for row in ROWS}
+        PAGE.write_text(page(found, partners), encoding="utf-8")
+    return int(bool(lines) and not write)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
