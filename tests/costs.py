@@ -33,11 +33,10 @@ ROWS: list[Row] = [
     (kind, wire, label) for wire in PATHS for kind in KINDS for label in MODELS if kind != "arguments" or wire not in WHOLE_CALLS
 ]
 BY_CHANCE = {
-    "/messages/memo.py:MessageMemo.put.<locals>.<lambda>",
     "/providers/_transport/drain.py:_Watched.end",
     "/providers/_transport/drain.py:_Watchdog._run.<locals>.<lambda>",
 }
-"""Called when a message dies, and by the thread that ends replies which nobody reads: no turn or chunk of its own."""
+"""Called by the thread that ends replies which nobody reads: no turn or chunk of its own."""
 
 
 def counted(run: Callable[[], Any]) -> Counter[str]:

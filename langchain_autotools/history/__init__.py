@@ -22,13 +22,14 @@ from functools import partial
 
 from langchain_core.messages import BaseMessage
 
+from ..messages.growing import growing
 from . import passes
 from .blocks import read_blocks
 from .expansion import expand, expand_runs
 from .merging import merge_runs
 from .normalize import apply_removals, drop_empty, fold_chunks, name_calls, translate_functions
 from .pairing import Finding, Item, Problem, ProblemKind, messages_of, needs_no_repair
-from .sent import as_sent
+from .sent import as_sent, grown_as_sent
 
 __all__ = [
     "Problem",
@@ -64,8 +65,28 @@ def repair(messages: Sequence[BaseMessage], *, open_end: bool = False, open_star
     Returns:
         A new list; a valid history comes back with the same objects. The given list and its messages are not changed.
     """
-    if needs_no_repair(messages, open_end, open_start):
+    if needs_no_repair(growing(messages), open_end, open_start):
         return list(messages)
+    return _repaired(messages, open_end, open_start)
+
+
+def to_send(messages: Sequence[BaseMessage], *, open_start: bool = False) -> list[BaseMessage]:
+    """Return the messages of a request: repaired, and with the call ids that are sent to the server.
+
+    What is derived from them goes on from the request before, where they begin with its messages.
+
+    Args:
+        messages: Any history.
+        open_start: As of `repair`.
+    """
+    known = growing(messages)
+    if not needs_no_repair(known, False, open_start):
+        return as_sent(_repaired(messages, False, open_start))
+    known.keep()
+    return grown_as_sent(known)
+
+
+def _repaired(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -> list[BaseMessage]:
     items, problems = _mended(messages, open_end, open_start)
     for problem in problems:
         if problem.kind in _LOSSES:

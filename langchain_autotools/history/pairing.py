@@ -6,6 +6,7 @@ Pairing is positional: a result answers the latest call before it that carries i
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, TypeAlias
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, HumanMessage, RemoveMessage, ToolMessage
@@ -13,6 +14,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Func
 from ..errors import ConfigurationError
 from ..messages.blocks import NAMED_CALLS, holds_call, is_result_block
 from ..messages.calls import call_ids, calls_of
+from ..messages.growing import derive
 from ..messages.metadata import KEY, own_metadata
 
 _TEXT_KEYS = frozenset({"type", "text", "index", "id", "annotations"})
@@ -147,35 +149,70 @@ _KINDS = _Kinds()
 _AI_KINDS = ("ai", "chunk")
 
 
+class Soundness:
+    """A fold that finds out whether a history certainly needs no repair. One fast pass, because it precedes every request.
+
+    Args:
+        open_start: Whether results before the first AI message may answer calls that are not there.
+    """
+
+    __slots__ = ("_awaited", "_loose", "_started", "sound")
+
+    def __init__(self, open_start: bool = False) -> None:
+        self.sound = True
+        self._started = not open_start
+        self._awaited: list[str] = []  # ids of the calls still to be answered, the next one last
+        self._loose = False
+
+    def copy(self) -> "Soundness":
+        """Return an independent copy."""
+        made = Soundness()
+        made.sound, made._started, made._awaited, made._loose = self.sound, self._started, [*self._awaited], self._loose
+        return made
+
+    def read(self, messages: Sequence[BaseMessage]) -> None:
+        """Read the next messages, up to the first that needs a full check."""
+        self.sound = self.sound and self._reads(messages)
+
+    def is_sound(self, open_end: bool) -> bool:
+        """Whether the messages need no repair.
+
+        Args:
+            open_end: Whether calls that the history ends in may be unanswered.
+        """
+        return self.sound and (open_end or not self._awaited)
+
+    def _reads(self, messages: Sequence[BaseMessage]) -> bool:
+        kinds, awaited, loose = _KINDS, self._awaited, self._loose
+        for message in messages:
+            kind = kinds[type(message)]
+            if kind == "result":
+                if self._started and (not awaited or awaited.pop() != message.tool_call_id):  # type: ignore[attr-defined]  # a ToolMessage
+                    return False
+            elif awaited or kind == "refused" or (loose and kind == "chunk"):
+                return False
+            if message.content.__class__ is list and says_in_blocks(message):
+                return False
+            if kind in _AI_KINDS:
+                self._started = True
+                ids = _sound_calls(message)  # type: ignore[arg-type]  # an AIMessage
+                if ids is None:
+                    return False
+                awaited = ids
+            loose = kind == "chunk" and message.chunk_position != "last"  # type: ignore[attr-defined]  # an AIMessageChunk
+        self._awaited, self._loose = awaited, loose
+        return True
+
+
 def needs_no_repair(messages: Sequence[BaseMessage], open_end: bool, open_start: bool = False) -> bool:
-    """Whether a history certainly needs no repair. One fast pass, because it precedes every request.
+    """Whether a history certainly needs no repair.
 
     Args:
         messages: The history.
         open_end: Whether calls that the history ends in may be unanswered.
         open_start: Whether results before the first AI message may answer calls that are not there.
     """
-    kinds = _KINDS
-    started = not open_start
-    awaited: list[str] = []  # ids of the calls still to be answered, the next one last
-    loose = False
-    for message in messages:
-        kind = kinds[type(message)]
-        if kind == "result":
-            if started and (not awaited or awaited.pop() != message.tool_call_id):  # type: ignore[attr-defined]  # a ToolMessage
-                return False
-        elif awaited or kind == "refused" or (loose and kind == "chunk"):
-            return False
-        if message.content.__class__ is list and says_in_blocks(message):
-            return False
-        if kind in _AI_KINDS:
-            started = True
-            ids = _sound_calls(message)  # type: ignore[arg-type]  # an AIMessage
-            if ids is None:
-                return False
-            awaited = ids
-        loose = kind == "chunk" and message.chunk_position != "last"  # type: ignore[attr-defined]  # an AIMessageChunk
-    return open_end or not awaited
+    return derive(messages, ("sound", open_start), partial(Soundness, open_start)).is_sound(open_end)
 
 
 def _sound_calls(message: AIMessage) -> list[str] | None:

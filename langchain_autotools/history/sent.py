@@ -11,11 +11,50 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from ..messages.calls import call_ids
 from ..messages.failover import FAILOVER, GO_ON, is_cut
+from ..messages.growing import GrowingHistory
 from ..messages.memo import MessageMemo
 from ..messages.metadata import own_metadata
 from .normalize import with_call_ids
 
 _memo: MessageMemo[BaseMessage] = MessageMemo()  # the same copy in every turn, so that what was encoded of it is found again
+
+
+class _SentCopies:
+    """A fold that makes the copies of messages with the call ids that are sent, by their places.
+
+    Attributes:
+        copies: The copies.
+        cut: Whether a reply was cut off, after which a request to go on may stand: what is sent then need not begin with what was sent.
+    """
+
+    __slots__ = ("_count", "_sent", "copies", "cut")
+
+    def __init__(self) -> None:
+        self.copies: dict[int, BaseMessage] = {}
+        self.cut = False
+        self._sent: Mapping[str, str] = {}
+        self._count = 0
+
+    def copy(self) -> "_SentCopies":
+        """Return an independent copy."""
+        made = _SentCopies()
+        made.copies, made._sent, made._count, made.cut = {**self.copies}, self._sent, self._count, self.cut
+        return made
+
+    def read(self, messages: Sequence[BaseMessage]) -> None:
+        """Read the next messages."""
+        sent = self._sent
+        for place, message in enumerate(messages, self._count):
+            if isinstance(message, AIMessage):
+                own = own_metadata(message)
+                self.cut = self.cut or (FAILOVER in own and is_cut(message))
+                sent = _sent_ids(message, own)
+                if sent:
+                    self.copies[place] = _with_ids_sent(message, sent)
+            elif sent and isinstance(message, ToolMessage) and message.tool_call_id in sent:
+                self.copies[place] = _with_ids_sent(message, {message.tool_call_id: sent[message.tool_call_id]})
+        self._sent = sent
+        self._count += len(messages)
 
 
 def as_sent(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
@@ -42,6 +81,12 @@ def as_sent(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
             cut = False
             made.append(message)
     return [*made, GO_ON] if cut else made
+
+
+def grown_as_sent(messages: GrowingHistory) -> list[BaseMessage]:
+    """Return a repaired history as of `as_sent`; what is derived from it goes on from the request before."""
+    fold = messages.derive(_SentCopies, _SentCopies)
+    return as_sent([*messages]) if fold.cut else messages.replaced(fold.copies)
 
 
 def _with_ids_sent(message: BaseMessage, sent: Mapping[str, str]) -> BaseMessage:

@@ -5,6 +5,8 @@ inside, is not recognised: what was seen of it then is kept and compared, which 
 """
 
 import weakref
+from contextlib import suppress
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from langchain_core.messages import BaseMessage
@@ -33,7 +35,7 @@ class MessageMemo(Generic[_T]):
             return None
         fields = message.__dict__
         if fields.get("artifact") is not None:
-            fields = _visible(message)
+            fields = {**fields, "artifact": None}
         try:
             return value if fields == seen else None
         except Exception:  # a foreign object (an array, say) whose comparison is no truth value took another's place
@@ -48,8 +50,8 @@ class MessageMemo(Generic[_T]):
             value: The value derived from the message.
         """
         key, entries = id(message), self._entries
-        reference = weakref.ref(message, lambda _: entries.pop(key, None))
-        entries[key] = (reference, copy_containers(_visible(message)), context, value)
+        reference = weakref.ref(message, partial(entries.pop, key))
+        entries[key] = (reference, snapshot(message), context, value)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -58,10 +60,27 @@ class MessageMemo(Generic[_T]):
         return (MessageMemo, ())
 
 
-def _visible(message: BaseMessage) -> dict[str, Any]:
-    """Return the fields that can be sent. Artifacts never are; they may be large, or hold the whole conversation."""
+_snapshots: dict[int, tuple["weakref.ref[BaseMessage]", dict[str, Any]]] = {}
+
+
+def snapshot(message: BaseMessage) -> dict[str, Any]:
+    """Return the fields of a message as they are now, to compare with later ones; one dict for all who take it of the same state.
+
+    Artifacts are left out, because they are never sent: they may be large, or hold the whole conversation. So are notes.
+    """
     fields = message.__dict__
-    return fields if fields.get("artifact") is None else {name: value for name, value in fields.items() if name != "artifact"}
+    if fields.get("artifact") is not None:
+        fields = {**fields, "artifact": None}
+    key, known = id(message), _snapshots.get(id(message))
+    with suppress(Exception):  # see `MessageMemo.get`
+        if known is not None and known[1] == fields:
+            return known[1]
+    about, more = fields["response_metadata"], fields["additional_kwargs"]
+    if about.__class__ is not dict or more.__class__ is not dict:  # a note may hold the message itself
+        fields = {**fields, "response_metadata": {**about}, "additional_kwargs": {**more}}
+    made: dict[str, Any] = copy_containers(fields)
+    _snapshots[key] = weakref.ref(message, partial(_snapshots.pop, key)), made
+    return made
 
 
 def copy_containers(value: Any) -> Any:

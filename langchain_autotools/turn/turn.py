@@ -18,10 +18,9 @@ from ..chunks import copier, new_chunk, sum_chunks
 from ..deadline import current_deadline, is_last
 from ..event_bus import listening
 from ..executor.names import tool_name
-from ..history import repair
-from ..history.sent import as_sent
+from ..history import to_send
 from ..messages.calls import call_ids, calls_of
-from ..messages.memo import MessageMemo
+from ..messages.growing import derive
 from .accumulator import TurnAccumulator, canonical_message
 from .generation_info import generation_info, llm_output
 from .output_version import BlockWriter
@@ -31,7 +30,6 @@ from .raw_chunks import as_message
 _logger = logging.getLogger("langchain_autotools")
 
 _NAMESPACE = uuid.UUID("0f6b5f0a-3c53-5c0e-8c0f-7b8c2f1d9a44")
-_states: MessageMemo[Any] = MessageMemo()  # the digest of a history up to and with the message
 _of_text = copier(ChatGenerationChunk(message=AIMessageChunk(content=""), text=""), ("message", "text"))
 
 
@@ -63,7 +61,7 @@ class Turn:
         open_start: bool,
         runs: bool,
     ) -> None:
-        self.messages = as_sent(repair(messages, open_start=open_start))
+        self.messages = to_send(messages, open_start=open_start)
         self.runs = runs
         names = {tool_name(tool) for tool in keywords.get("tools") or ()}
         self._accumulator = TurnAccumulator(
@@ -125,26 +123,21 @@ class Turn:
         left = [out for chunk in chunks if (out := self.feed(chunk)) is not None]
         return result_of([*left, self.finish()])
 
-    @cached_property
-    def _used_ids(self) -> set[str | None]:
-        """The ids of all calls of the history, collected on first access."""
-        return {used for message in self.messages if isinstance(message, AIMessage) for used in call_ids(message)}
-
     def _is_used(self, call_id: str) -> bool:
-        return call_id in self._used_ids
-
-    @cached_property
-    def _message_ids(self) -> set[str | None]:
-        """The ids of all messages of the history, collected on first access."""
-        return {message.id for message in self.messages}
+        return call_id in self._used_ids.of_calls
 
     def _is_taken(self, message_id: str) -> bool:
-        return message_id in self._message_ids
+        return message_id in self._used_ids.of_messages
+
+    @cached_property
+    def _used_ids(self) -> "_UsedIds":
+        """The ids of all messages of the history and their calls, collected on first access."""
+        return derive(self.messages, _UsedIds, _UsedIds)
 
     @cached_property
     def _digest(self) -> str:
         """The digest of the history, computed on first access."""
-        return _digest(self.messages)
+        return derive(self.messages, _Digest, _Digest).state.hexdigest()
 
     def _sent_id(self, position: int) -> str:
         """Return the id to send for the turn's call at `position`, derived from the history so that a replay gives the same."""
@@ -190,20 +183,41 @@ def _text_alone(content: str | list[Any]) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _digest(messages: Sequence[BaseMessage]) -> str:
-    """Return a digest of a history's content: without message ids, usage and metadata.
+class _UsedIds:
+    """A fold that collects the ids of messages, and those of their calls."""
 
-    The state of the digest behind each message is remembered, so that a later turn only adds what is new.
-    """
-    state, before = hashlib.sha256(), b""
-    for message in messages:
-        known = _states.get(message, before)
-        if known is None:
-            known = state.copy()
-            known.update(_content_of(message))
-            _states.put(message, before, known)
-        state, before = known, known.digest()
-    return state.hexdigest()
+    __slots__ = ("of_calls", "of_messages")
+
+    def __init__(self, of_messages: Iterable[str | None] = (), of_calls: Iterable[str | None] = ()) -> None:
+        self.of_messages = {*of_messages}
+        self.of_calls = {*of_calls}
+
+    def copy(self) -> "_UsedIds":
+        return _UsedIds(self.of_messages, self.of_calls)
+
+    def read(self, messages: Sequence[BaseMessage]) -> None:
+        for message in messages:
+            self.of_messages.add(message.id)
+            if isinstance(message, AIMessage):
+                self.of_calls.update(call_ids(message))
+
+
+class _Digest:
+    """A fold that makes a digest of the messages' content: without message ids, usage and metadata."""
+
+    __slots__ = ("state",)
+
+    def __init__(self) -> None:
+        self.state = hashlib.sha256()
+
+    def copy(self) -> "_Digest":
+        made = _Digest()
+        made.state = self.state.copy()
+        return made
+
+    def read(self, messages: Sequence[BaseMessage]) -> None:
+        for message in messages:
+            self.state.update(_content_of(message))
 
 
 def _content_of(message: BaseMessage) -> bytes:

@@ -20,6 +20,7 @@ from ...mixin import ToolsAndMessagesMixin
 from ...retry.attempts import Attempts
 from ...retry.policy import RetryPolicy
 from ...retry.retrying import RetryStrategies, read_retry
+from ...turn.raw_methods import compared
 from .._transport.bounded import holding, opened_in_time, whole_in_time
 from .._transport.clients import PerLoopCache
 from .._transport.drain import adrain, drain
@@ -135,7 +136,7 @@ class HttpChatModel(ToolsAndMessagesMixin):
         if not messages and not self._says_enough(kwargs):
             raise ConfigurationError("there is no message to answer: the list is empty")
         try:
-            return self._exchange(messages, stop, kwargs, stream=stream)
+            return self._exchange(compared(messages, type(self)), stop, kwargs, stream=stream)
         except AutoToolsError:
             raise
         except MISREAD as error:
@@ -245,8 +246,7 @@ class HttpChatModel(ToolsAndMessagesMixin):
     def _begin(self, exchange: Exchange, *, at_once: bool) -> Opened:
         """Make one attempt and read up to the first chunk with visible output, or with `at_once` up to the first chunk.
 
-        Until then a reply that fails or merely ends may be retried.
-        ends, before may be tried again."""
+        Until then a reply that fails or merely ends may be retried."""
         chunks = self._chunks(exchange)
         begun: list[AIMessageChunk] = []
         try:

@@ -4,14 +4,14 @@ The same history gives the same bytes, and a longer one starts with those of a s
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
 from ...messages.memo import MessageMemo
-from .calls import CallT, find_call, without_call
+from .calls import CallT, find_call
 from .origin import is_same_origin
 
 
@@ -67,25 +67,14 @@ class MessageEncoder(ABC, Generic[EncodedT, CallT]):
                 return self._other(message, message.role)
         raise UnsupportedFeatureError(f"a {type(message).__name__} cannot be sent to a chat model")
 
-    def encode_each(self, messages: Sequence[BaseMessage]) -> Iterator[EncodedT]:
-        """Encode the messages in order, each tool result with the call that it answers."""
-        waiting: tuple[CallT, ...] = ()
-        for message in messages:
-            if isinstance(message, ToolMessage):
-                yield self._remembered(message, waiting)
-                waiting = without_call(message.tool_call_id, waiting)
-                continue
-            encoded = self._memo.get(message, ()) or self._remembered(message)
-            waiting = encoded.calls
-            yield encoded
+    def remembered(self, message: BaseMessage, calls: tuple[CallT, ...] = ()) -> EncodedT:
+        """Return an encoded message, as of `encode`: the same object as before if neither it nor the calls have changed."""
+        return self._memo.get(message, calls) or self._put(message, calls, self.encode(message, calls))
 
     def is_same_origin(self, message: AIMessage) -> bool:
         """Whether a message comes from the requested endpoint and model, as far as its metadata tells."""
         assumed = self.provider if self.is_default_provider else None
         return is_same_origin(message, self.origin, self.model, self.provider, assumed=assumed)
-
-    def _remembered(self, message: BaseMessage, calls: tuple[CallT, ...] = ()) -> EncodedT:
-        return self._memo.get(message, calls) or self._put(message, calls, self.encode(message, calls))
 
     def _put(self, message: BaseMessage, context: Hashable, encoded: EncodedT) -> EncodedT:
         self._memo.put(message, context, encoded)

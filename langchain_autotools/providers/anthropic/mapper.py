@@ -2,16 +2,18 @@
 
 import json
 import logging
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
+from ...messages.growing import derive
 from .._encode.calls import without_call
 from .._encode.json_text import dumps, encode, request_body, to_bytes
-from .._encode.system import as_user_text, count_leading_system
+from .._encode.system import as_user_text
 from .blocks import text_part
 from .calls import CallId
 from .encode import Encoded, MessagesEncoder, stands_alone
@@ -19,7 +21,7 @@ from .encode import Encoded, MessagesEncoder, stands_alone
 _logger = logging.getLogger("langchain_autotools")
 
 _THOUGHTS = (b'{"type":"thinking"', b'{"type":"redacted_thinking"')
-_OPENING = encode(text_part("(The conversation begins with the assistant.)"))
+_OPENING = encode({"role": "user", "content": [text_part("(The conversation begins with the assistant.)")]}) + b","
 
 
 class MessagesMapper(MessagesEncoder):
@@ -50,15 +52,19 @@ class MessagesMapper(MessagesEncoder):
             ConfigurationError: A parameter is no JSON value.
             UnsupportedFeatureError: A message has content that the wire cannot carry.
         """
-        first = count_leading_system(messages)
-        system = [block for message in messages[:first] for block in self._in_place(message, (), False, 0, ()).blocks]
+        replies_last = bool(messages) and isinstance(messages[-1], AIMessage)
+        encoded = derive(messages, self, partial(_Messages, self), len(messages) - replies_last)
+        if replies_last:
+            encoded = encoded.copy()
+            encoded.add(messages[-1], last=True)
+        system = [*encoded.system]
         if system and cache:
             system[-1] = system[-1][:-1] + to_bytes(f',"cache_control":{dumps(cache)}}}')
         head = {key: value for key, value in params.items() if key != "system"}
         if not system and params.get("system"):
             head["system"] = params["system"]
         before = b'"system":[%s],' % b",".join(system) if system else b""
-        return request_body(head, "messages", self._grouped(messages[first:]), before)
+        return request_body(head, "messages", encoded.groups(self._system_anywhere).all(), before)
 
     def last_container(self, messages: Sequence[BaseMessage], *, ever: bool) -> str | None:
         """Return the id of the container in which the vendor's code last ran, by the messages since the user's last one.
@@ -95,37 +101,7 @@ class MessagesMapper(MessagesEncoder):
         _logger.warning("thinking is off until the tool calls of another model are answered: the API takes no others while it is on")
         return True
 
-    def _grouped(self, messages: Sequence[BaseMessage]) -> list[bytes]:
-        """Return the wire's messages: neighbours of one role are merged, with results before other content."""
-        groups: list[tuple[str, list[bytes], list[bytes]]] = []
-        encoded_messages = _from_summary(list(self._each(messages)))
-        for encoded in _place_system_messages(_drop_unanswered_server_tools(encoded_messages), self._system_anywhere):
-            if not groups or groups[-1][0] != encoded.role:
-                groups.append((encoded.role, [], []))
-            groups[-1][1].extend(encoded.results)
-            groups[-1][2].extend(encoded.blocks)
-        if groups and groups[0][0] == "assistant" and not any(map(stands_alone, groups[0][2][:1])):
-            groups.insert(0, ("user", [], [_OPENING]))
-        return [_message_json(role, [*results, *blocks]) for role, results, blocks in groups]
-
-    def _each(self, messages: Sequence[BaseMessage]) -> Iterable[Encoded]:
-        """Yield each message that has content."""
-        ids: tuple[CallId, ...] = ()
-        taken: set[str] = set()
-        place = 0
-        for number, message in enumerate(messages):
-            last = number == len(messages) - 1 and isinstance(message, AIMessage)
-            encoded = self._in_place(message, ids, last, place, taken)
-            if isinstance(message, AIMessage):
-                ids = encoded.calls
-                taken.update(call.sent for call in ids)
-                place += len(ids)
-            elif isinstance(message, ToolMessage):
-                ids = without_call(message.tool_call_id, ids)
-            if encoded.blocks or encoded.results:
-                yield encoded
-
-    def _in_place(self, message: BaseMessage, ids: tuple[CallId, ...], last: bool, place: int, taken: Container[str]) -> Encoded:
+    def in_place(self, message: BaseMessage, ids: tuple[CallId, ...], last: bool, place: int, taken: Container[str]) -> Encoded:
         """Encode a message with the ids that it answers and the ids that it must not reuse."""
         answered = ids if any(call.sent != call.known or call.toolset for call in ids) else ()
         context = (answered, last)
@@ -136,6 +112,112 @@ class MessagesMapper(MessagesEncoder):
         if taken and isinstance(message, AIMessage) and any(call.sent in taken for call in encoded.calls):
             return self._assistant(message, taken, place)  # an id of another server's that came before
         return encoded
+
+
+class _Groups:
+    """The wire's messages: neighbours of one role are merged, with results before other content."""
+
+    __slots__ = ("_blocks", "_done", "_results", "_role")
+
+    def __init__(self) -> None:
+        self._done: list[bytes] = []  # pieces of their JSON
+        self._role: str | None = None  # of the one that is still open, with its parts:
+        self._results: list[bytes] = []
+        self._blocks: list[bytes] = []
+
+    def copy(self) -> "_Groups":
+        """Return an independent copy."""
+        made = _Groups()
+        made._done, made._role, made._results, made._blocks = [*self._done], self._role, [*self._results], [*self._blocks]
+        return made
+
+    def add(self, encoded: Encoded) -> None:
+        """Append a message."""
+        if self._role != encoded.role:
+            self._done += self._ended()
+            self._role, self._results, self._blocks = encoded.role, [], []
+        self._results += encoded.results
+        self._blocks += encoded.blocks
+
+    def all(self) -> list[bytes]:
+        """Return the JSON of all messages, joined by commas."""
+        return [] if self._role is None else [b"".join((*self._done, *self._ended()))]
+
+    def _ended(self) -> list[bytes]:
+        """Return the pieces of the open message, after those before it."""
+        if self._role is None:
+            return []
+        start = b'%s{"role":"%s","content":[' % (b"," if self._done else b"", self._role.encode())
+        if not self._done and self._role == "assistant" and not any(map(stands_alone, self._blocks[:1])):
+            start = _OPENING + start
+        pieces: list[bytes] = []
+        for part in (*self._results, *self._blocks):
+            pieces += (start, part)
+            start = b","
+        return [*pieces, b"]}"]
+
+
+class _Messages:
+    """A fold of the messages of a request.
+
+    Args:
+        mapper: Encodes each message.
+
+    Attributes:
+        system: The blocks of the system messages that the history begins with.
+    """
+
+    __slots__ = ("_answered", "_begun", "_groups", "_mapper", "_messages", "_place", "_plain", "_taken", "system")
+
+    def __init__(self, mapper: MessagesMapper) -> None:
+        self._mapper = mapper
+        self.system: list[bytes] = []
+        self._messages: list[Encoded] = []
+        self._groups = _Groups()
+        self._plain = True  # whether no message changes others, so that the groups are as they were read
+        self._answered: tuple[CallId, ...] = ()
+        self._taken: set[str] = set()
+        self._place = 0
+        self._begun = False
+
+    def copy(self) -> "_Messages":
+        """Return an independent copy."""
+        made = _Messages(self._mapper)
+        made.system, made._messages, made._groups, made._plain = [*self.system], [*self._messages], self._groups.copy(), self._plain
+        made._answered, made._taken, made._place, made._begun = self._answered, {*self._taken}, self._place, self._begun
+        return made
+
+    def read(self, messages: Sequence[BaseMessage]) -> None:
+        """Read the next messages."""
+        for message in messages:
+            self.add(message)
+
+    def add(self, message: BaseMessage, *, last: bool = False) -> None:
+        """Add a message; `last` for a reply that ends the request."""
+        encoded = self._mapper.in_place(message, self._answered, last, self._place, self._taken)
+        if isinstance(message, AIMessage):
+            self._answered = encoded.calls
+            self._taken.update(call.sent for call in encoded.calls)
+            self._place += len(encoded.calls)
+        elif isinstance(message, ToolMessage):
+            self._answered = without_call(message.tool_call_id, self._answered)
+        self._begun = self._begun or encoded.role != "system"
+        if not self._begun:
+            self.system += encoded.blocks
+        elif encoded.blocks or encoded.results:
+            self._messages.append(encoded)
+            self._plain = self._plain and not (encoded.role == "system" or encoded.asked or any(map(stands_alone, encoded.blocks)))
+            if self._plain:
+                self._groups.add(encoded)
+
+    def groups(self, system_anywhere: bool) -> _Groups:
+        """Return the wire's messages."""
+        if self._plain:
+            return self._groups
+        groups = _Groups()
+        for encoded in _place_system_messages(_drop_unanswered_server_tools(_from_summary(self._messages)), system_anywhere):
+            groups.add(encoded)
+        return groups
 
 
 def _from_summary(messages: list[Encoded]) -> list[Encoded]:
@@ -186,10 +268,6 @@ def _without_unanswered(message: Encoded, answered: Container[str]) -> Encoded:
     doomed = {place for place, identifier in message.asked if identifier not in answered}
     kept = tuple(block for place, block in enumerate(message.blocks) if place not in doomed)
     return replace(message, blocks=kept) if doomed else message
-
-
-def _message_json(role: str, blocks: Iterable[bytes]) -> bytes:
-    return b'{"role":"%s","content":[%s]}' % (role.encode(), b",".join(blocks))
 
 
 def _as_prefill(encoded: Encoded) -> Encoded:

@@ -1,11 +1,15 @@
 """Conversion of LangChain messages to the JSON of /api/chat requests."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 
+from ...messages.growing import derive
+from .._encode.calls import without_call
 from .._encode.json_text import request_body
+from .calls import CallId
 from .encode import ChatEncoder
 
 
@@ -23,4 +27,34 @@ class OllamaMapper(ChatEncoder):
             ConfigurationError: A parameter is no JSON value.
             UnsupportedFeatureError: A message has content that the wire cannot carry.
         """
-        return request_body(params, "messages", (encoded.body for encoded in self.encode_each(messages)))
+        return request_body(params, "messages", derive(messages, self, partial(_Bodies, self)).bodies)
+
+
+class _Bodies:
+    """A fold of the bodies of messages.
+
+    Args:
+        encoder: Encodes each message.
+    """
+
+    __slots__ = ("_encoder", "_waiting", "bodies")
+
+    def __init__(self, encoder: ChatEncoder, bodies: Sequence[bytes] = (), waiting: tuple[CallId, ...] = ()) -> None:
+        self._encoder = encoder
+        self.bodies = [*bodies]
+        self._waiting = waiting
+
+    def copy(self) -> "_Bodies":
+        """Return an independent copy."""
+        return _Bodies(self._encoder, self.bodies, self._waiting)
+
+    def read(self, messages: Sequence[BaseMessage]) -> None:
+        """Read the next messages."""
+        for message in messages:
+            if isinstance(message, ToolMessage):
+                encoded = self._encoder.remembered(message, self._waiting)
+                self._waiting = without_call(message.tool_call_id, self._waiting)
+            else:
+                encoded = self._encoder.remembered(message)
+                self._waiting = encoded.calls
+            self.bodies.append(encoded.body)

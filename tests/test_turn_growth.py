@@ -1,0 +1,76 @@
+"""A turn costs as many calls late in a conversation as early in it, over every wire, with calls that have ids and calls that have none."""
+
+import gc
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from langchain_autotools import new_messages
+from langchain_autotools.executor.workers import threads
+from tests.contract.wires import WIRES, Wire
+from tests.support.counted import counting
+from tests.support.http_server import Exchange, HttpReply
+from tests.support.script import Call, Turn
+from tests.test_costs import in_one_piece
+
+EARLY = 10
+ROOM = 1.02
+"""The most that a late turn may cost of an early one. Today both cost the same."""
+STYLES = {"ids": "standard", "no ids": "no_ids"}
+ONE_OF_EACH = [wire for wire in WIRES if not wire.name.startswith("azure")]
+
+
+def get_temperature(city: str) -> str:
+    """Return the temperature of a city."""
+    return f"{city}: 21 °C"
+
+
+def past(turns: int) -> list[BaseMessage]:
+    """A conversation with so many turns that called a tool, of any other vendor."""
+    messages: list[BaseMessage] = [HumanMessage("Hello")]
+    for turn in range(turns):
+        call = {"name": "get_temperature", "args": {"city": str(turn)}, "id": f"call_{turn:024d}", "type": "tool_call"}
+        messages += [AIMessage("", tool_calls=[call], id=f"m{turn}"), ToolMessage("21 °C", tool_call_id=call["id"], id=f"t{turn}")]
+    return messages
+
+
+def costs(wire: Wire, style: str, turns: int) -> list[Counter[str]]:
+    """The calls of two runs that go on with a conversation of so many turns, one behind the other: of two turns, and of four."""
+    asked = [0, 0]
+
+    def script(_: Exchange) -> Turn:
+        asked[0] += 1
+        city = {"city": f"{asked[0]} {asked[1]}"}
+        return Turn("Done.") if asked[0] > asked[1] else Turn("", [Call("get_temperature", city)], style=style)
+
+    counted, history = [], past(turns)
+    with wire.serve(script) as server:
+        encode: Callable[..., HttpReply] = server.encode
+        server.encode = lambda *given: in_one_piece(encode(*given))  # type: ignore[method-assign]
+        more = {"prompt_caching": False} if wire.name == "anthropic" else {}
+        model = wire.model(server, tools=[get_temperature], max_turns=None, no_progress=None, **more)
+        for number in (2, 2, 4):
+            asked[:] = 0, number
+            history.append(HumanMessage("And now?"))
+            calls: Counter[str] = Counter()
+            threads._free.clear()
+            gc.collect()
+            with counting(calls, new_threads=True):
+                history += [message for chunk in model.stream([*history]) for message in new_messages(chunk)]
+            counted.append(calls)
+    return counted[1:]
+
+
+@pytest.mark.parametrize("turn", [100, pytest.param(400, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("wire", ONE_OF_EACH, ids=lambda wire: wire.name)
+def test_a_late_turn_costs_as_many_calls_as_an_early_one(wire: Wire, style: str, turn: int) -> None:
+    """Calls of the package's functions at turn 10 and at a late one: of a turn inside a run, and of a whole run of the conversation."""
+    (early, longer), (late, longest) = (costs(wire, STYLES[style], turns) for turns in (EARLY, turn))
+    grown = {name: (early[name], late[name]) for name in early | late if early[name] != late[name]}
+    assert late.total() <= early.total() * ROOM, grown
+    first, last = longer.total() - early.total(), longest.total() - late.total()
+    assert first > 1000
+    assert last <= first * ROOM
