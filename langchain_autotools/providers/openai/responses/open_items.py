@@ -72,10 +72,10 @@ class Slot:
             text: The piece of the arguments; of a custom tool's input, which becomes the JSON of one argument.
             ended: Whether the item is complete.
         """
-        call_id, name = self.item.get("call_id"), self.item.get("name")
-        if self.kind not in CALL_TYPES or not call_id or not name:
+        kind, call_id, name = self.item.get("type"), self.item.get("call_id"), self.item.get("name")
+        if kind not in CALL_TYPES or not call_id or not name:
             return None
-        if self.kind == CUSTOM_CALL:
+        if kind == CUSTOM_CALL:
             text = custom_piece(text if self.pieces or not ended else str(self.item.get("input") or ""), first=not self.shown, last=ended)
         elif ended:
             return None
