@@ -168,7 +168,9 @@ def _check_names(model: Settable, keywords: Mapping[str, Any]) -> None:
         raise ConfigurationError("show_progress is for batch, abatch and their kin: here it has no effect")
     for name in keywords.keys() - RUN_KEYWORDS:
         if name in model._not_per_call:
-            raise ConfigurationError(f"{name} is set where the model is made, and has no effect at a call")
+            raise ConfigurationError(
+                f"{name} is set where the model is made, not at a call; a vendor's own parameter of that name goes in extra_body"
+            )
         if name in MISTAKEN and not _is_known(model, name):
             raise ConfigurationError(f"there is no keyword {name!r}: {MISTAKEN[name]}")
         near = _nearest(name)

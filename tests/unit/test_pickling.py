@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,14 @@ from langchain_autotools import (
     ChatOllama,
     ChatOpenAI,
     Decision,
+    FirstToken,
     LimitReachedError,
+    McpServer,
     MessageDone,
     NextTurn,
     PendingCall,
     RetryPolicy,
+    RunCost,
     RunEvent,
     RunSoFar,
     ToolCallRecord,
@@ -41,7 +45,9 @@ from langchain_autotools import (
     ToolContext,
     ToolExecutor,
     ToolPolicy,
+    TurnCost,
     init_chat_model,
+    mcp_server,
     new_messages,
 )
 from langchain_autotools.testing import ScriptedChatModel
@@ -243,6 +249,8 @@ VALUES: Mapping[str, Any] = {
     **dict.fromkeys(("attempt", "index", "turn", "turns"), 1),
     "duration": 0.5,
     "executed": True,
+    **dict.fromkeys(("from_model", "to_model"), "vendor/model"),
+    "after_text": True,
     "provisional": True,
     "value": {"done": 3},
     "call": RECORD,
@@ -257,16 +265,20 @@ OTHERS: Mapping[str, Callable[[], Any]] = {
     "Agent": lambda: Agent(ScriptedChatModel(replies=["Hi."], tools=[plain]), history=[AIMessage("Hello.")]),
     "AgentResult": lambda: Agent(SAID.model_copy()).run("Where?"),
     "Decision": PENDING.approve,
+    "FirstToken": lambda: FirstToken(5),
     "LimitReachedError": lambda: LimitReachedError("Enough.", "max_turns"),
+    "McpServer": lambda: mcp_server("python server.py", prefix="own_"),
     "NextTurn": lambda: NextTurn(1, (HumanMessage("Hello."),), None, ("plain",), None, {}),
     "PendingCall": lambda: PENDING,
     "RetryPolicy": lambda: RetryPolicy(attempts=7),
+    "RunCost": lambda: RunCost([TurnCost("a", "b", {"input": Decimal("0.1")})]),
     "RunSoFar": lambda: RunSoFar((AIMessage("Hello."),), 1, 0, None),
     "ToolCallRecord": lambda: RECORD,
     "ToolCallResult": lambda: ToolCallResult(RECORD, ToolMessage("Rome", tool_call_id="c1"), error=None, duration=0.5),
     "ToolContext": lambda: ToolContext(RECORD, messages=[AIMessage("Hello.")], turn=2, config={"tags": ["blue"]}),
     "ToolExecutor": lambda: ToolExecutor(TOOLS, default_policy=ToolPolicy(timeout=3), requires_approval=needs, on_executed=watch),
     "ToolPolicy": lambda: SETTINGS["policies"]["plain"],
+    "TurnCost": lambda: TurnCost("a", "b", {"input": Decimal("0.1")}, unpriced=["audio"]),
 }
 PUBLIC = {name: value for name in langchain_autotools.__all__ if inspect.isclass(value := getattr(langchain_autotools, name))}
 
@@ -290,7 +302,7 @@ def test_every_public_class_pickles(name: str) -> None:
     made = sample(name)
     other = travelled(made)
     assert type(other) is type(made) and repr(other) == repr(made)
-    if not isinstance(made, Agent | ToolExecutor | ToolContext | Exception) and name != "RunFailed":
+    if not isinstance(made, Agent | McpServer | ToolExecutor | ToolContext | Exception) and name not in ("RunFailed", "ModelChanged"):
         assert other == made
     assert told(other) == told(made)
 

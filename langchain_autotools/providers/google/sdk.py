@@ -6,6 +6,7 @@ Nothing here imports the SDK before it is asked for: whoever gives an object of 
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -56,7 +57,7 @@ def read_contents(given: Any) -> Any:
         return given
     if isinstance(given, sdk.Content):
         return _messages(given)
-    if not isinstance(given, Sequence) or not any(isinstance(one, sdk.Content) for one in given):
+    if not isinstance(given, Sequence) or not any(map(isinstance, given, repeat(sdk.Content))):
         return given
     return [message for one in given for message in (_messages(one) if isinstance(one, sdk.Content) else [one])]
 

@@ -5,6 +5,7 @@ Nothing here imports the SDK before it is asked for: whoever gives an object of 
 
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -53,7 +54,7 @@ def read_messages(given: Any) -> Any:
         return given
     if isinstance(given, sdk.Message):
         return [_message(given)]
-    if not isinstance(given, Sequence) or not any(isinstance(one, sdk.Message) for one in given):
+    if not isinstance(given, Sequence) or not any(map(isinstance, given, repeat(sdk.Message))):
         return given
     return [_message(one) if isinstance(one, sdk.Message) else one for one in given]
 

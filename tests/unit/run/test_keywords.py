@@ -167,8 +167,10 @@ def test_no_vendors_keyword_is_mistaken() -> None:
     """Parameters of the SDKs, of LangChain's own and its tracers', and any others that are not near pass to the request."""
     extra = ["thinking_budget", "ls_structured_output_format", "max_output_tokens", "response_format", "num_ctx", "x"]
     model = ScriptedChatModel(replies=["done"])
-    for name in [*_parameters(), *extra]:
+    for name in {*_parameters(), *extra} - {"fallbacks"}:
         model.bind(**{name: None})
+    with pytest.raises(ConfigurationError, match="fallbacks is set where the model is made, not at a call; .* goes in extra_body"):
+        model.bind(fallbacks=None)  # a parameter of Anthropic's, too, that has our name
 
 
 @pytest.mark.parametrize("name", ["mx_trns", "max_turnsss", "maxturn", "mox_tirns"])
