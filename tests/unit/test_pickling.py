@@ -309,7 +309,8 @@ def test_every_public_class_pickles(name: str) -> None:
 
 def told(value: Any) -> Any:
     """What a value holds, for comparison: its plain attributes."""
-    own = {**vars(value), "tools": list(getattr(value, "tools", ())), "_given": None}
+    tools = getattr(value, "tools", ())
+    own = {**vars(value), "tools": [] if callable(tools) else list(tools), "_given": None}
     return {key: held for key, held in own.items() if isinstance(held, str | int | float | list | dict | bool | BaseMessage)}
 
 
