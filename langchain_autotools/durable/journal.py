@@ -267,7 +267,8 @@ class _Call:
         return self._ended_as(call, self._make, call, begun_by, partial(failed, call, _INTERRUPTED, executed=True))
 
     def _begun_by(self, call: ToolCallRecord, begin: Callable[[], str]) -> str:
-        return self._begun.run({"name": storable_text(f"begin {call.id}")}, begin)
+        execution: str = self._begun.run({"name": storable_text(f"begin {call.id}")}, begin)
+        return execution
 
     def _ended_as(self, call: ToolCallRecord, make: Callable[..., Any], *args: Any) -> dict[str, Any]:
         record: dict[str, Any] = self._ended.run({"name": storable_text(f"call {call.id}")}, make, *args)
