@@ -38,6 +38,7 @@ from .run.settings import Toolbox, request_form, run_request, run_settings, tool
 from .run.turn_wrappers import TurnRequest, TurnWrapper
 from .run.whole_class import JoiningMeta
 from .turn.constructor import given_arguments, tool_labels
+from .turn.inputs import converted
 from .turn.tools import format_tool_choice
 from .turn.turn import Turn
 
@@ -317,16 +318,16 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta):
         stream, invoke = super().stream, super().invoke
         keywords = {**request.keywords, **request_form(self, request).keywords(request.choice)}
         if request.streams:
-            return stream(request.messages, request.config, **keywords)
-        return (invoke(messages, request.config, **keywords) for messages in (request.messages,))
+            return stream(converted(request.messages), request.config, **keywords)
+        return (invoke(messages, request.config, **keywords) for messages in (converted(request.messages),))
 
     def _aturn_parts(self, request: TurnRequest) -> AsyncGenerator[AIMessage, None]:
         """Like `_turn_parts`, asynchronously."""
         stream, invoke = super().astream, super().ainvoke
         keywords = {**request.keywords, **request_form(self, request).keywords(request.choice)}
         if request.streams:
-            return generator_of(cast("AsyncIterator[AIMessage]", stream(request.messages, request.config, **keywords)))
-        return _awaited(partial(invoke, request.messages, request.config, **keywords))
+            return generator_of(cast("AsyncIterator[AIMessage]", stream(converted(request.messages), request.config, **keywords)))
+        return _awaited(partial(invoke, converted(request.messages), request.config, **keywords))
 
 
 async def _awaited(ask: Callable[[], Awaitable[AIMessage]]) -> AsyncGenerator[AIMessage, None]:

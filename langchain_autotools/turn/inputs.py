@@ -1,8 +1,21 @@
-"""Explanations of invalid model inputs by their likely cause."""
+"""Inputs of models: those that core need not convert again, and explanations of invalid ones by their likely cause."""
 
 from typing import Any
 
+from langchain_core.messages import BaseMessage
+from langchain_core.prompt_values import ChatPromptValue
+
 from ..errors import ConfigurationError
+
+
+def converted(given: Any) -> Any:
+    """Return a list of messages as a prompt, whose messages core takes as they are; any other input unchanged."""
+    if type(given) is not list:
+        return given
+    for cls in {*map(type, given)}:
+        if not issubclass(cls, BaseMessage):
+            return given
+    return ChatPromptValue.model_construct(messages=given)
 
 
 def refuse_fields(given: Any) -> None:

@@ -1,6 +1,7 @@
 """A reply of a model without tools: what core, its handlers and its cache get, what leaves, and the wrappers of turns around it."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from threading import Event
 from typing import Any, ClassVar
@@ -19,6 +20,11 @@ from langchain_autotools.testing import ScriptedChatModel
 CALL = {"name": "look", "args": {}, "id": "1"}
 OPEN = [HumanMessage("Look!"), AIMessage("", tool_calls=[CALL])]
 """A history that ends in a call without a result."""
+
+
+def look() -> str:
+    """Look."""
+    return "A door."
 
 
 class Wrapped(ScriptedChatModel):
@@ -172,3 +178,22 @@ def test_decisions_need_a_model_with_tools(way: Way) -> None:
     """A model without tools executes no call, so that decisions about calls are refused."""
     with pytest.raises(ConfigurationError, match="takes a model with tools"):
         way(ScriptedChatModel(replies=["Never."]), OPEN, resume={"1": True})
+
+
+@pytest.mark.parametrize("tools", [[], [look]], ids=["no tools", "tools"])
+def test_core_converts_no_message_of_a_turn_again(tools: list[Any]) -> None:
+    """A history of messages reaches core as a prompt: what it does for a message is not done for each message of each turn."""
+    converted: list[str] = []
+
+    def note(frame: Any, event: str, argument: Any) -> None:
+        if event == "call" and frame.f_code.co_name == "_convert_to_message":
+            converted.append(frame.f_code.co_filename)
+
+    model = ScriptedChatModel(replies=["Hello."], tools=tools)
+    sys.setprofile(note)
+    try:
+        answer = model.invoke([HumanMessage("Hi"), AIMessage("Hello?"), HumanMessage("Hi!")])
+    finally:
+        sys.setprofile(None)
+    assert answer.text == "Hello."
+    assert len(converted) <= (3 if tools else 0)  # a run reads its own input once
