@@ -31,7 +31,17 @@ def test_the_examples_of_the_pages_pass_mypy(tmp_path: Path) -> None:
         name = "_".join(page.relative_to(REPOSITORY).with_suffix("").parts).lower()
         (tmp_path / f"{name}_page.py").write_text(as_module(page.read_text(encoding="utf-8")), encoding="utf-8")
     files = sorted(path.name for path in tmp_path.glob("*_page.py"))
-    settings = ["--python-version", "3.11", "--ignore-missing-imports", "--cache-dir", str(REPOSITORY / ".mypy_cache" / "pages")]
+    # Two pages show a server for either major version of mcp, of which one is installed: neither version's modules are read.
+    (tmp_path / "mypy.ini").write_text("[mypy]\n[mypy-mcp.*]\nfollow_imports = skip\nfollow_imports_for_stubs = True\n", encoding="utf-8")
+    settings = [
+        "--config-file",
+        "mypy.ini",
+        "--python-version",
+        "3.11",
+        "--ignore-missing-imports",
+        "--cache-dir",
+        str(REPOSITORY / ".mypy_cache" / "pages"),
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "mypy", *settings, *files],
         cwd=tmp_path,
