@@ -242,11 +242,11 @@ def test_what_is_known_of_a_conversation_is_no_larger_than_its_body_and_goes_wit
         return tracemalloc.get_traced_memory()[0] - before, body
 
     def conversation() -> list[BaseMessage]:
-        """Twenty turns with results of 20 kB."""
+        """Twenty turns with results of 25 kB."""
         messages: list[BaseMessage] = [HumanMessage("Hello")]
         for number in range(20):
             call = {"name": "look", "args": {}, "id": f"call_{number}", "type": "tool_call"}
-            messages += [AIMessage("", tool_calls=[call]), ToolMessage("x" * 20_000, tool_call_id=f"call_{number}")]
+            messages += [AIMessage("", tool_calls=[call]), ToolMessage("x" * 25_000, tool_call_id=f"call_{number}")]
         return messages
 
     with OpenAIServer(lambda _: Turn("Good.")) as server:
