@@ -13,11 +13,12 @@ import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 _Part = TypeVar("_Part")
 
 _END: Any = object()
+_AGAIN_SECONDS = 1.0
 _current: ContextVar["Deadline | None"] = ContextVar("autotools_deadline", default=None)
 
 reply_begins: ContextVar[Callable[[], None] | None] = ContextVar("autotools_reply_begins", default=None)
@@ -243,7 +244,7 @@ async def _in_time(parts: AsyncGenerator[_Part, None], deadline: Deadline, watch
     deadline.check()
     try:
         async with asyncio.timeout(deadline.remaining()) as scope:
-            with _ended_by(watch, scope):
+            with _ended_by(watch, scope), _cancelled_again(scope):
                 return await anext(parts, _END)
     except TimeoutError:
         if not scope.expired():
@@ -267,6 +268,28 @@ def _ended_by(watch: "asyncio.Future[None]", scope: asyncio.Timeout) -> Iterator
     finally:
         waits = False
         watch.remove_done_callback(end)
+
+
+@contextmanager
+def _cancelled_again(scope: asyncio.Timeout) -> Iterator[None]:
+    """A context manager that cancels the task again as long as its body goes on after the end of the scope: libraries that clean up in a
+    scope of their own have been seen to swallow a cancellation, and `asyncio.timeout` makes only one."""
+    loop, task, times = asyncio.get_running_loop(), cast("asyncio.Task[Any]", asyncio.current_task()), 0
+
+    def look() -> None:
+        nonlocal times, handle
+        if (end := scope.when()) is not None and loop.time() >= end + _AGAIN_SECONDS:
+            times += 1
+            task.cancel()
+        handle = loop.call_later(_AGAIN_SECONDS, look)
+
+    handle = loop.call_later(_AGAIN_SECONDS, look)
+    try:
+        yield
+    finally:
+        handle.cancel()
+        for _ in range(times):
+            task.uncancel()
 
 
 def _shorter(*seconds: float | None) -> float | None:

@@ -1,0 +1,37 @@
+"""A reply whose library swallows a cancellation, as cleaning up in a scope of its own may do, ends at its deadline all the same."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from threading import Event, Timer
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessageChunk
+
+from langchain_autotools import stop_reason
+from langchain_autotools.testing import ScriptedChatModel
+
+
+class Swallowing(ScriptedChatModel):
+    """A model whose first cancellation has no effect."""
+
+    async def araw_stream(self, messages: Any, stop: Any = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
+        """Wait for ever, twice."""
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await asyncio.Event().wait()
+        yield AIMessageChunk("Never.")
+
+
+@pytest.mark.parametrize("tools", [[], [print]], ids=["no tools", "tools"])
+@pytest.mark.parametrize("end", ["deadline", "cancelled"])
+async def test_a_swallowed_cancellation_is_made_again(tools: list[Any], end: str) -> None:
+    """With and without tools, at a deadline and when the caller cancels; the task itself is not cancelled by it."""
+    flag = Event()
+    Timer(0.05, flag.set).start()
+    keywords: dict[str, Any] = {"deadline": 0.05} if end == "deadline" else {"cancel": flag}
+    model = Swallowing(replies=["Never."], tools={"look": lambda: "seen"} if tools else [])
+    assert stop_reason(await model.ainvoke("Hi", **keywords)) == end
+    task = asyncio.current_task()
+    assert task is not None and task.cancelling() == 0
