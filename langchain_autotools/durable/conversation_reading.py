@@ -15,6 +15,7 @@ from .conversation_runs import APPEND, ConversationRun, ConversationRuns
 from .engine import Link, outside
 from .followed_runs import arows_as_written, rows_as_written
 from .incarnations import Incarnation
+from .patience import Patience
 from .reading import aread_run, position_of, read_run
 from .streams import rows_of
 
@@ -130,6 +131,7 @@ def read_conversation(
     runs: ConversationRuns, start: Start, follow: bool, timeout: float | None, link: Link
 ) -> Generator[RunEvent, None, None]:
     """Yield the events of a conversation: see `Conversations.events`."""
+    Patience(timeout)  # raises here, also where no run is waited for
     place = _Place(runs, start, link)
     while (run := place.run()) is not None or (follow and not place.is_gone):
         if run is None:
@@ -146,6 +148,7 @@ async def aread_conversation(
     runs: ConversationRuns, start: Start, follow: bool, timeout: float | None, link: Link
 ) -> AsyncGenerator[RunEvent, None]:
     """Like `read_conversation`, asynchronously."""
+    Patience(timeout)  # raises here, also where no run is waited for
     place = _Place(runs, start, link)
     while (run := await asyncio.to_thread(place.run)) is not None or (follow and not place.is_gone):
         if run is None:

@@ -44,6 +44,6 @@ def test_a_worker_looks_for_messages_as_often_as_it_was_launched_to(life: Life) 
 
 
 def polled() -> float:
-    """The interval of the one queue of conversations."""
-    (queue,) = [one for one in DBOS.list_queues() if one.name.startswith("langchain_autotools")]
+    """The interval of the queue of conversations."""
+    (queue,) = [one for one in DBOS.list_queues() if one.name == "langchain_autotools.Conversations test"]
     return float(queue.polling_interval_sec)
