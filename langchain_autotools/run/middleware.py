@@ -11,6 +11,9 @@ MODEL_HOOKS = ("wrap_model_call", "awrap_model_call")
 TOOL_HOOKS = ("wrap_tool_call", "awrap_tool_call")
 _OTHER_HOOKS = tuple(f"{prefix}{hook}" for hook in ("before_agent", "before_model", "after_model", "after_agent") for prefix in ("", "a"))
 
+_HIDES_CALLS = "InternalCallTransformer"
+"""LangChain's transformer of an agent's stream that hides a middleware's own calls of models; no stream of a run has them."""
+
 
 def checked_middleware(given: Any) -> Sequence[Any]:
     """Return the middleware of a model; raise if one needs what only LangChain's agents have.
@@ -87,7 +90,8 @@ def _needs(middleware: Any) -> list[str]:
     state = set(_keys(schema)) - set(_keys(types.AgentState))
     needs = [name for name in _OTHER_HOOKS if has_hook(middleware, [name])]
     needs += [f"the state {', '.join(sorted(state))}"] if state else []
-    return needs + (["transformers"] if getattr(middleware, "transformers", None) else [])
+    own = [one for one in getattr(middleware, "transformers", None) or () if getattr(one, "__name__", "") != _HIDES_CALLS]
+    return needs + (["transformers"] if own else [])
 
 
 def _keys(schema: Any) -> Iterable[str]:
