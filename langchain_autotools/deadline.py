@@ -275,19 +275,20 @@ def _cancelled_again(scope: asyncio.Timeout) -> Iterator[None]:
     """A context manager that cancels the task again as long as its body goes on after the end of the scope: libraries that clean up in a
     scope of their own have been seen to swallow a cancellation, and `asyncio.timeout` makes only one."""
     loop, task, times = asyncio.get_running_loop(), cast("asyncio.Task[Any]", asyncio.current_task()), 0
+    timer: asyncio.TimerHandle
 
     def look() -> None:
-        nonlocal times, handle
+        nonlocal times, timer
         if (end := scope.when()) is not None and loop.time() >= end + _AGAIN_SECONDS:
             times += 1
             task.cancel()
-        handle = loop.call_later(_AGAIN_SECONDS, look)
+        timer = loop.call_later(_AGAIN_SECONDS, look)
 
-    handle = loop.call_later(_AGAIN_SECONDS, look)
+    timer = loop.call_later(_AGAIN_SECONDS, look)
     try:
         yield
     finally:
-        handle.cancel()
+        timer.cancel()
         for _ in range(times):
             task.uncancel()
 
