@@ -55,7 +55,8 @@ _KEPT = frozenset({"model_provider", "output_version"})
 """Metadata that `+` keeps if two chunks agree; other texts would be concatenated."""
 _NEVER_GLUED = frozenset({"id", "index", "type", *_KEPT})
 """Additional keywords of which `+` does not put the texts together."""
-_Shape = tuple[str | None, str, Any, tuple[tuple[str, Any], ...]]
+_Shape = tuple[str | None, str, Any, dict[str, Any]]
+"""What chunks that grow one text have in common: the message's id, the kind of the text, where it stands, the metadata."""
 
 
 class ChunkSum:
@@ -84,6 +85,13 @@ class ChunkSum:
         is_other = fields["tool_call_chunks"] or fields["usage_metadata"] or fields["chunk_position"] or fields["name"]
         if not (text or says_more or is_other) and is_blank(chunk):
             return
+        if text.__class__ is list and len(text) == 1 and text[0].__class__ is dict and len(text[0]) == 3 and not is_other:
+            block = text[0]  # of which nothing but its text may be new, as of most: no call of a function
+            kind = block.get("type")
+            more = (shape, kind, block.get("index"), fields["response_metadata"]) == self._shape and block.get(kind)
+            if more.__class__ is str and not fields["additional_kwargs"]:
+                self._texts.append(more)
+                return
         if says_more or is_other or text.__class__ is not str:
             piece = None if is_other else _growing_piece(text, fields["additional_kwargs"], fields["response_metadata"], shape)
             if piece is None:
@@ -107,9 +115,9 @@ class ChunkSum:
             return
         message_id, kind, place, metadata = shape
         if kind in _GROWS:
-            self._chunks.append(new_chunk([{"type": kind, _GROWS[kind]: text, "index": place}], {}, message_id, dict(metadata)))
+            self._chunks.append(new_chunk([{"type": kind, _GROWS[kind]: text, "index": place}], {}, message_id, metadata.copy()))
         else:
-            self._chunks.append(new_chunk(place(), {kind.removeprefix("+"): text}, message_id, dict(metadata)))
+            self._chunks.append(new_chunk(place(), {kind.removeprefix("+"): text}, message_id, metadata.copy()))
 
     @property
     def chunks(self) -> list[AIMessageChunk]:
@@ -156,7 +164,7 @@ def _growing_piece(content: Any, extra: Mapping[str, Any], metadata: Mapping[str
         if text is None:
             return None
         kind, place = content[0]["type"], content[0]["index"]
-    return ((message_id, kind, place, tuple(metadata.items()) if metadata else ()), text) if text.__class__ is str else None
+    return ((message_id, kind, place, {**metadata}), text) if text.__class__ is str else None
 
 
 def growing_text(block: Any) -> str | None:

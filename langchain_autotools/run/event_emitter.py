@@ -157,10 +157,13 @@ class RunEvents(RunObserver, TurnWrapper):
             message_id = self._message_id = str(fields["id"])
             self._of_text = {**self._about, "message_id": message_id}
         content, extra = fields["content"], fields["additional_kwargs"]
-        if content.__class__ is str and not extra and extra.__class__ is dict:
-            if content:
+        text = content
+        if content.__class__ is list and len(content) == 1 and content[0].__class__ is dict and content[0].get("type") == "text":
+            text = content[0].get("text")
+        if text.__class__ is str and not extra and extra.__class__ is dict:
+            if text:
                 delta, values = _new(TextDelta), self._of_text.copy()  # as the dataclass does it, at a third of its price
-                values["text"] = content
+                values["text"] = text
                 if self._separator:
                     values["separator"], self._separator = self._separator, ""
                 _set(delta, "__dict__", values)

@@ -54,6 +54,7 @@ class RunOutput:
         self._message: AIMessage | None = None
         self._indices: dict[object, int] = {}
         self._next_index = 0
+        self._grows: tuple[str, int, dict[str, Any]] = "", 0, {}  # kind, index and metadata of the block that left last
         self._listed = listed
         self.handed_out: list[BaseMessage] = []
         self.left_apart: dict[int, list[list[AIMessageChunk]]] = {}
@@ -81,7 +82,14 @@ class RunOutput:
                 ((name, value),) = extra.items()
                 return [new_chunk("", {name: value}, None)] if isinstance(value, str) else []
         elif len(content) == 1 and not (extra or self._blocks or self._joints.is_due):
-            return self._block_chunk(content[0], metadata)
+            block = content[0]
+            if block.__class__ is dict and len(block) == 3 and (block.get("type"), block.get("index"), metadata) == self._grows:
+                kind, place, _ = self._grows  # of which nothing but its text is new, as of most: no call of a function
+                more, number = block.get(kind), self._indices.get((self._generation, place))
+                if more and more.__class__ is str and number is not None:
+                    self._joints.last = more if kind == "text" else self._joints.last
+                    return [new_chunk([{**block, "index": number}], {}, None, metadata.copy())]
+            return self._block_chunk(block, metadata)
         return self._general(content, extra, metadata)
 
     def _block_chunk(self, block: Any, metadata: dict[str, Any]) -> list[AIMessageChunk]:
@@ -92,9 +100,8 @@ class RunOutput:
         self._listed = True
         if block["type"] == "text":
             self._joints.last = text
-        number = self._indices.get((self._generation, block["index"]))
-        numbered = self._numbered(block) if number is None else {**block, "index": number}
-        return [new_chunk([numbered], {}, None, metadata.copy())]
+        self._grows = block["type"], block["index"], metadata.copy()
+        return [new_chunk([self._numbered(block)], {}, None, metadata.copy())]
 
     def leave_apart(self, chunks: list[AIMessageChunk], *, replaces: bool) -> None:
         """Record chunks of the current turn that have left and that its message does not hold.

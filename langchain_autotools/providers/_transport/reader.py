@@ -169,36 +169,39 @@ class ReplyReader:
         return EndedEarly([last])
 
     def _chunks(self, events: list[Event]) -> Iterator[AIMessageChunk]:
-        try:
-            yield from self._read(events)
-        except MISREAD as error:
-            raise misshapen("an event of the reply", self._now, error) from error
-
-    def _read(self, events: list[Event]) -> Iterator[AIMessageChunk]:
         feed = self.decoder.feed
-        for name, data in events:
-            self._now = data
-            try:
-                event = from_json(data)
-            except ValueError:
-                if data.startswith(_DONE):
-                    self.done = True
-                    self.decoder.done()
+        try:
+            for name, data in events:
+                self._now = data
+                try:
+                    event = from_json(data)
+                except ValueError:
+                    event = self._unusual(data)
+                if self.done:
                     return
-                event = parse_json(data)
-            if event.__class__ is not dict:
-                if isinstance(event, list):  # a body that is all events at once
+                if event.__class__ is list:  # a body that is all events at once
                     yield from (chunk for item in event if (chunk := feed(_object(item, data))) is not None)
                     continue
-                event = _object(event, data)
-            if name == "error" and "error" not in event:
-                event = {"error": event}
-            chunk = feed(event)
-            if chunk is not None:
-                yield chunk
-            elif self.decoder.ended:  # the wire's end marker is one of its events
-                break
+                if event.__class__ is not dict:
+                    event = _object(event, data)
+                if name == "error" and "error" not in event:
+                    event = {"error": event}
+                chunk = feed(event)
+                if chunk is not None:
+                    yield chunk
+                elif self.decoder.ended:  # the wire's end marker is one of its events
+                    break
+        except MISREAD as error:
+            raise misshapen("an event of the reply", self._now, error) from error
         self.done = self.decoder.ended
+
+    def _unusual(self, data: bytes) -> Any:
+        """Return what data holds that the fast parser refuses, or record that it is the end marker."""
+        if not data.startswith(_DONE):
+            return parse_json(data)
+        self.done = True
+        self.decoder.done()
+        return None
 
 
 def _begins(events: list[Event]) -> bool:
