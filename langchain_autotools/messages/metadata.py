@@ -4,6 +4,7 @@
 - Of a stored AI message: `{"calls": [{"id", "sent_id"?, "arguments", "wire_id"?, "extra"?}]}`, the arguments as the model wrote them;
   `sent_id` is what a call is sent with whose `id` was made here.
 - Of an AI message where another model took over, also `"failover"`: see `failover`.
+- Of an AI message whose turn was made again, also `"rejected"`: see `rejected`.
 - Of a run message: `{"messages": [...], "stop_reason", "turns", "usage", "asked"?}`, the carrier.
 """
 

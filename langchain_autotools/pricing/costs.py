@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from ..messages.carrier import new_messages
 from ..messages.endings import HoldsRun, held_message
 from ..messages.metadata import own_metadata
+from ..messages.rejected import rejected_replies
 from .billed import BilledUsage, billed_usage
 from .price_lists import own_prices, prices_of
 
@@ -44,7 +45,7 @@ class RunCost:
     """The cost of a run.
 
     Attributes:
-        turns: The cost of each turn, in order.
+        turns: The cost of each reply, in order, rejected ones included.
     """
 
     turns: Sequence[TurnCost]
@@ -90,7 +91,7 @@ def run_cost(run: BaseMessage | HoldsRun, *, prices: Mapping[str, Mapping[str, A
     turns = own_metadata(whole).get("turns", 0)
     if len(replies) < turns:
         raise ValueError(f"the run message carries {len(replies)} of the replies of its {turns} turns: its cost is not known")
-    return RunCost([cost_of(billed_usage(message), own, at) for message in replies])
+    return RunCost([cost_of(billed_usage(one), own, at) for message in replies for one in (*rejected_replies(message), message)])
 
 
 def cost_of(usage: BilledUsage, own: Mapping[str, Mapping[str, Any]], at: datetime | None = None) -> TurnCost:

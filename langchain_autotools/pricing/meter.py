@@ -8,6 +8,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 
 from ..errors import ConfigurationError
+from ..messages.rejected import rejected_replies
 from .billed import BilledUsage, billed_usage
 from .costs import cost_of
 
@@ -49,7 +50,7 @@ class CostMeter:
         """
         for number in range(self._counted, len(messages)):
             message = messages[number]
-            if isinstance(message, AIMessage) and not self._add(message, number):
+            if isinstance(message, AIMessage) and not all(self._add(one, number) for one in (*rejected_replies(message), message)):
                 return True
         self._counted = len(messages)
         tools = () if self._known else self._request.form.tools  # what is known of the last request includes them

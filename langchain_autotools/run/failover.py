@@ -20,6 +20,7 @@ from ..messages.endings import stop_reason
 from ..messages.failover import failover_mark, with_mark
 from ..messages.finish_reasons import BROKEN_OFF
 from ..messages.metadata import own_metadata, text_of, with_own_metadata
+from ..messages.rejected import with_rejected
 from .failover_models import FailoverModels, check_fallbacks
 from .failover_rules import FailoverRules
 from .first_token import afirst_in_time, first_in_time
@@ -128,6 +129,7 @@ class _Turn:
         self._begun_at = self._left[0]
         self._number = self._begun_at
         self._notes: list[str] = []
+        self._rejected: list[AIMessage] = []
         self._first: list[TurnPart] = []
         self._go_to(models.warm(self._left), None)
 
@@ -186,7 +188,7 @@ class _Turn:
         if self._number != self._begun_at:
             part = with_mark(part, self._mark(self._begun_at, self._number, after_text=False))
         held, self._held = self._held, []
-        return self._out(*held, part)
+        return self._out(*held, with_rejected(part, self._rejected))
 
     def _out(self, *parts: TurnPart) -> Sequence[TurnPart]:
         first, self._first = self._first, []
@@ -215,10 +217,15 @@ class _Turn:
             raise self._noted(cause)
         self._notes.append(f"{name} failed before: {type(cause).__name__}")
         _logger.warning("%s failed (%s): %s is asked", name, type(cause).__name__, self._models.names[self._models.warm(self._left)])
-        return self._cut(cause, part) if self._has_text and not self._is_withheld() else self._again(cause)
+        return self._cut(cause, part) if self._has_text and not self._is_withheld() else self._again(cause, part)
 
-    def _again(self, error: Exception) -> Sequence[TurnPart]:
-        """Ask the next model for the same turn."""
+    def _again(self, error: Exception, part: AIMessage | None) -> Sequence[TurnPart]:
+        """Ask the next model for the same turn. The tokens that the last part of a reply reports count."""
+        if isinstance(part, AIMessageChunk):
+            self._chunks.add(part)
+            part = self._chunks.message()
+        if part is not None and part.usage_metadata is not None:
+            self._rejected.append(part)
         marks = self._out(Discarded())
         self._go_to(self._models.warm(self._left), error)
         return [*marks, *self._out()]
@@ -233,7 +240,7 @@ class _Turn:
         own = {name: value for name, value in own_metadata(message).items() if name == "origin"}
         said = {**message.response_metadata, "finish_reason": "incomplete"}
         stored = message.model_copy(update={"response_metadata": with_own_metadata(said, own)})
-        stored = with_mark(stored, self._mark(self._number, to, after_text=True))
+        stored = with_rejected(with_mark(stored, self._mark(self._number, to, after_text=True)), self._rejected)
         return self._out(Restart(), self._notice(to, error, after_text=True), Stored(stored))
 
     def _may_go_on(self) -> bool:

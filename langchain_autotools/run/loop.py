@@ -21,6 +21,7 @@ from ..messages.failover import FAILOVER, is_cut
 from ..messages.finish_reasons import stop_reason_of
 from ..messages.metadata import KEY
 from ..messages.pauses import is_paused, pause_content
+from ..messages.rejected import REJECTED, rejected_replies
 from ..messages.stop_reasons import StopReason
 from .limits import Limits, Progress
 
@@ -243,7 +244,10 @@ class _Run:
             message, calls, blocked = (reply.message, [], None) if isinstance(reply, TurnCut) else reply
             if message is None:
                 raise _Cut(reply.reason)
-            goes_on = FAILOVER in (message.response_metadata.get(KEY) or ()) and is_cut(message)
+            own = message.response_metadata.get(KEY) or ()
+            for rejected in rejected_replies(message) if REJECTED in own else ():
+                self._progress.count_turn(rejected.usage_metadata, goes_on=True)
+            goes_on = FAILOVER in own and is_cut(message)
             self._progress.count_turn(message.usage_metadata, goes_on=goes_on)
             self._history.append(message)
             if isinstance(reply, TurnCut):

@@ -1,7 +1,7 @@
 """The requests and replies of one turn in the form of LangChain's middleware."""
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, SystemMessage
@@ -11,6 +11,7 @@ from ..compat import middleware_types, new_graph_runtime
 from ..errors import ConfigurationError
 from ..messages.blocks import is_call_block
 from ..messages.metadata import KEY
+from ..messages.rejected import with_rejected
 from ..turn.output_version import stored_message
 from ..turn.tools import is_builtin
 from .before_turn import name_of_tool, with_changes
@@ -180,11 +181,20 @@ class ModelCalls:
             self.shown = attempt
         return middleware_types().ModelResponse(result=[message])
 
-    def parts_of(self, response: Any) -> Iterator[TurnPart]:
-        """Yield the parts of the answer that have not left: those of the chosen reply, or the message in its place."""
+    def parts_of(self, response: Any) -> Iterable[TurnPart]:
+        """Return the parts of the answer that have not left: those of the chosen reply, or the message in its place."""
         (message,) = response.result
         chosen = next((one for one in self._attempts if one.message is message), None)
-        yield from [self._judged(message)] if chosen is None else chosen.held
+        held: Sequence[TurnPart] = [self._judged(message)] if chosen is None else chosen.held
+        return with_records(held, self._rejected(message))
+
+    def _rejected(self, answer: AIMessage) -> Sequence[AIMessage]:
+        """Return the whole replies that the answer is not, nor made of: its usage then is theirs."""
+        replies = [one.message for one in self._attempts if one.message is not None]
+        used = [one for one in replies if one is answer] or [
+            one for one in replies if one.usage_metadata == answer.usage_metadata is not None
+        ]
+        return [one for one in replies if one is not (used[-1] if used else None)]
 
     def _judged(self, message: AIMessage) -> AIMessage:
         """Return a message of a middleware's own as a whole turn, with a verdict on its calls."""
@@ -192,6 +202,16 @@ class ModelCalls:
         plain = message.model_copy(update={"response_metadata": metadata, "id": message.id or str(uuid.uuid4())})
         turn = self._request.model._turn(list(self._request.messages), {"tools": list(self._request.form.tools)})
         return cast("AIMessage", turn.result([plain]).generations[0].message)
+
+
+def with_records(parts: Sequence[TurnPart], rejected: Sequence[AIMessage]) -> Sequence[TurnPart]:
+    """Return the parts of a reply, its message with records of the replies that were rejected before."""
+    if not rejected:
+        return parts
+    last = max(number for number, part in enumerate(parts) if isinstance(part, AIMessage | Stored))
+    part = parts[last]
+    marked = Stored(with_rejected(part.message, rejected)) if isinstance(part, Stored) else with_rejected(cast("AIMessage", part), rejected)
+    return [*parts[:last], marked, *parts[last + 1 :]]
 
 
 def _shows(part: TurnPart) -> bool:

@@ -21,6 +21,7 @@ from ..messages.failover import FAILOVER
 from ..messages.finish_reasons import BLOCKING
 from ..messages.metadata import KEY, with_own_metadata
 from ..messages.provisional import without_provisional
+from ..messages.rejected import REJECTED
 from ..strict_json import read_json
 from ..tool_calls.arguments import as_text
 from ..tool_calls.assembler import ToolCallAssembler
@@ -28,14 +29,14 @@ from .raw_chunks import as_message
 
 CUT: Final = "stream cut"
 
-_NEVER_RAW = frozenset({"calls", "blocked", "messages", "stop_reason", "turns", "usage", FAILOVER})
+_NEVER_RAW = frozenset({"calls", "blocked", "messages", "stop_reason", "turns", "usage", FAILOVER, REJECTED})
 """Metadata that only this package may set; values in a raw chunk (from a nested model) are discarded."""
 _FRAGMENTS = frozenset({"tool_calls", "function_call"})
 _ONLY_CALLS = {"tool_calls"}
 _OF_VENDOR = {"model_provider"}
 _FORM = "call_blocks"
 _LOG_PROBABILITIES = "logprobs"
-_ALONE = frozenset({"calls", "blocked", "origin"})
+_ALONE = frozenset({"calls", "blocked", "origin", REJECTED})
 _OF_BLOCKS = ("model_provider", "output_version")
 """Metadata by which core reads content blocks; preserved by `+`."""
 

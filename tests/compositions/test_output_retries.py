@@ -10,7 +10,7 @@ from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from pydantic import BaseModel, field_validator
 
-from langchain_autotools import ConfigurationError, ModelRefusalError, new_messages
+from langchain_autotools import ConfigurationError, ModelRefusalError, new_messages, run_usage
 from tests.contract.wires import WIRES, Wire
 from tests.support.http_server import Exchange
 from tests.support.script import Call, Turn
@@ -87,6 +87,19 @@ async def test_the_last_error_is_raised_with_its_text(method: str, way: str) -> 
             with pytest.raises(ValueError, match=f"-{retries + 1}"):
                 await run(chain, way)
             assert len(server.exchanges) == retries + 1
+
+
+@pytest.mark.parametrize("method", ["function_calling", "json_schema"])
+@pytest.mark.parametrize("tools", [[], [get_temperature]], ids=["no tools", "tools"])
+@rows
+async def test_the_tokens_of_rejected_replies_count(wire: Wire, method: str, tools: Any) -> None:
+    """`raw` has the usage of all replies; its messages are the accepted reply alone."""
+    with wire.serve([output(method, -1), output(method, -2), output(method, 21)]) as server:
+        chain = wire.model(server, tools=tools).with_structured_output(Weather, method=method, retries=2, include_raw=True)
+        raw = (await chain.ainvoke(QUESTION))["raw"]
+    usage = run_usage(raw)
+    assert usage is not None and (usage["input_tokens"], usage["output_tokens"]) == (33, 21)
+    assert [(message.type, message.usage_metadata["total_tokens"]) for message in new_messages(raw)][:1] == [("ai", 18)]  # type: ignore[attr-defined]
 
 
 async def test_a_retry_may_call_tools() -> None:

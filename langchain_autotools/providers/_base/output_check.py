@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from ...errors import ConfigurationError
 from ...messages.calls import calls_of
 from ...messages.pauses import is_paused
-from ...run.model_calls import Attempt
+from ...run.model_calls import Attempt, with_records
 from ...run.phases import generator_of
 from ...run.turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, TurnWrapper
 from .structured import check_complete
@@ -50,18 +50,21 @@ class _OutputCheck(TurnWrapper):
 
     def wrap_turn(self, request: TurnRequest, proceed: Proceed) -> Iterator[TurnPart]:
         """Make a turn, and make it again as long as its output is not valid."""
+        rejected: list[AIMessage] = []
         for left in range(self._retries, -1, -1):
             attempt = _held(request)
             for part in proceed(request):
                 attempt.feed(part)
             again = self._again(attempt, left)
             if not again:
-                yield from attempt.held
+                yield from with_records(attempt.held, rejected)
                 return
+            rejected.append(attempt.end())
             request = replace(request, messages=[*request.messages, *again])
 
     async def awrap_turn(self, request: TurnRequest, proceed: AsyncProceed) -> AsyncIterator[TurnPart]:
         """Like `wrap_turn`, asynchronously."""
+        rejected: list[AIMessage] = []
         for left in range(self._retries, -1, -1):
             attempt = _held(request)
             async with aclosing(generator_of(cast("AsyncIterator[Any]", proceed(request)))) as parts:
@@ -69,9 +72,10 @@ class _OutputCheck(TurnWrapper):
                     attempt.feed(part)
             again = self._again(attempt, left)
             if not again:
-                for held in attempt.held:
+                for held in with_records(attempt.held, rejected):
                     yield held
                 return
+            rejected.append(attempt.end())
             request = replace(request, messages=[*request.messages, *again])
 
     def _again(self, attempt: Attempt, left: int) -> Sequence[BaseMessage]:
