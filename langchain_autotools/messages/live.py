@@ -6,12 +6,13 @@ They are in no data: a sum, a copy that serialises, a pickle, a checkpoint have 
 from collections.abc import Iterable
 from typing import Any, Final
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessageChunk, BaseMessage
 
 from .artifacts import portable_result
 from .notes import Note, attach, note_of
 
 _LIVE: Final = "_autotools_messages"  # attribute of an error
+_CUT_REPLY: Final = "_autotools_cut_reply"  # likewise
 
 
 class _LiveMessages(Note):
@@ -63,3 +64,17 @@ def was_shown(message: BaseMessage) -> bool:
     """Whether the messages attached to a message were displayed while they were streamed."""
     note = note_of(message, _LiveMessages)
     return note is not None and note.shown
+
+
+def attach_cut_reply(error: BaseException, last: AIMessageChunk) -> None:
+    """Attach to an error what was known of the reply that it cut off: usage and metadata, without content and calls."""
+    error.__dict__[_CUT_REPLY] = AIMessageChunk(content="", response_metadata=last.response_metadata, usage_metadata=last.usage_metadata)
+
+
+def cut_reply(error: BaseException | None) -> AIMessageChunk | None:
+    """Return what was known of the reply that an error, or one of its causes, cut off; None if nothing was."""
+    while error is not None:
+        if (known := error.__dict__.get(_CUT_REPLY)) is not None:
+            return known if isinstance(known, AIMessageChunk) else None
+        error = error.__cause__
+    return None

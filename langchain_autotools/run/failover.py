@@ -5,7 +5,7 @@ message of its own, its calls never run, and the next turn goes to the next mode
 """
 
 import logging
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from typing import Any, ClassVar, cast
 
@@ -19,6 +19,7 @@ from ..event_types import ModelChanged
 from ..messages.endings import stop_reason
 from ..messages.failover import failover_mark, with_mark
 from ..messages.finish_reasons import BROKEN_OFF
+from ..messages.live import cut_reply
 from ..messages.metadata import own_metadata, text_of, with_own_metadata
 from ..messages.rejected import with_rejected
 from .failover_models import FailoverModels, check_fallbacks
@@ -30,7 +31,8 @@ from .turn_wrappers import AsyncProceed, Discarded, Mark, Notice, Proceed, Resta
 
 _logger = logging.getLogger("langchain_autotools")
 
-_OF_FORMATS = ("response_format", "response_schema", "response_mime_type", "format")
+_FORMATS = ("response_format", "response_schema", "response_json_schema", "response_mime_type", "format")
+_HOLD_FORMATS = ("output_config", "text")
 
 
 class Failover(TurnWrapper):
@@ -217,7 +219,8 @@ class _Turn:
             raise self._noted(cause)
         self._notes.append(f"{name} failed before: {type(cause).__name__}")
         _logger.warning("%s failed (%s): %s is asked", name, type(cause).__name__, self._models.names[self._models.warm(self._left)])
-        return self._cut(cause, part) if self._has_text and not self._is_withheld() else self._again(cause, part)
+        known = part or cut_reply(cause)
+        return self._cut(cause, known) if self._has_text and not self._is_withheld() else self._again(cause, known)
 
     def _again(self, error: Exception, part: AIMessage | None) -> Sequence[TurnPart]:
         """Ask the next model for the same turn. The tokens that the last part of a reply reports count."""
@@ -252,10 +255,12 @@ class _Turn:
         return is_parsed(self._asked.keywords)
 
     def _is_formatted(self) -> bool:
-        """Whether a model's own fields demand a form of its reply, which two models cannot write together."""
+        """Whether the call or the model's own fields demand a form of its reply, which two models cannot write together."""
         model = self.request.model
-        given = getattr(model, "model_kwargs", None) or {}
-        return any(given.get(name) or getattr(model, name, None) for name in _OF_FORMATS)
+        given = {**(getattr(model, "model_kwargs", None) or {}), **self.request.keywords}
+        values = {name: given.get(name) or getattr(model, name, None) for name in (*_FORMATS, *_HOLD_FORMATS)}
+        inside = [values.pop(name) for name in _HOLD_FORMATS]
+        return any(values.values()) or any(isinstance(value, Mapping) and value.get("format") for value in inside)
 
     def _noted(self, error: Exception) -> Exception:
         for note in self._notes:

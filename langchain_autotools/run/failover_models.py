@@ -30,6 +30,8 @@ _PORTABLE: Final = frozenset(
     }
 )
 """Keywords of a call that mean the same to every model."""
+FALLBACK_FORMATS: Final = "fallback_formats"
+"""Keyword of a call with the parameters that ask for its structured output, for the run's own model and for each fallback."""
 _SERVER_STATE: Final = frozenset({"previous_response_id", "conversation", "container"})
 """Keywords that continue what only one server knows."""
 _OF_RUNS: Final = RUN_KEYWORDS | {"approval_key", "fallbacks", "fallback_on", "fallback_attempts", "cooldown", "after_text"}
@@ -122,7 +124,8 @@ class FailoverModels:
         model = own if attempts is None else _with_attempts(own, attempts)
         if number == 0:
             form = replace(request.form, model=model) if request.form.model is own else request.form
-            return replace(request, model=model, form=form)
+            keywords = {name: value for name, value in request.keywords.items() if name != FALLBACK_FORMATS}
+            return replace(request, model=model, keywords=keywords, form=form)
         form = self._form(number, request)
         form = form if form.model is None else replace(form, model=model)
         return replace(request, model=model, keywords=self._keywords(number, request), form=form)
@@ -130,8 +133,11 @@ class FailoverModels:
     def _keywords(self, number: int, request: TurnRequest) -> dict[str, Any]:
         """Return the caller's keywords for a model."""
         same = type(self._models[number]) is type(self._models[0])
+        formats = request.keywords.get(FALLBACK_FORMATS)
         kept: dict[str, Any] = {}
         for name, value in request.keywords.items():
+            if name == FALLBACK_FORMATS or (formats and name in formats[0]):
+                continue
             if name in _PORTABLE or (same and not name.startswith("extra_") and name not in _SERVER_STATE):
                 kept[name] = value
             elif name not in _SERVER_STATE and value is not None:
@@ -139,7 +145,7 @@ class FailoverModels:
                     f"{name} is a keyword for {self.names[0]}, which the fallback {self.names[number]} cannot take: "
                     "set it where the models are made, each its own"
                 )
-        return kept
+        return {**kept, **formats[number]} if formats else kept
 
     def left_behind(self, request: TurnRequest) -> None:
         """Log what of a conversation only the server of the run's own model knows."""

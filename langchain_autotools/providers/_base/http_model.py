@@ -277,13 +277,13 @@ class HttpChatModel(ToolsAndMessagesMixin):
             with map_errors(self._error_table()):
                 answered, response = self._sent(exchange)
                 with closing(response), holding(response), closing(response.iter_bytes()) as pieces:
-                    reader = self._reader(answered, response)
-                    for piece in pieces:
-                        yield from reader.feed(piece)
-                        if reader.done:
-                            drain(response)
-                            break
-                    yield from reader.finish()
+                    with self._reader(answered, response) as reader:
+                        for piece in pieces:
+                            yield from reader.feed(piece)
+                            if reader.done:
+                                drain(response)
+                                break
+                        yield from reader.finish()
         except Exception as error:
             if (turn := exchange.error_to_turn(error)) is None:
                 raise
@@ -294,15 +294,15 @@ class HttpChatModel(ToolsAndMessagesMixin):
             with map_errors(self._error_table()):
                 answered, response = await self._asent(exchange)
                 async with aclosing(response), aclosing(response.aiter_bytes()) as pieces:
-                    reader = self._reader(answered, response)
-                    async for piece in pieces:
-                        for chunk in reader.feed(piece):
+                    with self._reader(answered, response) as reader:
+                        async for piece in pieces:
+                            for chunk in reader.feed(piece):
+                                yield chunk
+                            if reader.done:
+                                await adrain(pieces)
+                                break
+                        for chunk in reader.finish():
                             yield chunk
-                        if reader.done:
-                            await adrain(pieces)
-                            break
-                    for chunk in reader.finish():
-                        yield chunk
         except Exception as error:
             if (turn := exchange.error_to_turn(error)) is None:
                 raise

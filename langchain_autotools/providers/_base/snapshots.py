@@ -1,8 +1,8 @@
 """Partial outputs: values that a structured output parser yields from a stream before the output is complete.
 
 A snapshot is the output as far as it has been written: in the text, or in the arguments of the call that stands for the schema. Pieces of
-arguments come as provisional events, for no chunk holds them. A snapshot is parsed and never run; after the last one comes what `invoke`
-returns or raises.
+arguments come as provisional events, for no chunk holds them, and so does text that another model may yet write anew. A snapshot is parsed
+and never run; after the last one comes what `invoke` returns or raises.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -31,9 +31,11 @@ class SnapshotParser(BaseTransformOutputParser[Any]):
 
     Attributes:
         expected: The name of the tool whose call is the output; None where the text is.
+        withheld: Whether the run holds its text back until the turn is whole. The snapshots are then made of its events.
     """
 
     expected: str | None = None
+    withheld: bool = False
 
     def snapshot(self, written: str) -> Any:
         """Return the output parsed from an incomplete text; None if nothing can be parsed yet.
@@ -72,20 +74,32 @@ class SnapshotParser(BaseTransformOutputParser[Any]):
                 await input.aclose()
 
 
-class _WrittenCall(Tap):
-    """Collects the growing arguments of the tool call that holds the output."""
+class _Written(Tap):
+    """Collects the growing output: the arguments of the tool call that holds it, or the text of a run that holds its text back.
 
-    def __init__(self, name: str) -> None:
+    Args:
+        name: The name of the tool; None: the text is the output.
+    """
+
+    def __init__(self, name: str | None) -> None:
         super().__init__(listening.get())
         self._name = name
         self._call_id: str | None = None
         self._written = ""
 
     def handle(self, event: Any) -> None:
-        """Record the longer arguments of the turn's first call of the name."""
+        """Record the longer text, or the longer arguments of the turn's first call of the name."""
         note = _NOTES.get(type(event))
         if note is not None:
             note(self, event)
+
+    def _text(self, event: kinds.TextDelta) -> None:
+        if self._name is None:
+            self._written += event.text
+            self._keep(self._written)
+
+    def _anew(self, _: kinds.MessageDiscarded) -> None:
+        self._written = ""
 
     def _started(self, event: kinds.CallStarted) -> None:
         if self._call_id is None and event.provisional and event.name == self._name:
@@ -104,29 +118,29 @@ class _WrittenCall(Tap):
             self._call_id = None
 
     def _message_done(self, _: kinds.MessageDone) -> None:
-        self._call_id, self.delivered = None, False
+        self._call_id, self._written, self.delivered = None, "", False
 
     def drain(self) -> list[str]:
-        """Return the arguments recorded since the last time this method was called."""
+        """Return what was recorded since the last time this method was called."""
         recorded = [*self.waiting]
         self.waiting.clear()
         return recorded
 
 
-_NOTES: Final = EventTable[Callable[[_WrittenCall, Any], None]](
+_NOTES: Final = EventTable[Callable[[_Written, Any], None]](
     "partial outputs",
     {
         kinds.RunStarted: NOTHING,
-        kinds.TextDelta: NOTHING,
+        kinds.TextDelta: _Written._text,
         kinds.ReasoningDelta: NOTHING,
-        kinds.CallStarted: _WrittenCall._started,
-        kinds.CallArgumentsDelta: _WrittenCall._arguments,
+        kinds.CallStarted: _Written._started,
+        kinds.CallArgumentsDelta: _Written._arguments,
         kinds.CallReady: NOTHING,
-        kinds.CallDiscarded: _WrittenCall._discarded,
+        kinds.CallDiscarded: _Written._discarded,
         kinds.CallProgress: NOTHING,
         kinds.CallResult: NOTHING,
-        kinds.MessageDone: _WrittenCall._message_done,
-        kinds.MessageDiscarded: NOTHING,
+        kinds.MessageDone: _Written._message_done,
+        kinds.MessageDiscarded: _Written._anew,
         kinds.ModelChanged: NOTHING,
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: NOTHING,
@@ -147,7 +161,7 @@ class _Reading:
     def __init__(self, parser: SnapshotParser) -> None:
         self.left = False
         self._parser = parser
-        self._call = _WrittenCall(parser.expected) if parser.expected else None
+        self._tap = _Written(parser.expected) if parser.expected or parser.withheld else None
         self._parts = ChunkSum()
         self._message: AIMessage | None = None  # that came whole
         self._text: list[str] = []
@@ -156,9 +170,9 @@ class _Reading:
     # ------------------------------------------------------------------------------------------ the stream
 
     def chunks(self, input: Iterator[Any]) -> Iterator[Any]:
-        """Yield the chunks of the stream while listening for fragments of the call."""
+        """Yield the chunks of the stream while listening for what is written."""
         while not self.left:
-            before = listening.set(self._call.place) if self._call else None
+            before = listening.set(self._tap.place) if self._tap else None
             try:
                 chunk = next(input, _END)
             finally:
@@ -172,7 +186,7 @@ class _Reading:
     async def achunks(self, input: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Like `chunks`, asynchronously."""
         while True:
-            before = listening.set(self._call.place) if self._call else None
+            before = listening.set(self._tap.place) if self._tap else None
             try:
                 chunk = await anext(input, _END)
             finally:
@@ -184,8 +198,8 @@ class _Reading:
                 yield chunk
 
     def _brings(self, chunk: Any) -> bool:
-        """Whether a chunk contributes to the message, or carries a fragment of the call."""
-        return not (isinstance(chunk, AIMessageChunk) and is_blank(chunk)) or bool(self._call and self._call.waiting)
+        """Whether a chunk contributes to the message, or events have brought more of the output."""
+        return not (isinstance(chunk, AIMessageChunk) and is_blank(chunk)) or bool(self._tap and self._tap.waiting)
 
     # ------------------------------------------------------------------------------------------ what comes of it
 
@@ -213,8 +227,8 @@ class _Reading:
             self._message = chunk
         else:
             self._parts.add(chunk)
-        if self._call is not None:
-            return self._call.drain()
+        if self._tap is not None:
+            return self._tap.drain()
         text = text_of(chunk)
         self._text.append(text)
         return ["".join(self._text)] if text else ()
@@ -224,8 +238,8 @@ class _Reading:
         if snapshot is None or not self._differs(snapshot):
             return False
         self._last = snapshot
-        if self._call is not None:
-            self._call.delivered = True
+        if self._tap is not None:
+            self._tap.delivered = True
         return True
 
     def _differs(self, output: Any) -> bool:

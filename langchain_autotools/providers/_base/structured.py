@@ -61,9 +61,16 @@ def structured(model: Runnable[Any, Any], parser: Runnable[Any, Any], *, include
     return _RawMap(steps__={"raw": model}) | parse.with_fallbacks([report], exception_key="parsing_error")
 
 
-def json_parser(schema: Any) -> Runnable[Any, Any]:
-    """Return a parser of the last AI message's text as JSON, to an object of a pydantic class or to plain data."""
-    return _PydanticText(pydantic_object=schema, describes=schema) if is_pydantic(schema) else _JsonText(describes=schema)
+def json_parser(schema: Any, *, withheld: bool = False) -> Runnable[Any, Any]:
+    """Return a parser of the last AI message's text as JSON, to an object of a pydantic class or to plain data.
+
+    Args:
+        schema: The schema.
+        withheld: Whether the run holds its text back until the turn is whole.
+    """
+    if is_pydantic(schema):
+        return _PydanticText(pydantic_object=schema, describes=schema, withheld=withheld)
+    return _JsonText(describes=schema, withheld=withheld)
 
 
 def call_parser(schema: Any, name: str) -> Runnable[Any, Any]:

@@ -113,6 +113,7 @@ class StructuredChatModel(HttpChatModel):
             CallsPendingError: (when run) Calls wait for approval; `new_messages` of the error gives what the run brought.
             OutputParserException: (when run) The reply is incomplete or does not fit the schema.
         """
+        from .fallback_formats import fallback_formats
         from .output_check import output_check
         from .structured import call_parser, json_parser, structured  # here, because core's parsers take long to import
 
@@ -127,8 +128,9 @@ class StructuredChatModel(HttpChatModel):
                 schema, strict, {**self._call_params(name), **traced, **output_check(parser, retries, name), **kwargs}
             )
             return structured(model, parser, include_raw=include_raw)
-        parser = json_parser(schema)
-        kwargs = {**self._format_params(schema, chosen, strict), **traced, **output_check(parser, retries), **kwargs}
+        parser = json_parser(schema, withheld=bool(self.fallbacks) and not self.tools)
+        formats = fallback_formats(self, schema, chosen, strict) if self.fallbacks else {}
+        kwargs = {**self._format_params(schema, chosen, strict), **formats, **traced, **output_check(parser, retries), **kwargs}
         model = self.bind_tools(tools, strict=strict if self._strict_schemas else None, **kwargs) if tools else self.bind(**kwargs)
         return structured(model, parser, include_raw=include_raw)
 

@@ -3,14 +3,16 @@
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from jiter import from_json
 from langchain_core.messages import AIMessageChunk
 
 from ...deadline import reply_begins
 from ...errors import StreamError
+from ...messages.live import attach_cut_reply
 from .decoders import Event, parse_json
 
 _DONE = b"[DONE]"
@@ -115,6 +117,15 @@ class ReplyReader:
     _now: bytes = field(default=b"", init=False)
     _begun: bool = field(default=False, init=False)
     _last_event: float = field(default_factory=time.monotonic, init=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Attach to an error that cuts the reply off what its stream had brought of usage and metadata."""
+        if isinstance(error, Exception) and not isinstance(error, EndedEarly) and self._begun:
+            with suppress(StreamError, *MISREAD):
+                attach_cut_reply(error, self.decoder.finish())
 
     def feed(self, piece: bytes) -> Iterator[AIMessageChunk]:
         """Yield the chunks that `piece` completes, each created on demand, so that one leaves before the next is read.

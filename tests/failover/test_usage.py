@@ -1,0 +1,78 @@
+"""What a reply has used that an exception cut off: as far as its stream had said it, it counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+
+from langchain_autotools import run_usage, stop_reason
+from langchain_autotools.messages.failover import is_cut
+from langchain_autotools.messages.live import cut_reply
+from tests.failover.vendors import VENDORS, model_of
+from tests.laws.ways import run
+from tests.support.script import Call, Cut, Turn
+
+TEXT = "Let me look at the first of both places now, and then at the other one."
+COUNTS = {"anthropic": 11, "google": 11}
+"""The tokens that a stream has said before its end, by vendor: of the input."""
+
+
+def broken(vendor: str, way: str, byte: int, **fields: Any) -> tuple[list[AIMessage], AIMessage]:
+    """The new messages of a run whose first vendor tears the connection down behind a byte, and its run message."""
+    whole = Turn("and that is all.")
+    with VENDORS[vendor][0](lambda _: Cut(Turn(TEXT), byte)) as down, VENDORS["anthropic"][0](lambda _: whole) as other:
+        model = model_of(vendor, down, fallbacks=[model_of("anthropic", other, model="two")], **fields)
+        ran = run(way, model, [HumanMessage("Go.")])
+    assert ran.error is None and ran.message is not None
+    return [one for one in ran.new if isinstance(one, AIMessage)], ran.message
+
+
+@pytest.mark.parametrize("vendor", list(COUNTS))
+@pytest.mark.parametrize("way", ["stream", "astream"])
+def test_what_the_stream_had_said_counts(vendor: str, way: str) -> None:
+    """In the message, in the usage of the run, by the model's name."""
+    (cut, _), message = broken(vendor, way, 1000)
+    assert is_cut(cut) and TEXT.startswith(cut.text) and cut.text
+    assert cut.usage_metadata is not None and cut.usage_metadata["input_tokens"] == COUNTS[vendor]
+    assert cut.response_metadata["model_name"] and cut.response_metadata["finish_reason"] == "incomplete"
+    total = run_usage(message)
+    assert total is not None and total["input_tokens"] == COUNTS[vendor] + 11
+
+
+def look(city: str) -> str:
+    """Look at a city."""
+    return "21"
+
+
+def test_a_budget_counts_it() -> None:
+    """`token_budget`: the 12 tokens of the cut reply and the 18 of the next one are more than 25."""
+    called = Turn(calls=[Call("look", {"city": "Oslo"})])
+    with VENDORS["anthropic"][0](lambda _: Cut(Turn(TEXT), 1000)) as down, VENDORS["anthropic"][0](lambda _: called) as other:
+        fields = {"tools": [look], "fallbacks": [model_of("anthropic", other, model="two")]}
+        model = model_of("anthropic", down, token_budget=25, on_limit="return", **fields)
+        ran = run("stream", model, [HumanMessage("Go.")])
+        assert ran.message is not None and stop_reason(ran.message) == "token_budget" and len(other.exchanges) == 1
+
+
+@pytest.mark.parametrize("way", ["stream", "astream"])
+def test_without_fallbacks_the_error_holds_no_content(way: str) -> None:
+    """What is attached for those who count is usage and metadata alone."""
+    with VENDORS["anthropic"][0](lambda _: Cut(Turn(TEXT), 1000)) as down:
+        ran = run(way, model_of("anthropic", down), [HumanMessage("Go.")])
+    assert ran.error is not None and (known := cut_reply(ran.error)) is not None
+    assert known.usage_metadata is not None and known.content == "" and not known.tool_calls
+
+
+@pytest.mark.parametrize("way", ["stream", "astream"])
+def test_a_reply_that_is_discarded_counts_too(way: str) -> None:
+    """It had begun, and was paid for, though no text of it had come."""
+    thinking = {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 2048}
+    thought = Turn(TEXT, reasoning="I think about it for a while, and then for another while.")
+    with VENDORS["anthropic"][0](lambda _: Cut(thought, 700)) as down, VENDORS["anthropic"][0](lambda _: Turn("Done.")) as other:
+        model = model_of("anthropic", down, fallbacks=[model_of("anthropic", other, model="two")], **thinking)
+        ran = run(way, model, [HumanMessage("Go.")])
+    assert ran.message is not None and [one.text for one in ran.new] == ["Done."]
+    total = run_usage(ran.message)
+    assert total is not None and total["input_tokens"] == 22
