@@ -99,6 +99,13 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
     from .run.failover_rules import FirstToken as FirstToken
     from .run.limits import RunSoFar as RunSoFar
     from .showing import show as show
+    from .vendor_event_types import (
+        FileMade as FileMade,
+        SourceFound as SourceFound,
+        VendorCallDone as VendorCallDone,
+        VendorCallProgress as VendorCallProgress,
+        VendorCallStarted as VendorCallStarted,
+    )
 
 _HOMES = {
     "agent": ("Agent", "AgentResult"),
@@ -180,6 +187,7 @@ _HOMES = {
     "providers.registry": ("init_chat_model",),
     "retry": ("RetryPolicy",),
     "showing": ("show",),
+    "vendor_event_types": ("FileMade", "SourceFound", "VendorCallDone", "VendorCallProgress", "VendorCallStarted"),
 }
 """Where each public name is defined."""
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -65,7 +65,7 @@ def table(call: ast.Call) -> Table:
     assert isinstance(consumer, ast.Constant) and isinstance(entries, ast.Dict), ast.unparse(call)
     if any(key is None for key in entries.keys):
         return Table(str(consumer.value), None)
-    return Table(str(consumer.value), {ast.unparse(key).removeprefix("kinds.") for key in entries.keys if key is not None})
+    return Table(str(consumer.value), {ast.unparse(key).rpartition(".")[2] for key in entries.keys if key is not None})
 
 
 def sources(package: Path, *words: str) -> list[Path]:

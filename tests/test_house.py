@@ -26,6 +26,7 @@ ROOMS = (
     ("cancelling", "retry", "event_bus"),
     ("executor", "history", "tool_calls", "pricing"),
     ("event_types",),
+    ("vendor_event_types",),
     ("event_tables",),
     ("turn",),
     ("run",),

@@ -8,6 +8,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from langchain_autotools import event_types as kinds
+from langchain_autotools import vendor_event_types as vendor_kinds
 from langchain_autotools.event_reader import EventStream, events
 from langchain_autotools.event_tables import NOTHING, EventTable
 from langchain_autotools.event_types import RunEvent
@@ -124,6 +125,11 @@ _REMEMBERED: Final = EventTable[Callable[[Conversation, Any], None]](
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: NOTHING,
         kinds.CallsPending: NOTHING,
+        vendor_kinds.VendorCallStarted: NOTHING,
+        vendor_kinds.VendorCallProgress: NOTHING,
+        vendor_kinds.VendorCallDone: NOTHING,
+        vendor_kinds.SourceFound: NOTHING,
+        vendor_kinds.FileMade: NOTHING,
         kinds.RunEnded: NOTHING,
         kinds.RunFailed: NOTHING,
     },

@@ -1,12 +1,13 @@
 """Serialization of events to plain JSON for the database, and back."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any, Final
 
 from .. import event_types as kinds
+from .. import vendor_event_types as vendor_kinds
 from ..encoders.plain import plain
 from ..event_tables import NOTHING, EventTable
 from ..event_types import RunEvent
@@ -27,10 +28,16 @@ class _Row:
         joined: The fields of a piece that differ from those of the piece before it, empty: `text`, and what only a first piece has. None
             for events that are no pieces of a text.
         absent: The values of fields that a row leaves out where they are None, and that have no default.
+        kept: Returns what is kept of an event; None for an event that is only for those who watch its process.
     """
 
     joined: Mapping[str, str] | None = None
     absent: Mapping[str, Any] = field(default_factory=dict)
+    kept: Callable[[Any], RunEvent | None] = lambda event: event
+
+
+def _without_image(event: vendor_kinds.VendorCallProgress) -> RunEvent | None:
+    return None if event.image is not None else event
 
 
 _ROWS: Final = EventTable(
@@ -51,6 +58,11 @@ _ROWS: Final = EventTable(
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: _Row(),
         kinds.CallsPending: _Row(),
+        vendor_kinds.VendorCallStarted: _Row(),
+        vendor_kinds.VendorCallProgress: _Row(joined={"text": ""}, kept=_without_image),
+        vendor_kinds.VendorCallDone: _Row(),
+        vendor_kinds.SourceFound: _Row(),
+        vendor_kinds.FileMade: _Row(kept=vendor_kinds.FileMade.by_reference),
         kinds.RunEnded: _Row(),
         kinds.RunFailed: _Row(),
     },
@@ -113,14 +125,14 @@ def _warn(what: str) -> None:
 def joined(events: list[RunEvent], event: RunEvent) -> None:
     """Append an event that has a row, or join its text to that of the last one."""
     row = _ROWS.get(type(event))
-    if row is None:
+    piece: Any = None if row is None else row.kept(event)
+    if row is None or piece is None:
         return
     last: Any = events[-1] if events else None
-    piece: Any = event
     if row.joined and type(last) is type(piece) and replace(last, **row.joined) == replace(piece, text=""):
         events[-1] = replace(last, text=last.text + piece.text)
     else:
-        events.append(event)
+        events.append(piece)
 
 
 def said_of(error: BaseException) -> str:
@@ -154,6 +166,8 @@ _WRITTEN: Mapping[str, Any] = {
     "calls": lambda calls: [call.to_dict() for call in calls],
     "error": said_of,
     "value": plain,
+    "args": plain,
+    "output": plain,
 }
 _READ: Mapping[str, Any] = {
     "message": message_of,

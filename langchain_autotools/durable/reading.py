@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from .. import event_types as kinds
+from .. import vendor_event_types as vendor_kinds
 from ..errors import ConfigurationError
 from ..event_tables import NOTHING, EventTable
 from ..event_types import RunEvent
@@ -41,6 +42,7 @@ class Story:
         self._whole: set[str] = set()  # messages of which nothing more is written
         self._attempt = 1
         self._calls: dict[tuple[str, str], RunEvent] = {}  # what was told last of a call that has no end so far
+        self._vendor_calls: dict[tuple[str, str], vendor_kinds.VendorCallStarted] = {}
         self._nested: dict[str, RunEvent] = {}
         self._count = 0
 
@@ -97,7 +99,8 @@ class Story:
     def _is_start(self, _: kinds.RunStarted) -> bool:
         return self._once("RunStarted")
 
-    def _is_more(self, event: kinds.TextDelta | kinds.ReasoningDelta | kinds.CallArgumentsDelta) -> bool:
+    def _is_more(self, event: Any) -> bool:
+        """Whether an event brings more of a message that is being written."""
         if event.message_id in self._whole:
             return False
         self._writing = event.message_id
@@ -137,6 +140,12 @@ class Story:
     def _is_new_usage(self, event: kinds.TurnUsage) -> bool:
         return self._once("TurnUsage", event.message_id)
 
+    def _is_new_vendor_call(self, event: vendor_kinds.VendorCallStarted) -> bool:
+        return (event.run_id, event.call_id) not in self._vendor_calls and self._is_more(event)
+
+    def _is_open_vendor_call(self, event: vendor_kinds.VendorCallProgress | vendor_kinds.VendorCallDone) -> bool:
+        return (event.run_id, event.call_id) in self._vendor_calls
+
     def _is_first_pause(self, _: kinds.CallsPending) -> bool:
         return self._once("CallsPending")
 
@@ -162,6 +171,12 @@ class Story:
         for call in event.calls:
             self._calls.pop((event.run_id, call.id), None)
 
+    def _vendor_call_opens(self, event: vendor_kinds.VendorCallStarted) -> None:
+        self._vendor_calls[event.run_id, event.call_id] = event
+
+    def _vendor_call_closes(self, event: vendor_kinds.VendorCallDone) -> None:
+        self._vendor_calls.pop((event.run_id, event.call_id), None)
+
     # ------------------------------------------------------------------------------------------ what is void
 
     def _voided(self) -> Iterator[RunEvent]:
@@ -174,6 +189,9 @@ class Story:
 
     def _left(self, ended: Callable[[RunEvent], bool]) -> Iterator[RunEvent]:
         """Yield the ends of calls, and of runs inside tools, that nobody continues."""
+        for call in self._vendor_calls.values():
+            yield vendor_kinds.VendorCallDone(**{**vars(call), "failed": True})
+        self._vendor_calls.clear()
         for key, event in list(self._calls.items()):
             if ended(event):
                 del self._calls[key]
@@ -216,6 +234,11 @@ _READINGS: Final = EventTable(
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: _Reading(Story._is_new_usage),
         kinds.CallsPending: _Reading(Story._is_first_pause, Story._calls_wait),
+        vendor_kinds.VendorCallStarted: _Reading(Story._is_new_vendor_call, Story._vendor_call_opens),
+        vendor_kinds.VendorCallProgress: _Reading(Story._is_open_vendor_call),
+        vendor_kinds.VendorCallDone: _Reading(Story._is_open_vendor_call, Story._vendor_call_closes),
+        vendor_kinds.SourceFound: _Reading(Story._is_more),
+        vendor_kinds.FileMade: _Reading(Story._is_more),
         kinds.RunEnded: _Reading(Story._is_end, Story._run_closes),
         kinds.RunFailed: _Reading(Story._is_end, Story._run_closes),
     },

@@ -5,9 +5,9 @@ message has it; while it is written, custom events tell of it. A run inside a to
 """
 
 import uuid
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from ag_ui.core import (
@@ -43,6 +43,7 @@ from ag_ui.encoder import EventEncoder
 from langchain_core.messages import AIMessage, BaseMessage
 
 from .. import event_types as kinds
+from .. import vendor_event_types as vendor_kinds
 from ..event_tables import NOTHING, EventTable
 from ..event_types import RunEvent
 from ..executor import pending_calls
@@ -52,38 +53,11 @@ from ..messages.metadata import text_of
 from ..strict_json import mend_surrogates
 from .ag_ui_content import change_of, content_parts, label
 from .ag_ui_history import page_messages
+from .ag_ui_open_run import OpenRun
 from .ag_ui_outcome import outcome_of, result_of, sentence_of
+from .ag_ui_vendor import VendorActivities
 from .plain import plain
 from .streaming import Failure
-
-
-@dataclass
-class _Run:
-    """The open state of a run.
-
-    Attributes:
-        id: Its id.
-        tag: The id of its subagent; None for a run that no tool made.
-        turn: The message of the turn that its step is.
-        step: The name of that step.
-        text: The message whose text is open.
-        shown: Whether anything of the turn's message was sent.
-        reasoning: The reasoning that is open.
-        thoughts: How many pieces of reasoning the turn's message has.
-        model: Who made its last message: vendor and model.
-        discarded: How many attempts at the message of each id were discarded: the client keeps what it has of them.
-    """
-
-    id: str
-    tag: str | None
-    turn: str | None = None
-    step: str | None = None
-    text: str | None = None
-    shown: bool = False
-    reasoning: str | None = None
-    thoughts: int = 0
-    model: tuple[str | None, str | None] = (None, None)
-    discarded: Counter[str] = field(default_factory=Counter)
 
 
 class AgUiEncoder:
@@ -104,13 +78,14 @@ class AgUiEncoder:
         self._encoder = EventEncoder()
         self._begun = False
         self._seen: set[str | None] = set()
-        self._runs: dict[str, _Run] = {}
-        self._open: dict[str, _Run] = {}
+        self._runs: dict[str, OpenRun] = {}
+        self._open: dict[str, OpenRun] = {}
         self._owners: dict[str, str] = {}
         self._turns: dict[str | None, int] = {}
         self._snapshot: Any = None if history is None else page_messages(expand(history))
         self._pending = [(mend_surrogates(call.id), call) for call in pending_calls(history or ())]
         self._usage: list[TokenUsage] = []
+        self._vendor = VendorActivities()
         self._ended: list[kinds.RunEnded] = []
 
     def encode(self, event: RunEvent) -> bytes:
@@ -146,7 +121,7 @@ class AgUiEncoder:
 
     def _started(self, event: kinds.RunStarted) -> Iterator[BaseEvent]:
         around = self._runs.get(event.parent_run_id or "")
-        run = self._runs[event.run_id] = self._open[event.run_id] = _Run(event.run_id, event.run_id if around else None)
+        run = self._runs[event.run_id] = self._open[event.run_id] = OpenRun(event.run_id, event.run_id if around else None)
         if around is not None:
             yield SubagentStartedEvent(
                 subagent_run_id=event.run_id,
@@ -171,7 +146,7 @@ class AgUiEncoder:
             failure = Failure.of(event.error, self._details)
             yield SubagentErrorEvent(subagent_run_id=run.tag, message=sentence_of(failure), code=failure.name)
 
-    def _close(self, run: _Run) -> Iterator[BaseEvent]:
+    def _close(self, run: OpenRun) -> Iterator[BaseEvent]:
         """End everything that is open in a run."""
         yield from self._end_reasoning(run)
         yield from self._end_text(run)
@@ -203,16 +178,16 @@ class AgUiEncoder:
 
     # ------------------------------------------------------------------------------------------ turns
 
-    def _id(self, run: _Run, given: str) -> str:
+    def _id(self, run: OpenRun, given: str) -> str:
         """Return an id for the client: one of a run inside a tool, or of a second run with the same id, includes its run."""
         given = mend_surrogates(given)
         owner = run.id if run.tag is not None else self._owners.setdefault(given, run.id)
         return given if owner == run.id and run.tag is None else f"{run.id}:{given}"
 
-    def _message_id(self, run: _Run, given: str) -> str:
+    def _message_id(self, run: OpenRun, given: str) -> str:
         return self._id(run, f"{given}:{run.discarded[given] + 1}" if given in run.discarded else given)
 
-    def _turn(self, run: _Run, message_id: str) -> Iterator[BaseEvent]:
+    def _turn(self, run: OpenRun, message_id: str) -> Iterator[BaseEvent]:
         """Begin the turn of a message of the model, if it is not the open one."""
         if run.turn == message_id:
             return
@@ -224,7 +199,7 @@ class AgUiEncoder:
         run.step = f"turn {self._turns[run.tag]}"
         yield StepStartedEvent(step_name=run.step, subagent_run_id=run.tag)
 
-    def _end_step(self, run: _Run) -> Iterator[BaseEvent]:
+    def _end_step(self, run: OpenRun) -> Iterator[BaseEvent]:
         if run.step is not None:
             yield StepFinishedEvent(step_name=run.step, subagent_run_id=run.tag)
             run.step = None
@@ -235,7 +210,7 @@ class AgUiEncoder:
         yield from self._end_reasoning(run)
         yield from self._more_text(run, self._message_id(run, event.message_id), event.text, event.separator)
 
-    def _more_text(self, run: _Run, message_id: str, text: str, separator: str = "") -> Iterator[BaseEvent]:
+    def _more_text(self, run: OpenRun, message_id: str, text: str, separator: str = "") -> Iterator[BaseEvent]:
         if run.text is None:
             run.text, run.shown = message_id, True
             metadata = {"autotools": {"separator": mend_surrogates(separator)}} if separator else None
@@ -243,7 +218,7 @@ class AgUiEncoder:
         if text:
             yield TextMessageContentEvent(message_id=message_id, delta=mend_surrogates(text), subagent_run_id=run.tag)
 
-    def _end_text(self, run: _Run) -> Iterator[BaseEvent]:
+    def _end_text(self, run: OpenRun) -> Iterator[BaseEvent]:
         if run.text is not None:
             yield TextMessageEndEvent(message_id=run.text, subagent_run_id=run.tag)
             run.text = None
@@ -258,7 +233,7 @@ class AgUiEncoder:
             yield ReasoningMessageStartEvent(message_id=run.reasoning, role="reasoning", subagent_run_id=run.tag)
         yield ReasoningMessageContentEvent(message_id=run.reasoning, delta=mend_surrogates(event.text), subagent_run_id=run.tag)
 
-    def _end_reasoning(self, run: _Run) -> Iterator[BaseEvent]:
+    def _end_reasoning(self, run: OpenRun) -> Iterator[BaseEvent]:
         if run.reasoning is not None:
             yield ReasoningMessageEndEvent(message_id=run.reasoning, subagent_run_id=run.tag)
             yield ReasoningEndEvent(message_id=run.reasoning, subagent_run_id=run.tag)
@@ -278,6 +253,7 @@ class AgUiEncoder:
         for call in calls:
             yield from self._call(run, call, message_id)
         run.turn = None
+        yield from self._vendor.message_done(message, run.tag)
         metadata = message.response_metadata
         run.model = (label(metadata.get("model_provider")), label(metadata.get("model_name")))
 
@@ -293,6 +269,14 @@ class AgUiEncoder:
     def _model_changed(self, event: kinds.ModelChanged) -> Iterator[BaseEvent]:
         yield CustomEvent(name="model_changed", value=change_of(event), subagent_run_id=self._runs[event.run_id].tag)
 
+    def _of_vendor(self, event: Any) -> Iterator[BaseEvent]:
+        run = self._runs[event.run_id]
+        return self._vendor.events(event, partial(self._id, run), run.tag)
+
+    def _of_vendor_in_turn(self, event: Any) -> Iterator[BaseEvent]:
+        yield from self._turn(self._runs[event.run_id], event.message_id)
+        yield from self._of_vendor(event)
+
     def _used(self, event: kinds.TurnUsage) -> Iterator[BaseEvent]:
         run = self._runs.get(event.run_id)  # None for a hidden one
         provider, model = (None, None) if run is None else run.model
@@ -302,7 +286,7 @@ class AgUiEncoder:
 
     # ------------------------------------------------------------------------------------------ calls
 
-    def _call(self, run: _Run, call: ToolCallRecord, message_id: str) -> Iterator[BaseEvent]:
+    def _call(self, run: OpenRun, call: ToolCallRecord, message_id: str) -> Iterator[BaseEvent]:
         call_id = self._id(run, call.id)
         name = mend_surrogates(call.name)
         yield ToolCallStartEvent(tool_call_id=call_id, tool_call_name=name, parent_message_id=message_id, subagent_run_id=run.tag)
@@ -394,6 +378,11 @@ _WRITTEN: Final = EventTable(
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: _Written(AgUiEncoder._used, hidden=AgUiEncoder._used),
         kinds.CallsPending: _Written(AgUiEncoder._waiting),
+        vendor_kinds.VendorCallStarted: _Written(AgUiEncoder._of_vendor_in_turn),
+        vendor_kinds.VendorCallProgress: _Written(AgUiEncoder._of_vendor),
+        vendor_kinds.VendorCallDone: _Written(AgUiEncoder._of_vendor),
+        vendor_kinds.SourceFound: _Written(AgUiEncoder._of_vendor_in_turn),
+        vendor_kinds.FileMade: _Written(AgUiEncoder._of_vendor_in_turn),
         kinds.RunEnded: _Written(AgUiEncoder._run_ended),
         kinds.RunFailed: _Written(AgUiEncoder._run_failed),
     },

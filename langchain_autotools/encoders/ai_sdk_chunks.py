@@ -17,12 +17,14 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 
 from .. import event_types as kinds
+from .. import vendor_event_types as vendor_kinds
 from ..event_tables import NOTHING, EventTable
 from ..event_types import RunEvent
 from ..executor.approval.pending import APPROVABLE, Decision, PendingCall
 from ..messages.calls import ToolCallRecord
 from .ai_sdk_nested import NestedRuns
 from .ai_sdk_values import Chunk, error_text, shown
+from .ai_sdk_vendor import VendorParts
 from .plain import to_json
 from .posted import signature_of
 
@@ -57,6 +59,7 @@ class UIMessageChunks:
         self._usage: UsageMetadata | None = None
         self._ended: kinds.RunEnded | None = None
         self._nested = NestedRuns()
+        self._vendor = VendorParts()
 
     def feed(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event."""
@@ -111,7 +114,7 @@ class UIMessageChunks:
 
     def _step(self, message_id: str) -> Iterator[Chunk]:
         """Begin the step of a message at its first event."""
-        if message_id in self._messages or self._written:
+        if message_id in self._messages or self._written or self._vendor.open:
             return
         self._messages.add(message_id)
         yield from self._end_step()
@@ -155,6 +158,28 @@ class UIMessageChunks:
         yield from self._step(event.message_id)
         for ready in [one for one in self._held.values() if one.message_id == event.message_id]:
             yield from self._announce(self._held.pop(ready.call_id).call)
+        yield from self._vendor.message_done(event.message)
+
+    def _vendor_event(self, make: Callable[[VendorParts, Any], Iterator[Chunk]], event: Any) -> Iterator[Chunk]:
+        """Yield the chunks of what the vendor does, in the step of its message."""
+        yield from self._close(event.message_id)
+        yield from self._step(event.message_id)
+        yield from make(self._vendor, event)
+
+    def _vendor_call_started(self, event: vendor_kinds.VendorCallStarted) -> Iterator[Chunk]:
+        return self._vendor_event(VendorParts.started, event)
+
+    def _vendor_call_progress(self, event: vendor_kinds.VendorCallProgress) -> Iterator[Chunk]:
+        return self._vendor.progress(event)
+
+    def _vendor_call_done(self, event: vendor_kinds.VendorCallDone) -> Iterator[Chunk]:
+        return self._vendor.done(event)
+
+    def _source(self, event: vendor_kinds.SourceFound) -> Iterator[Chunk]:
+        return self._vendor_event(VendorParts.source, event)
+
+    def _file(self, event: vendor_kinds.FileMade) -> Iterator[Chunk]:
+        return self._vendor_event(VendorParts.file, event)
 
     def _message_discarded(self, event: kinds.MessageDiscarded) -> Iterator[Chunk]:
         """Notify the page: the protocol has no way to take text back."""
@@ -286,6 +311,11 @@ _CHUNKS: Final = EventTable[Callable[[UIMessageChunks, Any], Iterator[Chunk]]](
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: UIMessageChunks._turn_usage,
         kinds.CallsPending: UIMessageChunks._pending,
+        vendor_kinds.VendorCallStarted: UIMessageChunks._vendor_call_started,
+        vendor_kinds.VendorCallProgress: UIMessageChunks._vendor_call_progress,
+        vendor_kinds.VendorCallDone: UIMessageChunks._vendor_call_done,
+        vendor_kinds.SourceFound: UIMessageChunks._source,
+        vendor_kinds.FileMade: UIMessageChunks._file,
         kinds.RunEnded: UIMessageChunks._run_ended,
         kinds.RunFailed: NOTHING,
     },

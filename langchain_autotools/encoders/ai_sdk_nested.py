@@ -6,6 +6,7 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage
 
 from .. import event_types as kinds
+from .. import vendor_event_types as vendor_kinds
 from ..event_tables import NOTHING, EventTable
 from ..event_types import RunEvent
 from .ai_sdk_values import Chunk, error_text, shown
@@ -102,6 +103,11 @@ _CHUNKS: Final = EventTable[Callable[[Chunk, Any], Iterator[Chunk]]](
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: NOTHING,
         kinds.CallsPending: NOTHING,
+        vendor_kinds.VendorCallStarted: NOTHING,
+        vendor_kinds.VendorCallProgress: NOTHING,
+        vendor_kinds.VendorCallDone: NOTHING,
+        vendor_kinds.SourceFound: NOTHING,
+        vendor_kinds.FileMade: NOTHING,
         kinds.RunEnded: _run_ended,
         kinds.RunFailed: _run_failed,
     },

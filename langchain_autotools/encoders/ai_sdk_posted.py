@@ -117,7 +117,7 @@ def _edits(body: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> dict[
 def _decide(parts: Sequence[Mapping[str, Any]], edits: dict[str, Any], decisions: PostedDecisions, answered: set[str]) -> None:
     for part in parts:
         kind, state = part.get("type"), part.get("state")
-        if not isinstance(kind, str) or not (kind == "dynamic-tool" or kind.startswith("tool-")):
+        if not isinstance(kind, str) or not (kind == "dynamic-tool" or kind.startswith("tool-")) or part.get("providerExecuted"):
             continue
         call_id = str(part.get("toolCallId"))
         if state == "approval-responded":

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias, overload
 from langchain_core.messages import BaseMessage, ToolMessage, message_to_dict
 
 from .. import event_types as kinds
+from .. import vendor_event_types as vendor_kinds
 from ..errors import ConfigurationError
 from ..event_tables import EventTable
 from ..event_types import RunEvent
@@ -252,6 +253,32 @@ def _pending(event: kinds.CallsPending, _: FrameEncoder) -> Data:
     return {"calls": [call.to_dict() for call in event.calls]}
 
 
+def _vendor_call_start(event: vendor_kinds.VendorCallStarted, _: FrameEncoder) -> Data:
+    return {"message_id": event.message_id, "call_id": event.call_id, "name": event.name, "args": event.args}
+
+
+def _vendor_call_progress(event: vendor_kinds.VendorCallProgress, _: FrameEncoder) -> Data:
+    return {"message_id": event.message_id, "call_id": event.call_id, **_known(event, "status", "text", "image", "mime_type")}
+
+
+def _vendor_call(event: vendor_kinds.VendorCallDone, _: FrameEncoder) -> Data:
+    call = {"message_id": event.message_id, "call_id": event.call_id, "name": event.name, "args": event.args}
+    return {**call, "output": event.output, "failed": event.failed}
+
+
+def _source(event: vendor_kinds.SourceFound, _: FrameEncoder) -> Data:
+    return {"message_id": event.message_id, **_known(event, "url", "title", "document", "quote", "start", "end")}
+
+
+def _file(event: vendor_kinds.FileMade, _: FrameEncoder) -> Data:
+    known = _known(event.by_reference(), "data", "url", "file_id", "name", "call_id")
+    return {"message_id": event.message_id, "mime_type": event.mime_type, "size": event.size, **known}
+
+
+def _known(event: RunEvent, *names: str) -> Data:
+    return {name: value for name in names if (value := getattr(event, name)) not in (None, "")}
+
+
 def _run_end(event: kinds.RunEnded, _: FrameEncoder) -> Data:
     ended = {"stop_reason": event.stop_reason, "max_turns_reached": event.max_turns_reached}
     return {**ended, "turns": event.turns, "usage": event.usage}
@@ -304,6 +331,11 @@ _FRAMES: Final = EventTable(
         kinds.MessagesAdded: _Frame("messages", _messages_added),
         kinds.TurnUsage: _Frame("usage", _usage),
         kinds.CallsPending: _Frame("pending", _pending),
+        vendor_kinds.VendorCallStarted: _Frame("vendor_call_start", _vendor_call_start),
+        vendor_kinds.VendorCallProgress: _Frame("vendor_call_progress", _vendor_call_progress),
+        vendor_kinds.VendorCallDone: _Frame("vendor_call", _vendor_call),
+        vendor_kinds.SourceFound: _Frame("source", _source),
+        vendor_kinds.FileMade: _Frame("file", _file),
         kinds.RunEnded: _Frame("run_end", _run_end, last=FrameEncoder.done),
         kinds.RunFailed: _Frame("run_error", _run_error, last=FrameEncoder.failed),
     },

@@ -6,11 +6,22 @@ from typing import Any, Final, TypeAlias
 from langchain_core.messages import AIMessage
 
 from .. import event_types as kinds
+from .. import vendor_event_types as vendor_kinds
 from ..event_tables import EventTable
 from ..event_types import RunEvent
 from .streaming import Encoder, Failure
 
-_Piece: TypeAlias = kinds.TextDelta | kinds.ReasoningDelta | kinds.CallStarted | kinds.CallArgumentsDelta
+_Piece: TypeAlias = (
+    kinds.TextDelta
+    | kinds.ReasoningDelta
+    | kinds.CallStarted
+    | kinds.CallArgumentsDelta
+    | vendor_kinds.VendorCallStarted
+    | vendor_kinds.VendorCallProgress
+    | vendor_kinds.VendorCallDone
+    | vendor_kinds.SourceFound
+    | vendor_kinds.FileMade
+)
 
 
 class WholeTurns:
@@ -46,6 +57,11 @@ class WholeTurns:
     def _hold(self, piece: _Piece) -> list[RunEvent]:
         self._held.setdefault(piece.run_id, []).append(piece)
         return []
+
+    def _hold_end(self, done: vendor_kinds.VendorCallDone) -> list[RunEvent]:
+        """Hold the end of a vendor's call with its start; pass on the end of one that began in an earlier message."""
+        begun = any(getattr(piece, "call_id", None) == done.call_id for piece in self._held.get(done.run_id, ()))
+        return self._hold(done) if begun else [done]
 
     def _discard_call(self, discarded: kinds.CallDiscarded) -> list[RunEvent]:
         """Drop the pieces of a call that is still held; pass the event on if none are."""
@@ -90,6 +106,11 @@ _RELEASES: Final = EventTable[Callable[[WholeTurns, Any], list[RunEvent]]](
         kinds.MessagesAdded: WholeTurns._pass_on,
         kinds.TurnUsage: WholeTurns._pass_on,
         kinds.CallsPending: WholeTurns._pass_on,
+        vendor_kinds.VendorCallStarted: WholeTurns._hold,
+        vendor_kinds.VendorCallProgress: WholeTurns._hold,
+        vendor_kinds.VendorCallDone: WholeTurns._hold_end,
+        vendor_kinds.SourceFound: WholeTurns._hold,
+        vendor_kinds.FileMade: WholeTurns._hold,
         kinds.RunEnded: WholeTurns._end,
         kinds.RunFailed: WholeTurns._end,
     },

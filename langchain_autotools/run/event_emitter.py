@@ -40,6 +40,7 @@ from ..messages.stop_reasons import StopReason
 from ..turn.partial_calls import is_restart, pieces_of
 from .observer import RunObserver
 from .turn_wrappers import AsyncProceed, Discarded, Mark, Notice, Proceed, Restart, TurnPart, TurnRequest, TurnWrapper
+from .vendor_calls import VendorCalls
 
 _NOT_WHOLE = "the reply ended before the call was whole"
 _AGAIN = "the reply broke off, and is asked for again"
@@ -89,6 +90,7 @@ class RunEvents(RunObserver, TurnWrapper):
             self._tell = self._tell_inside
             for method in _CONCERN_ONE_ANOTHER:  # its tool may be given up while it goes on
                 setattr(self, method, _locked(self._lock, getattr(self, method)))
+        self._vendor_calls = VendorCalls()
         self._turn = 0
         self._message_id: str | None = None
         self._attempt = 0  # at the current reply
@@ -178,13 +180,21 @@ class RunEvents(RunObserver, TurnWrapper):
         return part if extra.__class__ is dict else self._noted(part, message_id)
 
     def _noted(self, part: AIMessage, message_id: str) -> TurnPart:
-        """Emit what a part brings beside its data: pieces of calls, or the mark of a restart."""
+        """Emit what a part brings beside its data: pieces of calls, what the vendor does, or the mark of a restart."""
         for piece in pieces_of(part):
-            self._piece(message_id, piece)
+            if isinstance(piece, RunEvent):
+                self._tell_all(self._vendor_calls.of(replace(piece, **{**self._about, "message_id": message_id})))
+            else:
+                self._piece(message_id, piece)
         return self._marked(Restart()) if is_restart(part) else part
+
+    def _tell_all(self, events: Iterator[RunEvent]) -> None:
+        for event in events:
+            self._tell(event)
 
     def _marked(self, mark: Mark) -> Mark:
         if isinstance(mark, Restart):
+            self._tell_all(self._vendor_calls.left())
             self._discard(_AGAIN)
         elif isinstance(mark, Discarded):
             self._void()
@@ -199,6 +209,7 @@ class RunEvents(RunObserver, TurnWrapper):
 
     def _void(self) -> None:
         """Emit that the reply so far is void."""
+        self._tell_all(self._vendor_calls.left())
         self._discard(_AGAIN)
         if self._message_id is not None:
             self._attempt += 1
@@ -220,6 +231,7 @@ class RunEvents(RunObserver, TurnWrapper):
 
     def turn_cut(self, message: AIMessage | None) -> None:
         """Emit the end of a cut turn, with its remaining message."""
+        self._tell_all(self._vendor_calls.left())
         self._turn_done(message, _NOT_WHOLE)
 
     def _turn_done(self, message: AIMessage | None, why_discarded: str) -> None:
@@ -323,6 +335,7 @@ class RunEvents(RunObserver, TurnWrapper):
     def _end(self, event: RunEnded | RunFailed, reason: str) -> None:
         if self._over:
             return
+        self._tell_all(self._vendor_calls.left())
         self._discard(_NOT_WHOLE)
         waiting, self._waiting = self._waiting, {}
         for call_id, (_, _, message_id) in waiting.items():

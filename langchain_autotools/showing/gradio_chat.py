@@ -10,14 +10,16 @@ from typing import Any, Final, TypeAlias
 from langchain_core.messages import ToolMessage
 
 from .. import event_types as kinds
+from .. import vendor_event_types as vendor_kinds
 from ..event_tables import NOTHING, EventTable
 from ..event_types import RunEvent
 from ..executor.approval.pending import PendingCall
 from ..messages.printable import short_result, text_and_media
 from .failures import failure_text
-from .gradio_text import gradio_code, gradio_images, gradio_markdown, gradio_message, gradio_words
+from .gradio_text import gradio_code, gradio_image, gradio_images, gradio_link, gradio_markdown, gradio_message, gradio_words
 from .page import part_text, value_text
-from .view_model import CallView, EndView, MessageView, PartView, ViewModel
+from .vendor_words import file_name, is_page, source_name, vendor_call_brief
+from .view_model import CallView, EndView, FileView, MessageView, PartView, SourcesView, VendorCallView, ViewModel
 
 _UPDATE_SECONDS: Final = 0.2
 _IDLE_SECONDS: Final = 5.0  # a page that was closed is noticed when something is sent to it
@@ -124,6 +126,11 @@ _NOTES: Final = EventTable[Callable[[GradioChat, Any], None]](
         kinds.MessagesAdded: GradioChat._added,
         kinds.TurnUsage: NOTHING,
         kinds.CallsPending: GradioChat._calls_pending,
+        vendor_kinds.VendorCallStarted: NOTHING,
+        vendor_kinds.VendorCallProgress: NOTHING,
+        vendor_kinds.VendorCallDone: NOTHING,
+        vendor_kinds.SourceFound: NOTHING,
+        vendor_kinds.FileMade: NOTHING,
         kinds.RunEnded: GradioChat._run_ended,
         kinds.RunFailed: GradioChat._run_failed,
     },
@@ -176,6 +183,8 @@ async def _read(events: AsyncIterator[RunEvent], chat: GradioChat, changed: asyn
 
 
 def _message_of(part: PartView) -> _Message:
+    if isinstance(part, VendorCallView | SourcesView | FileView):
+        return _VENDOR_MESSAGES[type(part)](part)
     if isinstance(part, CallView):
         return {"role": "assistant", "content": _details(part), "metadata": _title(part)}
     if isinstance(part, EndView):
@@ -184,6 +193,33 @@ def _message_of(part: PartView) -> _Message:
         return {"role": "user", "content": gradio_message(part.message)}
     shown = {"role": "assistant", "content": gradio_markdown(part.text)}
     return {**shown, "metadata": {"title": "Reasoning"}} if part.is_reasoning else shown
+
+
+def _vendor_call(call: VendorCallView) -> _Message:
+    result = "" if call.done is None or call.done.output is None else value_text(call.done.output, indent=2)
+    texts = [gradio_code(short_result(text)) for text in (call.written, result) if text]
+    brief = f"{call.status.replace('_', ' ')} {vendor_call_brief(call)}".strip()
+    title = {"title": gradio_words(call.name), "log": brief, "status": "pending" if call.state == "running" else "done"}
+    shown = "\n\n".join([*texts, *([gradio_image(call.image)] if call.image else [])])
+    return {"role": "assistant", "content": shown or gradio_words(call.state), "metadata": title}
+
+
+def _sources(found: SourcesView) -> _Message:
+    rows = (f"{number}. {gradio_words(source_name(one))}{_address(one.url)}" for number, one in enumerate(found.sources, 1))
+    return {"role": "assistant", "content": "\n".join(rows)}
+
+
+def _address(url: str | None) -> str:
+    return f" {gradio_link(url)}" if is_page(url) else ""
+
+
+def _file(shown: FileView) -> _Message:
+    """Return a file that is no image: an image stands in its message."""
+    event = shown.event
+    return {"role": "assistant", "content": "" if event.mime_type.startswith("image/") else gradio_words(file_name(event))}
+
+
+_VENDOR_MESSAGES: Mapping[type, Callable[[Any], _Message]] = {VendorCallView: _vendor_call, SourcesView: _sources, FileView: _file}
 
 
 def _title(call: CallView) -> dict[str, Any]:

@@ -58,6 +58,17 @@ def gradio_images(message: BaseMessage) -> str:
     return "\n\n".join(_block(_image(block)) for block in message.content_blocks if block["type"] == "image")
 
 
+def gradio_image(address: str) -> str:
+    """Return an image from an address that holds its data."""
+    return _block(_image({"url": address}))
+
+
+def gradio_link(address: str) -> str:
+    """Return an address as a link of HTML within a line."""
+    shown = escape(address).translate(_REFERENCES)
+    return f'<a href="{shown}" target="_blank" rel="noopener noreferrer">{shown}</a>'
+
+
 def gradio_message(message: BaseMessage) -> str:
     """Return the text of a message, and its images."""
     return "\n\n".join(part for part in (gradio_markdown(text_of(message)), gradio_images(message)) if part)

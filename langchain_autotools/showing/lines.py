@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final, TextIO
 from langchain_core.messages import AIMessage, BaseMessage
 
 from .. import event_types as kinds
+from .. import vendor_event_types as vendor_kinds
 from ..encoders.plain import to_json
 from ..event_tables import NOTHING, EventTable
 from ..event_types import RunEvent
@@ -16,6 +17,8 @@ from ..messages.joints import Joints
 from ..messages.metadata import text_of
 from ..messages.printable import call_text, escaped, printable, quoted, summary_text, text_and_media
 from ..strict_json import mend_surrogates
+from .vendor_words import file_name, source_line, vendor_call_brief
+from .view_model import VendorCallView
 
 _LONGEST_LINE: Final = 200
 _LONGEST_NAME: Final = 60
@@ -23,12 +26,13 @@ _LONGEST_NAME: Final = 60
 
 @dataclass
 class LinesRun:
-    """The state of a run: its nesting depth, the calls of its latest turn, and an unfinished line."""
+    """The state of a run: its nesting depth, the calls of its latest turn, an unfinished line, and the sources of its message."""
 
     depth: int
     calls_of: str = ""
     calls: dict[str, ToolCallRecord] = field(default_factory=dict)
     line: str = ""
+    sources: dict[tuple[str | None, str | None], vendor_kinds.SourceFound] = field(default_factory=dict)
 
 
 class JoinedText:
@@ -102,6 +106,11 @@ _PIECES: Final = EventTable[Callable[[JoinedText, Any], str]](
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: NOTHING,
         kinds.CallsPending: NOTHING,
+        vendor_kinds.VendorCallStarted: NOTHING,
+        vendor_kinds.VendorCallProgress: NOTHING,
+        vendor_kinds.VendorCallDone: NOTHING,
+        vendor_kinds.SourceFound: NOTHING,
+        vendor_kinds.FileMade: NOTHING,
         kinds.RunEnded: JoinedText._ended,
         kinds.RunFailed: JoinedText._failed,
     },
@@ -169,6 +178,9 @@ class Lines:
         if not run.depth:
             self._answer(self.joined.piece(event))
         self._end_line(run)
+        sources, run.sources = run.sources, {}
+        for number, found in enumerate(sources.values(), 1):
+            self._line(f"[{number}] {one_line_of(source_line(found))}", "quiet", run.depth)
 
     def _end_line(self, run: LinesRun) -> None:
         line, run.line = run.line, ""
@@ -224,6 +236,23 @@ class Lines:
         outcome = f"failed: {type(event.error).__name__}" if isinstance(event.error, Exception) else "interrupted"
         self._line(f"[{outcome}]", "failure", run.depth)
 
+    def _vendor_call_started(self, event: vendor_kinds.VendorCallStarted, run: LinesRun) -> None:
+        self._end_line(run)
+        self._line(f"⌕ {one_line_of(event.name)}…", "call", run.depth)
+
+    def _vendor_call_done(self, event: vendor_kinds.VendorCallDone, run: LinesRun) -> None:
+        brief = vendor_call_brief(VendorCallView(event.name, event.args))
+        self._line(
+            f"⌕ {one_line_of(f'{event.name}: {brief}' if brief else event.name)}", "failure" if event.failed else "result", run.depth
+        )
+
+    def _source(self, event: vendor_kinds.SourceFound, run: LinesRun) -> None:
+        run.sources.setdefault((event.url, event.document), event)
+
+    def _file(self, event: vendor_kinds.FileMade, run: LinesRun) -> None:
+        self._end_line(run)
+        self._line(f"[{one_line_of(file_name(event))}]", "result", run.depth)
+
     table: ClassVar = EventTable[Callable[[Any, Any, LinesRun], None]](
         "lines",
         {
@@ -242,6 +271,11 @@ class Lines:
             kinds.MessagesAdded: NOTHING,
             kinds.TurnUsage: NOTHING,
             kinds.CallsPending: _pending,
+            vendor_kinds.VendorCallStarted: _vendor_call_started,
+            vendor_kinds.VendorCallProgress: NOTHING,
+            vendor_kinds.VendorCallDone: _vendor_call_done,
+            vendor_kinds.SourceFound: _source,
+            vendor_kinds.FileMade: _file,
             kinds.RunEnded: _ended,
             kinds.RunFailed: _failed,
         },

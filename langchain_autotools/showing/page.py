@@ -4,7 +4,8 @@ All of it works without scripts and without the styles, which some places where 
 """
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from typing import Any, Final
 
@@ -14,8 +15,10 @@ from ..executor.approval.pending import PendingCall
 from ..messages.calls import ToolCallRecord
 from ..messages.printable import call_text, escaped, printable, quoted, short_call, short_result, summary_text, text_and_media
 from ..strict_json import mend_surrogates
+from ..vendor_event_types import SourceFound
 from .rich_text import markdown_html
-from .view_model import CallView, EndView, MessageView, PartView, RunView, TextView
+from .vendor_words import file_name, is_page, source_name, vendor_call_brief, vendor_text
+from .view_model import CallView, EndView, FileView, MessageView, PartView, RunView, SourcesView, TextView, VendorCallView
 
 _ONE_LINE: Final = 100  # a call that is longer opens while it is written
 _BRIEF: Final = 160
@@ -28,6 +31,8 @@ _NEXT: Final = {
     "queued": "It waits behind the calls before it, and runs once those are decided.",
     "vendor_approval": "Its vendor runs it once it is approved. Decide: approve() or reject(...).",
 }
+_IMAGES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/avif")
+_IMAGE_ADDRESS: Final = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif);base64,[A-Za-z0-9+/=]+")
 _WHAT_NEXT: Final = "decisions = [call.approve() for call in pending_calls(run)]\nrun = model.resume(history, decisions)"
 
 
@@ -36,7 +41,9 @@ def part_html(part: PartView) -> str:
 
     Nothing in it comes from the model or a tool but words: no tag, no address that is loaded. Formulas are not set either.
     """
-    if isinstance(part, TextView):
+    if isinstance(part, VendorCallView | SourcesView | FileView):
+        inner = _VENDOR_HTML[type(part)](part)
+    elif isinstance(part, TextView):
         inner = _reasoning(part.text) if part.is_reasoning else markdown_html(part.text)
     elif isinstance(part, MessageView):
         inner = f'<div class="at-given">{_block(_words(part.message.type), text_and_media(part.message))}</div>'
@@ -54,6 +61,8 @@ def _reasoning(text: str) -> str:
 
 def part_text(part: PartView) -> str:
     """Return a part of a run as plain text, for places without HTML."""
+    if isinstance(part, VendorCallView | SourcesView | FileView):
+        return printable(mend_surrogates(vendor_text(part)))
     if isinstance(part, TextView):
         return printable(mend_surrogates("" if part.is_reasoning else part.text))
     if isinstance(part, MessageView):
@@ -153,6 +162,49 @@ def _end_text(end: EndView) -> str:
     return f"failed: {type(event.error).__name__}" if isinstance(event.error, Exception) else "interrupted"
 
 
+# ---------------------------------------------------------------------------------------------- what the vendor does
+
+
+def _vendor_call(call: VendorCallView) -> str:
+    word = call.status.replace("_", " ") if call.state == "running" else ""
+    marks = (("brief", vendor_call_brief(call)), ("word", word or ("" if call.state == "done" else call.state)))
+    shown = "".join(f' <span class="at-{kind}">{_words(words)}</span>' for kind, words in marks if words)
+    details = _block("Input", short_result(call.written)) if call.written else ""
+    if call.done is not None and call.done.output is not None:
+        details += _block("Error" if call.done.failed else "Result", short_result(value_text(call.done.output, indent=2)))
+    image = _image(call.image, "partial image") if call.image else ""
+    return _folded(call.state, f'<code class="at-name">{_words(call.name)}</code>{shown}', details, is_open=False) + image
+
+
+def _sources(found: SourcesView) -> str:
+    rows = [f"<li>{_source(one)}</li>" for one in found.sources]
+    return f'<p class="at-label">Sources</p><ol>{"".join(rows)}</ol>' if rows else ""
+
+
+def _source(found: SourceFound) -> str:
+    name = _words(source_name(found))
+    if not is_page(found.url):
+        return name
+    return f'<a href="{escape(found.url)}" target="_blank" rel="noopener noreferrer">{name}</a>'
+
+
+def _file(shown: FileView) -> str:
+    event = shown.event
+    if event.mime_type in _IMAGES and event.data is not None:
+        return _image(f"data:{event.mime_type};base64,{event.data}", event.name or "image")
+    if is_page(event.url):
+        return f'<p><a href="{escape(event.url)}" target="_blank" rel="noopener noreferrer">{_words(file_name(event))}</a></p>'
+    return f"<p>{_words(file_name(event))}</p>"
+
+
+def _image(address: str, name: str) -> str:
+    is_image = _IMAGE_ADDRESS.fullmatch(address) is not None
+    return f'<img class="at-image" src="{address}" alt="{_words(name)}">' if is_image else f"<p>{_words(name)}</p>"
+
+
+_VENDOR_HTML: Mapping[type, Callable[[Any], str]] = {VendorCallView: _vendor_call, SourcesView: _sources, FileView: _file}
+
+
 # ---------------------------------------------------------------------------------------------- pieces
 
 
@@ -222,6 +274,7 @@ STYLE: Final = """<style>
 .at-label { font-size: .85em; opacity: .65; }
 .at-run { margin: .4em 0; padding-left: .9em; border-left: 2px solid var(--at-line); }
 .at-given > pre { border-left: 3px solid #3b82d1; }
+.at-image { display: block; margin: .35em 0; max-width: 100%; max-height: 28em; border-radius: 6px; }
 .at-end { font-size: .85em; opacity: .65; }
 .at-bad, .at-failed { --at-colour: #d1453b; }
 .at-bad { color: var(--at-colour); opacity: 1; }

@@ -1,13 +1,14 @@
 """The view model of runs: their events, combined to the parts that a page shows."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from langchain_core.messages import BaseMessage
 
 from .. import event_types as kinds
+from .. import vendor_event_types as vendor_kinds
 from ..event_tables import NOTHING, EventTable
 from ..event_types import RunEvent
 from ..executor.approval.pending import PendingCall
@@ -40,6 +41,10 @@ class TextView:
     message_id: str
     is_reasoning: bool
     text: str = ""
+
+    def clear(self) -> None:
+        """Drop the text, which is void."""
+        self.text = ""
 
 
 @dataclass(eq=False)
@@ -102,7 +107,61 @@ class EndView:
     top: bool
 
 
-PartView: TypeAlias = MessageView | TextView | CallView | EndView
+@dataclass(eq=False)
+class VendorCallView:
+    """The view of a call of one of the vendor's own tools.
+
+    Attributes:
+        name: The tool's name.
+        args: What it is called with, as far as it is known.
+        written: What it has written, such as code.
+        status: The vendor's word for what it does.
+        image: The address of the last partial image, with its data.
+        done: The event that ends it.
+    """
+
+    name: str
+    args: Mapping[str, Any] | None = None
+    written: str = ""
+    status: str = ""
+    image: str | None = None
+    done: vendor_kinds.VendorCallDone | None = None
+
+    @property
+    def state(self) -> str:
+        """The state of the call as one word."""
+        return "running" if self.done is None else "failed" if self.done.failed else "done"
+
+
+@dataclass(eq=False)
+class SourcesView:
+    """The sources of a message, each once.
+
+    Attributes:
+        message_id: The message's id.
+        sources: The first event of each source.
+    """
+
+    message_id: str
+    sources: list[vendor_kinds.SourceFound] = field(default_factory=list)
+
+    def clear(self) -> None:
+        """Drop the sources, which are void."""
+        self.sources.clear()
+
+
+@dataclass(eq=False)
+class FileView:
+    """A file that the model or a tool of the vendor's has made.
+
+    Attributes:
+        event: The event with its data, as far as they are known.
+    """
+
+    event: vendor_kinds.FileMade
+
+
+PartView: TypeAlias = MessageView | TextView | CallView | VendorCallView | SourcesView | FileView | EndView
 """A displayed part of a run."""
 
 
@@ -137,6 +196,7 @@ class ViewModel:
         self.changed: dict[PartView, None] = {}
         self._runs: dict[str, RunView] = {}
         self._calls: dict[tuple[str | None, str | None], tuple[RunView, CallView]] = {}
+        self._vendor_calls: dict[tuple[str, str], VendorCallView] = {}
 
     def apply(self, event: RunEvent) -> None:
         """Process an event."""
@@ -228,8 +288,52 @@ class ViewModel:
 
     def _message_discarded(self, event: kinds.MessageDiscarded, run: RunView) -> None:
         for part in run.parts:
-            if isinstance(part, TextView) and part.message_id == event.message_id:
-                part.text = ""
+            if isinstance(part, TextView | SourcesView) and part.message_id == event.message_id:
+                part.clear()
+                self._touch(run, part)
+
+    def _vendor_call_started(self, event: vendor_kinds.VendorCallStarted, run: RunView) -> PartView:
+        return self._vendor_call(event, run)
+
+    def _vendor_call(self, event: Any, run: RunView) -> VendorCallView:
+        key = event.run_id, event.call_id
+        if key not in self._vendor_calls:
+            self._vendor_calls[key] = VendorCallView(getattr(event, "name", ""))
+            run.parts.append(self._vendor_calls[key])
+        call = self._vendor_calls[key]
+        call.args = getattr(event, "args", None) or call.args
+        return call
+
+    def _vendor_call_progress(self, event: vendor_kinds.VendorCallProgress, run: RunView) -> PartView:
+        call = self._vendor_call(event, run)
+        call.written += event.text
+        call.status = event.status or call.status
+        call.image = f"data:{event.mime_type};base64,{event.image}" if event.image else call.image
+        return call
+
+    def _vendor_call_done(self, event: vendor_kinds.VendorCallDone, run: RunView) -> PartView:
+        call = self._vendor_call(event, run)
+        call.done, call.image = event, None
+        return call
+
+    def _source(self, event: vendor_kinds.SourceFound, run: RunView) -> PartView:
+        shown = next((part for part in run.parts if isinstance(part, SourcesView) and part.message_id == event.message_id), None)
+        if shown is None:
+            shown = SourcesView(event.message_id)
+            run.parts.append(shown)
+        if all((one.url, one.document) != (event.url, event.document) for one in shown.sources):
+            shown.sources.append(event)
+        return shown
+
+    def _file(self, event: vendor_kinds.FileMade, run: RunView) -> PartView:
+        run.parts.append(file := FileView(event))
+        return file
+
+    def _message_done(self, event: kinds.MessageDone, run: RunView) -> None:
+        """Fill in the data that only the message has."""
+        for part in run.parts:
+            if isinstance(part, FileView) and part.event.message_id == event.message_id and part.event.data is None:
+                part.event = part.event.found_in(event.message) or part.event
                 self._touch(run, part)
 
     def _pending(self, event: kinds.CallsPending, run: RunView) -> None:
@@ -265,12 +369,17 @@ _HANDLERS: Final = EventTable[Callable[[ViewModel, Any, RunView], PartView | Non
         kinds.CallDiscarded: ViewModel._discarded,
         kinds.CallProgress: ViewModel._progress,
         kinds.CallResult: ViewModel._result,
-        kinds.MessageDone: NOTHING,
+        kinds.MessageDone: ViewModel._message_done,
         kinds.MessageDiscarded: ViewModel._message_discarded,
         kinds.ModelChanged: NOTHING,
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: NOTHING,
         kinds.CallsPending: ViewModel._pending,
+        vendor_kinds.VendorCallStarted: ViewModel._vendor_call_started,
+        vendor_kinds.VendorCallProgress: ViewModel._vendor_call_progress,
+        vendor_kinds.VendorCallDone: ViewModel._vendor_call_done,
+        vendor_kinds.SourceFound: ViewModel._source,
+        vendor_kinds.FileMade: ViewModel._file,
         kinds.RunEnded: ViewModel._ended,
         kinds.RunFailed: ViewModel._ended,
     },

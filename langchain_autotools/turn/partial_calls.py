@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 from ..chunks import new_chunk
+from ..event_types import RunEvent
 from ..messages.notes import Note, attach, note_of
 from ..tool_calls.fragments import read_fragment, text_at
 
@@ -29,11 +30,15 @@ class CallPiece(NamedTuple):
     text: str
 
 
+Shown = CallPiece | RunEvent
+"""What a chunk brings for listeners: a piece of a call, or an event of what the vendor does."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Pieces(Note):
-    """The pieces of calls in a chunk."""
+    """The pieces of calls in a chunk, and the events that come with it."""
 
-    pieces: Sequence[CallPiece]
+    pieces: Sequence[Shown]
 
 
 class _Restart(Note):
@@ -65,11 +70,11 @@ class PartialCalls:
             return left
         extra, apart = raw.additional_kwargs, pieces_of(raw)
         if apart:
-            apart = [piece for piece in apart if not self._is_used(piece.call_id)]
-            self._apart.update([piece.call_id for piece in apart])
+            apart = [piece for piece in apart if isinstance(piece, RunEvent) or not self._is_used(piece.call_id)]
+            self._apart.update([piece.call_id for piece in apart if isinstance(piece, CallPiece)])
         fragments = extra.get("tool_calls") or raw.tool_call_chunks
         given = (fragments,) if isinstance(fragments, Mapping) else fragments
-        known = list(filter(None, (*apart, *map(self._piece, given))))
+        known: list[Shown] = [*apart, *filter(None, map(self._piece, given))]
         if not known:
             return left
         if left is None and len(known) == len(pieces_of(raw)) and not (extra or raw.response_metadata or raw.usage_metadata):
@@ -109,8 +114,22 @@ def piece_chunk(piece: CallPiece, message_id: str | None, *, listed: bool) -> AI
     return chunk
 
 
-def pieces_of(chunk: AIMessage) -> Sequence[CallPiece]:
-    """Return the pieces of calls that are attached to a chunk."""
+def with_events(chunk: AIMessageChunk, events: Sequence[RunEvent]) -> AIMessageChunk:
+    """Return a raw chunk with events attached to it, for listeners. No message has them."""
+    if events:
+        attach(chunk, _Pieces([*pieces_of(chunk), *events]))
+    return chunk
+
+
+def keep_events(message: AIMessage, chunks: Sequence[AIMessage]) -> None:
+    """Attach the events of a reply's chunks to its whole message."""
+    events = [piece for chunk in chunks for piece in pieces_of(chunk) if isinstance(piece, RunEvent)]
+    if events:
+        attach(message, _Pieces(events))
+
+
+def pieces_of(chunk: AIMessage) -> Sequence[Shown]:
+    """Return the pieces of calls, and the events, that are attached to a chunk."""
     if chunk.__dict__["additional_kwargs"].__class__ is dict:  # as of most chunks
         return ()
     note = note_of(chunk, _Pieces)

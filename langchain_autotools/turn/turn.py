@@ -9,7 +9,7 @@ import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
@@ -24,7 +24,7 @@ from ..messages.growing import derive
 from .accumulator import TurnAccumulator, canonical_message
 from .generation_info import generation_info, llm_output
 from .output_version import BlockWriter
-from .partial_calls import PartialCalls, is_restart, may_show, restart_chunk
+from .partial_calls import PartialCalls, is_restart, keep_events, may_show, restart_chunk
 from .raw_chunks import as_message
 
 _logger = logging.getLogger("langchain_autotools")
@@ -121,7 +121,10 @@ class Turn:
     def result(self, chunks: Iterable[object]) -> ChatResult:
         """Return the turn as one generation, from all its raw chunks."""
         left = [out for chunk in chunks if (out := self.feed(chunk)) is not None]
-        return result_of([*left, self.finish()])
+        result = result_of([*left, self.finish()])
+        if self._partial_calls is not None:
+            keep_events(cast("AIMessage", result.generations[0].message), left)
+        return result
 
     def _is_used(self, call_id: str) -> bool:
         return call_id in self._used_ids.of_calls

@@ -260,6 +260,11 @@ VALUES: Mapping[str, Any] = {
     "usage": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
     "stop_reason": "complete",
     "error": ValueError("broken"),
+    "args": {"query": "Rome"},
+    "output": {"found": "Rome"},
+    **dict.fromkeys(("status", "mime_type", "url", "title", "document", "quote", "file_id", "data", "image"), "text"),
+    **dict.fromkeys(("start", "end", "size"), 3),
+    "failed": True,
 }
 OTHERS: Mapping[str, Callable[[], Any]] = {
     "Agent": lambda: Agent(ScriptedChatModel(replies=["Hi."], tools=[plain]), history=[AIMessage("Hello.")]),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TextIO
 
 from langchain_autotools import event_types as kinds
+from langchain_autotools import vendor_event_types as vendor_kinds
 from langchain_autotools.encoders.plain import plain
 from langchain_autotools.encoders.server_sent_events import FrameEncoder
 from langchain_autotools.event_tables import NOTHING, EventTable
@@ -117,6 +118,11 @@ _LINES: Final = EventTable(
         kinds.MessagesAdded: _Line(),
         kinds.TurnUsage: _Line(),
         kinds.CallsPending: _Line(),
+        vendor_kinds.VendorCallStarted: _Line(),
+        vendor_kinds.VendorCallProgress: _Line(),
+        vendor_kinds.VendorCallDone: _Line(),
+        vendor_kinds.SourceFound: _Line(),
+        vendor_kinds.FileMade: _Line(),
         kinds.RunEnded: _Line(EventDisplay._done),
         kinds.RunFailed: _Line(NOTHING),
     },

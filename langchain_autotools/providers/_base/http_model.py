@@ -328,7 +328,7 @@ class HttpChatModel(ToolsAndMessagesMixin):
 
     def _reader(self, exchange: Exchange, response: Response) -> ReplyReader:
         decoder, events, annotate = exchange.decoder(), exchange.events(), partial(self._annotate, response=response)
-        return ReplyReader(decoder, response.headers, events=events, annotate=annotate, idle_timeout=exchange.idle_timeout)
+        return ReplyReader(decoder, response.headers, events, annotate, exchange.idle_timeout, exchange.watch_of_listeners())
 
     def _annotate(self, last: AIMessageChunk, response: Response) -> None:
         """Add metadata of the response to the last chunk of a reply."""
@@ -388,7 +388,7 @@ class HttpChatModel(ToolsAndMessagesMixin):
         except MISREAD as error:
             raise misshapen("the reply", body, error) from error
         self._annotate(chunk, response)
-        return chunk
+        return exchange.with_events_of(value, chunk)
 
 
 def _no_chunks() -> Generator[AIMessageChunk, None, None]:

@@ -17,6 +17,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 
 from ... import event_types as kinds
+from ... import vendor_event_types as vendor_kinds
 from ...chunks import ChunkSum, is_blank
 from ...event_bus import Tap, listening, stop_listening
 from ...event_tables import NOTHING, EventTable
@@ -145,6 +146,11 @@ _NOTES: Final = EventTable[Callable[[_Written, Any], None]](
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: NOTHING,
         kinds.CallsPending: NOTHING,
+        vendor_kinds.VendorCallStarted: NOTHING,
+        vendor_kinds.VendorCallProgress: NOTHING,
+        vendor_kinds.VendorCallDone: NOTHING,
+        vendor_kinds.SourceFound: NOTHING,
+        vendor_kinds.FileMade: NOTHING,
         kinds.RunEnded: NOTHING,
         kinds.RunFailed: NOTHING,
     },

@@ -6,9 +6,11 @@ from typing import Any, Protocol
 
 from langchain_core.messages import AIMessageChunk
 
+from ...event_bus import listening
+from ...turn.partial_calls import with_events
 from .clients import PerLoopCache
 from .decoders import SSEDecoder
-from .reader import EventDecoder, ReplyDecoder
+from .reader import EventDecoder, ReplyDecoder, ReplyWatch
 
 
 class Response(Protocol):
@@ -32,6 +34,7 @@ class Exchange:
         body: The request's JSON.
         decoder: Makes a decoder for one reply.
         events: Makes what finds the events in a streamed reply's bytes.
+        watch: Makes what reads one reply for listeners: what the vendor does by itself.
         options: Options of the client: headers, query, timeout.
         path: The request's path below the base URL; "" for a vendor with one path.
         idle_timeout: Seconds that may pass between two events of the reply; None for any time.
@@ -42,12 +45,22 @@ class Exchange:
 
     body: bytes = field(repr=False)
     decoder: Callable[[], ReplyDecoder]
+    watch: Callable[[], ReplyWatch]
     events: Callable[[], EventDecoder] = SSEDecoder
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     path: str = ""
     idle_timeout: float | None = None
     alternative_for: "Callable[[Exception], Exchange | None]" = lambda error: None
     error_to_turn: Callable[[Exception], AIMessageChunk | None] = lambda error: None
+
+    def watch_of_listeners(self) -> ReplyWatch | None:
+        """Return what reads the reply for listeners; None where nobody listens."""
+        return None if listening.get() is None else self.watch()
+
+    def with_events_of(self, body: Any, chunk: AIMessageChunk) -> AIMessageChunk:
+        """Return the chunk of a whole body with what listeners are told of it."""
+        watch = self.watch_of_listeners()
+        return chunk if watch is None else with_events(chunk, [*watch.feed(body), *watch.finish()])
 
 
 class ClientSettings(Protocol):

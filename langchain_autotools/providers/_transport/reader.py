@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
@@ -10,9 +10,12 @@ from typing import Any, Protocol, Self
 from jiter import from_json
 from langchain_core.messages import AIMessageChunk
 
+from ...chunks import new_chunk
 from ...deadline import reply_begins
 from ...errors import StreamError
+from ...event_types import RunEvent
 from ...messages.live import attach_cut_reply
+from ...turn.partial_calls import with_events
 from .decoders import Event, parse_json
 
 _DONE = b"[DONE]"
@@ -63,9 +66,17 @@ class ReplyDecoder(Protocol):
         ended: Whether the wire's own end marker has come, where that is one of its events; that event brings no chunk, unless it is a
             whole body. Always false where the end is marked otherwise.
         complete: Whether anything has come by which the wire says that the reply is at its end.
+        in_blocks: Whether the content of chunks is a list by now.
     """
 
     ended: bool
+
+    @property
+    def in_blocks(self) -> bool: ...
+
+    @property
+    def message_id(self) -> str | None:
+        """The reply's id; None as long as it is not known."""
 
     @property
     def complete(self) -> bool: ...
@@ -92,6 +103,25 @@ class ReplyDecoder(Protocol):
         ...
 
 
+class ReplyWatch(Protocol):
+    """The interface of what reads a reply's events beside its decoder, for listeners.
+
+    Attributes:
+        marks: What the bytes of its events contain; may change from one event to the next.
+    """
+
+    @property
+    def marks(self) -> re.Pattern[bytes]: ...
+
+    def feed(self, event: Any) -> Sequence[RunEvent]:
+        """Process an event of the wire, or a whole body, and return what listeners are told of it."""
+        ...
+
+    def finish(self) -> Sequence[RunEvent]:
+        """Return what listeners are told at the end of the reply."""
+        ...
+
+
 @dataclass(eq=False)
 class ReplyReader:
     """Reads one reply.
@@ -102,6 +132,7 @@ class ReplyReader:
         annotate: Adds to the last chunk what is known besides the events.
         events: Finds the events in the reply's bytes.
         idle_timeout: Seconds that may pass between two events, keep-alive comments apart; None for any time.
+        watch: Reads the events for listeners; None where nobody listens.
 
     Attributes:
         done: Whether the wire's end marker has come; what follows it is not read.
@@ -112,6 +143,7 @@ class ReplyReader:
     events: EventDecoder
     annotate: Callable[[AIMessageChunk], None]
     idle_timeout: float | None = None
+    watch: ReplyWatch | None = None
     done: bool = field(default=False, init=False)
     _head: bytes = field(default=b"", init=False)
     _now: bytes = field(default=b"", init=False)
@@ -165,6 +197,8 @@ class ReplyReader:
         except MISREAD as error:
             raise misshapen("the reply", b"", error) from error
         self.annotate(last)
+        if self.watch is not None:
+            last = with_events(last, self.watch.finish())
         if not self.decoder.complete:
             raise EndedEarly([last])
         yield last
@@ -180,7 +214,7 @@ class ReplyReader:
         return EndedEarly([last])
 
     def _chunks(self, events: list[Event]) -> Iterator[AIMessageChunk]:
-        feed = self.decoder.feed
+        feed, watch = self.decoder.feed, self.watch
         try:
             for name, data in events:
                 self._now = data
@@ -190,14 +224,14 @@ class ReplyReader:
                     event = self._unusual(data)
                 if self.done:
                     return
-                if event.__class__ is list:  # a body that is all events at once
-                    yield from (chunk for item in event if (chunk := feed(_object(item, data))) is not None)
-                    continue
                 if event.__class__ is not dict:
-                    event = _object(event, data)
+                    yield from self._all_at_once(event, data)
+                    continue
                 if name == "error" and "error" not in event:
                     event = {"error": event}
                 chunk = feed(event)
+                if watch is not None and watch.marks.search(data):
+                    chunk = self._watched(chunk, event)
                 if chunk is not None:
                     yield chunk
                 elif self.decoder.ended:  # the wire's end marker is one of its events
@@ -205,6 +239,20 @@ class ReplyReader:
         except MISREAD as error:
             raise misshapen("an event of the reply", self._now, error) from error
         self.done = self.decoder.ended
+
+    def _all_at_once(self, body: Any, data: bytes) -> Iterator[AIMessageChunk]:
+        """Yield the chunks of a body that is a list of all events; raise for any other that is no object."""
+        for event in body if isinstance(body, list) else [body]:
+            chunk = self._watched(self.decoder.feed(_object(event, data)), event)
+            if chunk is not None:
+                yield chunk
+
+    def _watched(self, chunk: AIMessageChunk | None, event: Any) -> AIMessageChunk | None:
+        """Return the chunk of an event with what listeners are told of it; where there is none, one that brings nothing else."""
+        if self.watch is None or not (found := self.watch.feed(event)):
+            return chunk
+        decoder = self.decoder
+        return with_events(new_chunk([] if decoder.in_blocks else "", {}, decoder.message_id) if chunk is None else chunk, found)
 
     def _unusual(self, data: bytes) -> Any:
         """Return what data holds that the fast parser refuses, or record that it is the end marker."""

@@ -29,6 +29,7 @@ from .request import (
 )
 from .structured import output_format
 from .tools import client_tool_names, format_tool, format_tool_choice, read_choice
+from .vendor_events import MessagesEvents
 
 _MARK = b'"cache_control":'
 
@@ -101,6 +102,7 @@ class ChatAnthropic(AnthropicRequests, AnthropicParameters):
         return Exchange(
             body=body,
             decoder=partial(MessagesDecoder, origin=mapper.origin, blocks=blocks, usage=usage),
+            watch=MessagesEvents,
             options=self._request_options(kwargs, stream=stream, headers=self._headers_for(params, kwargs, body, stream=stream)),
             path="/v1/messages",
             idle_timeout=self._idle_timeout(kwargs),

@@ -66,15 +66,17 @@ class MessagesDecoder:
 
     Attributes:
         ended: Whether the wire's end marker has come.
+        in_blocks: Whether content is a list by now.
+        message_id: The reply's id, once it is known.
     """
 
     def __init__(self, *, origin: str = "", blocks: bool = False, usage: bool = True) -> None:
         self.ended = False
         self._origin = origin
-        self._in_blocks = blocks
+        self.in_blocks = blocks
         self._tell_usage = usage
         self._known = False
-        self._id: str | None = None
+        self.message_id: str | None = None
         self._model: str | None = None
         self._stop_reason: str | None = None
         self._stop_sequence: str | None = None
@@ -148,9 +150,9 @@ class MessagesDecoder:
 
     def _read_message(self, message: Message) -> AIMessageChunk | None:
         """Read the reply's head, or the whole reply. A second head of the same reply is ignored."""
-        if self._id is not None and message.get("id") == self._id:
+        if self.message_id is not None and message.get("id") == self.message_id:
             return None
-        self._id = str(message.get("id") or "") or None
+        self.message_id = str(message.get("id") or "") or None
         self._model = str(message.get("model") or "") or None
         self._note(message, message)
         chunks: list[AIMessageChunk | None] = []
@@ -174,9 +176,9 @@ class MessagesDecoder:
         self._numbers += 1
         if block.kind == "tool_use":
             self._calls.append(len(self._contents))
-            self._in_blocks = self._in_blocks or not self._contents  # the call becomes a block
+            self.in_blocks = self.in_blocks or not self._contents  # the call becomes a block
             return merge_given(before, self._call_chunk(block, {"id": start.get("id"), "name": start.get("name"), **_extra(start)}))
-        self._in_blocks = self._in_blocks or block.kind != "text"
+        self.in_blocks = self.in_blocks or block.kind != "text"
         if block.kind == "text":
             return merge_given(before, self._text_chunk(block, start.get("text") or "", start.get("citations") or []))
         if block.kind == "thinking":
@@ -192,8 +194,8 @@ class MessagesDecoder:
         if kind == "text_delta" and block is not None and block.written:
             text = delta.get("text")
             if text.__class__ is str:
-                content = [{"type": "text", "text": text, "index": block.number}] if self._in_blocks else text
-                return new_chunk(content, {}, self._id) if text else None
+                content = [{"type": "text", "text": text, "index": block.number}] if self.in_blocks else text
+                return new_chunk(content, {}, self.message_id) if text else None
         if block is None:
             if self.ended or kind not in _KIND_OF_DELTA:
                 return None
@@ -239,23 +241,23 @@ class MessagesDecoder:
         if text.__class__ is not str:
             raise TypeError("a block's text is no string")
         if citations:
-            self._in_blocks = self._opaque = True
+            self.in_blocks = self._opaque = True
         elif not text:
             return None
         if not block.written:
             block.written = True
             self._contents.append(block.number)
-        if not self._in_blocks:
-            return new_chunk(text, {}, self._id)
+        if not self.in_blocks:
+            return new_chunk(text, {}, self.message_id)
         part = {"type": "text", "text": text, "index": block.number}
         if not citations:
-            return new_chunk([part], {}, self._id)
+            return new_chunk([part], {}, self.message_id)
         return self._vendor_chunk({**part, "citations": citations})
 
     def _thinking_chunk(self, block: _Block, text: str) -> AIMessageChunk | None:
         if block.written and text:
             return new_chunk(
-                [{"type": block.kind, "thinking": str(text), "index": block.number}], {}, self._id, {"model_provider": PROVIDER}
+                [{"type": block.kind, "thinking": str(text), "index": block.number}], {}, self.message_id, {"model_provider": PROVIDER}
             )
         return self._content_chunk(block, {"thinking": str(text)}) if text else None
 
@@ -268,7 +270,7 @@ class MessagesDecoder:
 
     def _vendor_chunk(self, block: dict[str, Any]) -> AIMessageChunk:
         """Return the chunk of a block, marked with its provider, by which core reads it."""
-        return new_chunk([block], {}, self._id, {"model_provider": PROVIDER})
+        return new_chunk([block], {}, self.message_id, {"model_provider": PROVIDER})
 
     # ------------------------------------------------------------------------------------------ calls
 
@@ -279,10 +281,10 @@ class MessagesDecoder:
         call_id = block.start.get("id") if self._watched else None
         if not text or not call_id or not isinstance(call_id, str):
             return None
-        return piece_chunk(CallPiece(call_id, None, text), self._id, listed=self._in_blocks)
+        return piece_chunk(CallPiece(call_id, None, text), self.message_id, listed=self.in_blocks)
 
     def _call_chunk(self, block: _Block, fragment: Mapping[str, Any]) -> AIMessageChunk:
-        return new_chunk([] if self._in_blocks else "", {"tool_calls": [{"index": block.number, **fragment}]}, self._id)
+        return new_chunk([] if self.in_blocks else "", {"tool_calls": [{"index": block.number, **fragment}]}, self.message_id)
 
     # ------------------------------------------------------------------------------------------ the end
 
@@ -296,7 +298,7 @@ class MessagesDecoder:
             raise StreamError("the reply held no events of the Messages API")
         rest = [self._stop(block) for block in self._open.values() if block.arguments or self.complete if block.kind in _STREAMED]
         self._open = {}
-        chunk = merge_given(*rest) or new_chunk([] if self._in_blocks else "", {}, self._id)
+        chunk = merge_given(*rest) or new_chunk([] if self.in_blocks else "", {}, self.message_id)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         if self._usage and self._tell_usage:
             chunk.__dict__["usage_metadata"] = usage_metadata(self._usage)
@@ -304,7 +306,7 @@ class MessagesDecoder:
 
     def _last_metadata(self) -> dict[str, Any]:
         known = {
-            "id": self._id,
+            "id": self.message_id,
             "model": self._model,
             "model_name": self._model,
             "finish_reason": (self._stop_reason if self.complete else "incomplete") or None,

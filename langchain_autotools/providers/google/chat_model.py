@@ -29,6 +29,7 @@ from .request import GoogleRequests, may_hold_blocks, taken_choice
 from .sdk import http_options, plain_schema, read_contents
 from .structured import reply_schema
 from .tools import flat_tools, format_tool, format_tool_choice, read_choice
+from .vendor_events import GenerateContentEvents
 
 if TYPE_CHECKING:
     from google import genai
@@ -102,6 +103,7 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
             decoder=lambda: GenerateContentDecoder(
                 origin=mapper.origin, blocks=blocks, may_be_empty=next(refused, True), signs=not is_older(name)
             ),
+            watch=GenerateContentEvents,
             options=self._request_options(kwargs, stream=stream, headers={"accept": accept}, query=query),
             path=f"{name if self.vertexai or '/' in name else plain_name(name)}:{'streamGenerateContent' if stream else 'generateContent'}",
             idle_timeout=self._idle_timeout(kwargs),

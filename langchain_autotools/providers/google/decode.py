@@ -51,6 +51,8 @@ class GenerateContentDecoder:
 
     Attributes:
         ended: Always false: nothing but the end of the body says that nothing follows.
+        in_blocks: Whether content is a list by now.
+        message_id: The reply's id, once it is known.
     """
 
     ended = False
@@ -59,9 +61,9 @@ class GenerateContentDecoder:
         self._origin = origin
         self._signs = signs
         self._may_be_empty = may_be_empty
-        self._in_blocks = blocks
+        self.in_blocks = blocks
         self._known = False
-        self._id: str | None = None
+        self.message_id: str | None = None
         self._model: str | None = None
         self._reason: str | None = None
         self._metadata: dict[str, Any] = {}
@@ -106,8 +108,8 @@ class GenerateContentDecoder:
         if usage:
             self._usage.update(usage)
             if "thoughtsTokenCount" in usage and self._number < 0:  # who thinks may sign any part
-                self._in_blocks = self._in_blocks or self._signs
-        self._id = self._id or str(event.get("responseId") or "") or None
+                self.in_blocks = self.in_blocks or self._signs
+        self.message_id = self.message_id or str(event.get("responseId") or "") or None
         self._model = str(event.get("modelVersion") or "") or self._model
         self._known = self._known or candidates is not None or usage is not None or "promptFeedback" in event
         if event.keys() - OF_REPLIES:
@@ -163,11 +165,11 @@ class GenerateContentDecoder:
             return None
         if self._kind != "text":
             self._begin("text")
-        if not self._in_blocks:
-            return new_chunk(text, {}, self._id)
+        if not self.in_blocks:
+            return new_chunk(text, {}, self.message_id)
         if self._first_text is None:
             self._first_text = self._number
-        return new_chunk([{"type": "text", "text": text, "index": self._number}], {}, self._id)
+        return new_chunk([{"type": "text", "text": text, "index": self._number}], {}, self.message_id)
 
     def _thought_chunk(self, part: ReplyPart) -> AIMessageChunk:
         thinking = part["text"] or ""
@@ -198,8 +200,8 @@ class GenerateContentDecoder:
         self._contents += 1
 
     def _vendor_chunk(self, block: dict[str, Any]) -> AIMessageChunk:
-        self._in_blocks = self._opaque = True
-        return new_chunk([block], {}, self._id, {"model_provider": PROVIDER})  # which tells core how to read the block
+        self.in_blocks = self._opaque = True
+        return new_chunk([block], {}, self.message_id, {"model_provider": PROVIDER})  # which tells core how to read the block
 
     # ------------------------------------------------------------------------------------------ calls
 
@@ -214,7 +216,7 @@ class GenerateContentDecoder:
         if not call.get("name") and not call.get("args"):
             return None
         self._kind = None
-        self._in_blocks = True
+        self.in_blocks = True
         self._number += 1
         if call.get("willContinue") or call.get("partialArgs"):
             self._partial = PartialCall(self._number, part)
@@ -240,7 +242,7 @@ class GenerateContentDecoder:
             "part": beside or None,
             "call": within or None,
         }
-        return new_chunk("", {"tool_calls": [fragment]}, self._id)
+        return new_chunk("", {"tool_calls": [fragment]}, self.message_id)
 
     def _failed_call_chunk(self) -> AIMessageChunk | None:
         """Return the chunk of a call that the model failed to write, as described by the server; it is answered with an error."""
@@ -264,7 +266,7 @@ class GenerateContentDecoder:
         if self._reason == "STOP" and self._number < 0 and not self._may_be_empty:
             raise StreamError("the reply is empty")
         rest = self._end_partial(ended=False) if self._partial is not None else None
-        chunk = merge_given(rest, self._failed_call_chunk(), self._cited()) or new_chunk("", {}, self._id)
+        chunk = merge_given(rest, self._failed_call_chunk(), self._cited()) or new_chunk("", {}, self.message_id)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         usage = usage_metadata(self._usage)
         if usage is not None:
@@ -276,7 +278,7 @@ class GenerateContentDecoder:
         """Return an empty chunk of the first text block, to which core adds the citations of the grounding metadata."""
         if self._first_text is None or "grounding_metadata" not in self._metadata:
             return None
-        return new_chunk([{"type": "text", "text": "", "index": self._first_text}], {}, self._id)
+        return new_chunk([{"type": "text", "text": "", "index": self._first_text}], {}, self.message_id)
 
     def _last_metadata(self) -> dict[str, Any]:
         token = self._continuation if self._reason == "CONTINUATION" else None

@@ -32,6 +32,7 @@ from .schemas import output_format
 from .sdk import plain, read_messages, sdk_arguments
 from .tools import format_tool, format_tool_choice, is_forced
 from .validation import check_model
+from .vendor_events import OllamaEvents
 
 if TYPE_CHECKING:
     import ollama
@@ -98,6 +99,7 @@ class ChatOllama(OllamaRequests, OllamaParameters):
         return Exchange(
             body=mapper.encode_request(messages, params),
             decoder=partial(OllamaDecoder, origin=mapper.origin),
+            watch=OllamaEvents,
             events=NDJSONDecoder,
             options=self._request_options(kwargs, stream=stream),
             path="/api/chat",

@@ -46,7 +46,12 @@ class OllamaDecoder:
     Attributes:
         ended: Whether the wire's end marker has come.
         mistaken: Whether the server gave up on a call that the model wrote.
+        in_blocks: False: content is text.
+        message_id: None: replies have no id.
     """
+
+    in_blocks = False
+    message_id = None
 
     def __init__(self, *, origin: str = "") -> None:
         self.ended = False

@@ -31,6 +31,7 @@ from .responses.parameters import check_sendable
 from .routing import LearnedRoutes, route_of
 from .structured import response_format
 from .tools import format_tool, format_tool_choice
+from .vendor_events import ChatCompletionsEvents
 
 _logger = logging.getLogger("langchain_autotools")
 _DEFAULT_MODEL = "gpt-3.5-turbo"
@@ -147,6 +148,7 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
         return Exchange(
             body=body,
             decoder=partial(ChatCompletionsDecoder, origin=origin, dialect=self._dialect, choices=params.get("n") or 1, request=params),
+            watch=partial(ChatCompletionsEvents, sound=params.get("audio"), choices=params.get("n") or 1),
             options=self._request_options(kwargs, stream=stream, query=self.default_query or {}),
             path="/chat/completions",
             idle_timeout=self._idle_timeout(kwargs),

@@ -60,9 +60,11 @@ class ChatCompletionsDecoder:
 
     Attributes:
         ended: False: the end of this wire's streams is marked outside its events.
+        in_blocks: False: content is text.
+        message_id: The reply's id, once it is known.
     """
 
-    ended = False
+    ended = in_blocks = False
 
     def __init__(self, *, origin: str = "", dialect: Dialect = OPENAI, choices: int = 1, request: Mapping[str, Any] | None = None) -> None:
         self._origin = origin
@@ -73,7 +75,7 @@ class ChatCompletionsDecoder:
         self._known_head = False
         self._known = False
         self._done = False
-        self._id: str | None = None
+        self.message_id: str | None = None
         self._model: str | None = None
         self._finish_reason: str | None = None
         self._metadata: dict[str, Any] = {}
@@ -103,12 +105,12 @@ class ChatCompletionsDecoder:
         key, value = piece
         if value.__class__ is str and self._choice_of.get(key) == 0:
             if key == "content":
-                return new_chunk(value, {}, self._id)
+                return new_chunk(value, {}, self.message_id)
             if key in REASONING_KEYS:
-                return new_chunk("", {"reasoning_content" if key == self._reasoning else key: value}, self._id)
+                return new_chunk("", {"reasoning_content" if key == self._reasoning else key: value}, self.message_id)
         elif key == "tool_calls" and self._calls and value.__class__ is list and len(value) == 1 and text_at(value[0]) is not None:
             if self._watched:
-                return new_chunk("", {key: value}, self._id)
+                return new_chunk("", {key: value}, self.message_id)
             self._fragments += value
             return None
         return self._read(event)
@@ -147,7 +149,7 @@ class ChatCompletionsDecoder:
         _raise_error_of(event)
         choices = event.get("choices")
         self._known = self._known or choices is not None or isinstance(event.get("usage"), Mapping)
-        if not choices or self._model is None or self._id is None or event.get("usage"):
+        if not choices or self._model is None or self.message_id is None or event.get("usage"):
             self._note(event)
         texts: list[str] = []
         extra: dict[str, Any] = {}
@@ -156,12 +158,12 @@ class ChatCompletionsDecoder:
                 self._read_choice(choice, event, texts, extra)
         if not texts and not extra:
             return None
-        self._known_head = self._id is not None and self._model is not None
-        return new_chunk("".join(texts), extra, self._id)
+        self._known_head = self.message_id is not None and self._model is not None
+        return new_chunk("".join(texts), extra, self.message_id)
 
     def _note(self, event: Event) -> None:
         """Record metadata of the reply as a whole, which servers send at its start, at its end or in every event."""
-        self._id = self._id or str(event.get("id") or "") or None
+        self.message_id = self.message_id or str(event.get("id") or "") or None
         self._model = self._model or str(event.get("model") or "") or None
         for key, value in event.items():
             if value is not None:
@@ -318,7 +320,7 @@ class ChatCompletionsDecoder:
         """
         if not self._known:
             raise StreamError("the reply held no events of chat completions")
-        chunk = new_chunk("", self._last_extra(), self._id)
+        chunk = new_chunk("", self._last_extra(), self.message_id)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         if self._usage is not None:
             chunk.__dict__["usage_metadata"] = usage_metadata(self._usage, self._about.get("service_tier"))
@@ -337,7 +339,7 @@ class ChatCompletionsDecoder:
     def _last_metadata(self) -> dict[str, Any]:
         metadata = {"model_provider": self._provider, **reply_metadata(self._about, _OF_EVENTS, self._request), **self._metadata}
         known = {
-            "id": self._id,
+            "id": self.message_id,
             "model_name": self._model,
             "finish_reason": self._finish_reason if self.complete else "incomplete",
             "token_usage": self._usage,

@@ -302,3 +302,10 @@ def test_what_was_decided_is_told_by_the_run_that_goes_on(part: Any, body: Any, 
     named = [chunk for chunk in chunks if chunk.get("toolCallId") == "p" or chunk.get("id") == "p"]
     assert told == {chunk["type"] for chunk in named} - {"tool-input-start", "tool-input-delta", "tool-approval-request"}
     assert chunks[-1]["finishReason"] == "stop"
+
+
+def test_what_the_vendor_has_executed_is_no_decision(caplog: pytest.LogCaptureFixture) -> None:
+    """A page posts its parts with the rest of its message: they answer no call, and are no cause of a warning."""
+    part = {"type": "tool-web_search", "toolCallId": "ws_1", "state": "output-available", "providerExecuted": True, "output": 1}
+    posted = from_ai_sdk(post("assistant", part, {"type": "source-url", "sourceId": "s", "url": "https://example.org"}), HISTORY)
+    assert posted == Posted([], []) and caplog.records == []

@@ -38,7 +38,7 @@ def _asks(tool: Mapping[str, Any]) -> bool:
 def pending_calls(items: Sequence[Item]) -> list[Item]:
     """Return the items of a reply that wait for the caller: calls on the caller's machine, and approval requests."""
     answered = {answered_id(item) for item in items}
-    return [item for item in items if item.get("type") == _APPROVAL or (_is_for_client(item) and not names_of(item) & answered)]
+    return [item for item in items if item.get("type") == _APPROVAL or (is_for_client(item) and not names_of(item) & answered)]
 
 
 def awaited_entry(item: Item) -> dict[str, Any]:
@@ -59,7 +59,8 @@ def client_calls(items: Sequence[Item]) -> list[Item]:
     return [item for item in pending_calls(items) if item.get("type") != _APPROVAL]
 
 
-def _is_for_client(item: Item) -> bool:
+def is_for_client(item: Item) -> bool:
+    """Whether an item is a call that the caller's machine answers."""
     return item.get("type") in _CALLS or (item.get("type") == _SEARCH and item.get("execution") == "client")
 
 

@@ -62,6 +62,8 @@ class ResponsesDecoder:
 
     Attributes:
         ended: Whether the wire's own end marker has come.
+        in_blocks: Whether content is a list.
+        message_id: The reply's id, once it is known.
     """
 
     def __init__(
@@ -77,11 +79,9 @@ class ResponsesDecoder:
         self._origin = origin
         self._request = request
         self._stored = stored
-        self._blocks = blocks
-        self._listed = listed and not blocks
-        self._in_text = not (blocks or listed)
+        self._blocks, self._listed, self.in_blocks = blocks, listed and not blocks, blocks or listed
         self._known = False
-        self._id: str | None = None
+        self.message_id: str | None = None
         self._response: Response = {}
         self._slots = Slots()
         self._finish_reason: str | None = None
@@ -98,15 +98,15 @@ class ResponsesDecoder:
         """
         kind = event.get("type")
         self._known = self._known or str(kind).startswith("response.")
-        if kind == _TEXT_DELTA and self._in_text:
+        if kind == _TEXT_DELTA and not self.in_blocks:
             text = event.get("delta")
             if not text or text.__class__ is not str:
                 return None
             self._slots.of(event, "message").text_length += len(text)
-            return new_chunk(text, {}, self._id)
+            return new_chunk(text, {}, self.message_id)
         if kind in (_SUMMARY_DELTA, _THOUGHT_DELTA) and not self._blocks:
             thought = self._thought(event)[1]
-            return new_chunk("" if self._in_text else [], {_REASONING: thought}, self._id) if thought else None
+            return new_chunk([] if self.in_blocks else "", {_REASONING: thought}, self.message_id) if thought else None
         if event.get("error") or kind == "error":
             self._error(event.get("error") or event)
             return None
@@ -222,7 +222,7 @@ class ResponsesDecoder:
     def _partial_image(self, event: ResponseEvent) -> _Blocks:
         """Return a partial image, which readers of the stream receive and messages do not keep."""
         data = event.get("partial_image_b64")
-        if self._in_text or not data:
+        if not self.in_blocks or not data:
             return []
         slot, number = self._slots.of(event, _IMAGE), event.get("partial_image_index") or 0
         block: dict[str, Any] = {"type": _IMAGE, "id": slot.item.get("id") or event.get("item_id"), "result": data}
@@ -236,9 +236,9 @@ class ResponsesDecoder:
         if not blocks:
             return None
         if blocks[0]["type"] == _PIECE:
-            return piece_chunk(blocks[0]["piece"], self._id, listed=not self._in_text)
+            return piece_chunk(blocks[0]["piece"], self.message_id, listed=self.in_blocks)
         content, extra = self._in_form(blocks)
-        chunk = new_chunk(content, extra, self._id)
+        chunk = new_chunk(content, extra, self.message_id)
         if self._listed and any(block["type"] == _IMAGE for block in blocks):
             chunk.__dict__["response_metadata"] = {"model_provider": _PROVIDER}  # tells core how to read the block
         return chunk
@@ -264,7 +264,7 @@ class ResponsesDecoder:
         if isinstance(response, Mapping):
             known: Any = {key: value for key, value in response.items() if value is not None}
             self._response = {**self._response, **known}
-            self._id = self._id or str(response.get("id") or "") or None
+            self.message_id = self.message_id or str(response.get("id") or "") or None
         return []
 
     def _error(self, error: Any) -> None:
@@ -334,7 +334,7 @@ class ResponsesDecoder:
         if inside:
             waiting = [{**slot.item, "index": slot.number} for slot in inside]
             content = [*([content] if isinstance(content, str) and content else content), *waiting]
-        chunk = new_chunk(content, {**extra, **self._extra(items, [slot.item for slot in inside])}, self._id)
+        chunk = new_chunk(content, {**extra, **self._extra(items, [slot.item for slot in inside])}, self.message_id)
         chunk.__dict__["response_metadata"] = self._last_metadata(items, pending)
         usage = self._response.get("usage")
         if isinstance(usage, Mapping):

@@ -15,6 +15,7 @@ from .client_calls import answers_in_blocks
 from .decode import ResponsesDecoder
 from .mapper import ResponsesMapper
 from .parameters import responses_params
+from .vendor_events import ResponsesEvents
 
 _PATH = "/responses"
 _ABOUT_ITEMS = re.compile(r"reasoning|encrypted|item with id|input\[\d+\]\.\w", re.IGNORECASE)
@@ -66,6 +67,7 @@ def responses_exchange(
     exchange = Exchange(
         body=mapper.encode_request(messages, params, after=known),
         decoder=decoder,
+        watch=ResponsesEvents,
         options=model._request_options(kwargs, stream=stream, query=model.default_query or {}),
         path=_PATH,
         idle_timeout=model._idle_timeout(kwargs),

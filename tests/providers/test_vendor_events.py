@@ -1,0 +1,178 @@
+"""What a vendor does by itself is told to listeners, alike on every wire and in every way, and changes nothing of the conversation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from langchain_core.messages import AIMessage
+
+from langchain_autotools import (
+    ChatAnthropic,
+    ChatGoogleGenerativeAI,
+    ChatOllama,
+    ChatOpenAI,
+    FileMade,
+    MessageDone,
+    RunEnded,
+    RunEvent,
+    VendorCallDone,
+    VendorCallStarted,
+    aevents,
+    events,
+    new_messages,
+)
+from tests.support import vendor_replies as replies
+from tests.support.anthropic_server import AnthropicServer
+from tests.support.google_server import GoogleServer
+from tests.support.ollama_server import OllamaServer
+from tests.support.openai_server import OpenAIServer
+from tests.support.pages import REPOSITORY, run_page
+from tests.support.responses_server import ResponsesServer
+from tests.support.script import Events, Turn
+from tests.support.vendor_replies import told
+from tests.support.weather import get_temperature
+
+
+class Row(NamedTuple):
+    """A wire: its server, its model, a reply, and what is told of it."""
+
+    server: Any
+    model: Callable[..., Any]
+    reply: Callable[[], Events]
+    expected: list[Any]
+
+
+def _keyed(kind: Any, **more: Any) -> Callable[..., Any]:
+    def made(server: Any, **rest: Any) -> Any:
+        key = {} if kind is ChatOllama else {"api_key": "key"}
+        return kind(**{"model": "any", "base_url": server.url, "max_retries": 0, **key, **more, **rest})
+
+    return made
+
+
+SEARCH = {"type": "web_search_20250305", "name": "web_search"}
+ROWS = {
+    "Responses": Row(ResponsesServer, _keyed(ChatOpenAI, use_responses_api=True), replies.responses, replies.RESPONSES),
+    "chat completions": Row(OpenAIServer, _keyed(ChatOpenAI), replies.chat, replies.CHAT),
+    "Anthropic": Row(AnthropicServer, _keyed(ChatAnthropic, prompt_caching=False), replies.anthropic, replies.ANTHROPIC),
+    "Google": Row(GoogleServer, _keyed(ChatGoogleGenerativeAI), replies.google, replies.GOOGLE),
+    "Ollama": Row(
+        OllamaServer, lambda server, **more: ChatOllama(model="any", base_url=server.url, **more), replies.ollama, replies.OLLAMA
+    ),
+}
+
+
+def contents(message: Any) -> tuple[Any, ...]:
+    """What a message says, without the ids that are made for each run."""
+    return message.type, message.content, message.additional_kwargs, [call["args"] for call in getattr(message, "tool_calls", ())]
+
+
+def stream(model: Any) -> list[RunEvent]:
+    """The events of a stream."""
+    return list(events(model.stream("Where?")))
+
+
+def astream(model: Any) -> list[RunEvent]:
+    """The events of an asynchronous stream."""
+
+    async def read() -> list[RunEvent]:
+        return [event async for event in aevents(model.astream("Where?"))]
+
+    return asyncio.run(read())
+
+
+WAYS: dict[str, tuple[Callable[[Any], list[RunEvent]], bool]] = {
+    "stream": (stream, False),
+    "astream": (astream, False),
+    "invoke": (stream, True),
+    "ainvoke": (astream, True),
+}
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["two turns", "no tool of its own"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("wire", ROWS)
+def test_what_a_vendor_does_is_told(wire: str, way: str, own: bool) -> None:
+    """Once each, in order, with the id of its message; the conversation and its requests are those without a listener."""
+    row, (run, whole) = ROWS[wire], WAYS[way]
+    script = [row.reply(), Turn("21.")] if own else [row.reply()]
+    with row.server([*script, *script]) as server:
+        model = row.model(server, disable_streaming=whole, **({"tools": [get_temperature]} if own else {}))
+        model = model if own else model.bind_tools([get_temperature])
+        found = run(model)
+        expected = [one for one in row.expected if not (whole and one[0] == "goes on")]
+        assert told(found) == expected
+        ids = {event.message_id for event in found if isinstance(event, replies.TOLD)}
+        assert ids == {str(next(event.message.id for event in found if isinstance(event, MessageDone)))}
+        unheard = [message for chunk in model.stream("Where?") for message in new_messages(chunk)]
+        heard = [event.message for event in found if isinstance(event, MessageDone)]
+        assert [contents(one) for one in heard] == [contents(one) for one in unheard]
+        sent = [exchange.json for exchange in server.exchanges]
+        assert sent[: len(sent) // 2] == sent[len(sent) // 2 :] or wire == "Google"  # whose made ids differ
+        assert server.rejections == []
+
+
+def test_a_call_of_the_vendors_that_breaks_off_has_an_end() -> None:
+    """The reply ends in the middle of the search: the call has failed, and the run ends."""
+    cut = replies.responses()
+    with ResponsesServer([Events(cut.events[:3], done=False)]) as server:
+        found = stream(ROWS["Responses"].model(server))
+    kinds = [type(event) for event in found if isinstance(event, VendorCallStarted | VendorCallDone | RunEnded)]
+    assert kinds == [VendorCallStarted, VendorCallDone, RunEnded]
+    assert [event.failed for event in found if isinstance(event, VendorCallDone)] == [True]
+
+
+def test_what_events_cannot_read_is_left_out_of_them_alone() -> None:
+    """Citations and images of no known form: the reply is what it is, and nothing is told of them."""
+    message = {"role": "assistant", "content": "Oslo.", "annotations": [3], "images": [{"image_url": {"url": 3}}]}
+    whole = {
+        "id": "c1",
+        "object": "chat.completion",
+        "model": "any",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+    }
+    chunk = {**whole, "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": message, "finish_reason": "stop"}]}
+    with OpenAIServer([Events([chunk], whole)] * 2) as server:
+        for whole_reply in (False, True):
+            found = stream(ROWS["chat completions"].model(server, disable_streaming=whole_reply))
+            assert told(found) == [] and [event.message.text for event in found if isinstance(event, MessageDone)] == ["Oslo."]
+
+
+def test_the_program_of_the_page_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """docs/howto/vendor_events.md, against a strict server; it is no longer than forty lines."""
+    page = Path(REPOSITORY / "docs" / "howto" / "vendor_events.md")
+    cited = {"type": "web_search_result_location", "url": "https://example.org/results", "title": "Results", "cited_text": "Kari Berg"}
+    search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "marathon Oslo winner"}}
+    blocks: list[dict[str, Any]] = [
+        search,
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+        {"type": "text", "text": "Kari Berg won it.", "citations": [{**cited, "encrypted_index": "aW5k"}]},
+    ]
+    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "any"}
+    usage = {"input_tokens": 10, "output_tokens": 5}
+    stream: list[Any] = [{"type": "message_start", "message": {**head, "content": [], "usage": usage}}]
+    for index, block in enumerate(blocks):
+        stream.append({"type": "content_block_start", "index": index, "content_block": block})
+        stream.append({"type": "content_block_stop", "index": index})
+    stream.append({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}})
+    with AnthropicServer([Events([*stream, {"type": "message_stop"}])]) as server:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        run_page(page, capsys)
+        assert server.rejections == []
+    assert page.read_text(encoding="utf-8").split("```")[1].count("\n") < 40
+
+
+def test_large_files_are_found_in_their_message() -> None:
+    """Above 256 kB a kept or sent event has no data: the message of its id has them, in the form of any vendor's."""
+    large = "QUJD" * 100_000
+    made = FileMade(run_id="r", message_id="m", mime_type="image/png", data=large, size=300_000)
+    assert made.by_reference().data is None and made.by_reference().size == 300_000
+    for content in ([{"type": "image", "base64": large}], [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{large}"}}]):
+        assert made.by_reference().found_in(AIMessage(content)) == made
+    small = FileMade(run_id="r", message_id="m", mime_type="image/png", data="QUJD", size=3)
+    assert small.by_reference() is small

@@ -1,0 +1,101 @@
+"""What a vendor does by itself, as notebooks, Gradio and terminals show it."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from langchain_autotools import MessageDiscarded, RunEvent
+from langchain_autotools.showing import GradioChat
+from langchain_autotools.showing.lines import Lines
+from langchain_autotools.showing.page import part_html, part_text
+from langchain_autotools.showing.view_model import SourcesView, ViewModel
+from tests.support.vendor_replies import LARGE, PAGE, PIXEL, RUN, large_file, shown_run
+
+
+def page(events: list[RunEvent]) -> str:
+    """What a notebook shows after these events."""
+    model = ViewModel()
+    for event in events:
+        model.apply(event)
+    return "".join(map(part_html, model.parts))
+
+
+def test_a_notebook_shows_a_search_while_it_runs() -> None:
+    """By its name and what it does; a partial image until the whole one has come."""
+    running = page(shown_run()[:5])
+    assert "web_search" in running and "searching" in running and f"base64,{PIXEL}" in running
+    ended = page(shown_run()[:6])
+    assert "oslo" in ended and "pages" in ended and PIXEL not in ended
+
+
+def test_a_notebook_shows_images_and_links_its_sources() -> None:
+    """An image from its data; a page as a link where its address is one of the web, each source once, and no markup of anybody's."""
+    shown = page(shown_run())
+    assert f'<img class="at-image" src="data:image/png;base64,{PIXEL}"' in shown
+    assert shown.count(f'<a href="{PAGE["url"]}" target="_blank" rel="noopener noreferrer">A page</a>') == 1
+    assert "javascript:" not in shown and "&lt;b&gt;Run me&lt;/b&gt;" in shown and "notes.pdf" in shown
+    assert "plot.csv (text/csv)" in shown
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["live", "kept"])
+def test_a_notebook_shows_a_large_image(kept: bool) -> None:
+    """Where its event was kept without the data, once its message has come."""
+    assert page(large_file(kept=kept)).count(LARGE) == 1
+
+
+def test_an_image_is_one_or_it_is_words() -> None:
+    """Nothing but the characters of base64 gets into the address, and no image that may hold a program."""
+    for kind, data in (("image/svg+xml", "PHN2Zz4="), ("image/png", '"><script>')):
+        events = shown_run()
+        events[11] = type(events[11])(**{**RUN, "message_id": "m1"}, mime_type=kind, data=data, size=3)  # type: ignore[call-arg]
+        shown = page(events)
+        assert "<script" not in shown and "svg+xml;base64" not in shown and "<img" not in shown
+
+
+def test_sources_of_a_void_message_are_dropped() -> None:
+    """As its text is."""
+    model = ViewModel()
+    for event in [*shown_run()[:-2], MessageDiscarded(**RUN, message_id="m1", attempt=1)]:
+        model.apply(event)
+    assert [part.sources for part in model.parts if isinstance(part, SourcesView)] == [[]]
+
+
+def test_text_beside_html_says_the_same() -> None:
+    """For places without HTML."""
+    model = ViewModel()
+    for event in shown_run():
+        model.apply(event)
+    text = "\n".join(map(part_text, model.parts))
+    assert "⌕ web_search oslo (done)" in text and f"[1] A page <{PAGE['url']}>" in text and "[file (image/png, 0.1 kB)]" in text
+
+
+def test_lines_name_the_search_and_list_the_sources() -> None:
+    """Behind the text of their message."""
+    output = io.StringIO()
+    lines = Lines(output, output)
+    for event in shown_run():
+        lines.show(event)
+    assert output.getvalue().splitlines() == [
+        "⌕ web_search…",
+        "⌕ web_search: oslo",
+        "Oslo.",
+        "[file (image/png, 0.1 kB)]",
+        "[plot.csv (text/csv)]",
+        f"[1] A page <{PAGE['url']}>",
+        "[2] <b>Run me</b>",
+        "[3] notes.pdf",
+        "[1 turn]",
+    ]
+
+
+def test_gradio_shows_a_panel_and_links() -> None:
+    """The image stands in its message, once."""
+    chat = GradioChat()
+    for event in shown_run(files=[{"type": "image", "base64": PIXEL, "mime_type": "image/png"}]):
+        chat.show(event)
+    contents = "\n".join(message["content"] for message in chat.messages)
+    (call,) = [message for message in chat.messages if (message.get("metadata") or {}).get("title") == "web_search"]
+    assert call["metadata"]["status"] == "done" and "oslo" in call["metadata"]["log"]
+    assert contents.count(PIXEL) == 1 and PAGE["url"] in contents and "javascript" not in contents and "<b>" not in contents
