@@ -66,7 +66,7 @@ def gradio_image(address: str) -> str:
 def gradio_link(address: str) -> str:
     """Return an address as a link of HTML within a line."""
     shown = escape(address).translate(_REFERENCES)
-    return f'<a href="{shown}" target="_blank" rel="noopener noreferrer">{shown}</a>'
+    return f'<a href="{shown}" target="_blank" rel="noopener noreferrer nofollow">{shown}</a>'
 
 
 def gradio_message(message: BaseMessage) -> str:

@@ -185,7 +185,7 @@ def _source(found: SourceFound) -> str:
     name = _words(source_name(found))
     if not is_page(found.url):
         return name
-    return f'<a href="{escape(found.url)}" target="_blank" rel="noopener noreferrer">{name}</a>'
+    return f'<a href="{escape(found.url)}" target="_blank" rel="noopener noreferrer nofollow">{name}</a>'
 
 
 def _file(shown: FileView) -> str:
@@ -193,7 +193,7 @@ def _file(shown: FileView) -> str:
     if event.mime_type in _IMAGES and event.data is not None:
         return _image(f"data:{event.mime_type};base64,{event.data}", event.name or "image")
     if is_page(event.url):
-        return f'<p><a href="{escape(event.url)}" target="_blank" rel="noopener noreferrer">{_words(file_name(event))}</a></p>'
+        return f'<p><a href="{escape(event.url)}" target="_blank" rel="noopener noreferrer nofollow">{_words(file_name(event))}</a></p>'
     return f"<p>{_words(file_name(event))}</p>"
 
 

@@ -55,6 +55,7 @@ class TurnAccumulator:
 
     Attributes:
         message_id: The id of the turn's message, as far as it is known.
+        named: Whether the id is settled: later ids of the reply's are ignored.
         begun: Whether a chunk has come.
         adds_usage: Whether usage that comes several times comes in parts, as LangChain's `_stream` yields it; else the last one counts.
     """
@@ -78,7 +79,7 @@ class TurnAccumulator:
         self.message_id: str | None = None
         self.adds_usage = False
         self.begun = False
-        self._named = False
+        self.named = False
         self.restart()
 
     def restart(self) -> None:
@@ -108,12 +109,12 @@ class TurnAccumulator:
         if fields["tool_call_chunks"] or fields["usage_metadata"] or fields["chunk_position"]:
             return self._sort(chunk)
         if extra or metadata:
-            if self._named and extra.keys() == _ONLY_CALLS and not (content or metadata):
+            if self.named and extra.keys() == _ONLY_CALLS and not (content or metadata):
                 self._assembler.feed(extra["tool_calls"] or ())
                 return None
             if not self._leaves_whole(content, extra, metadata):
                 return self._sort(chunk)
-        if fields["id"] != self.message_id or not self._named:
+        if fields["id"] != self.message_id or not self.named:
             self._name(chunk)
             fields["id"] = self.message_id
         return chunk if content or extra else None
@@ -129,9 +130,9 @@ class TurnAccumulator:
 
         Core gives a chunk without an id that of its run, by which listeners then know the message."""
         self.begun = True
-        if not self._named:
+        if not self.named:
             self.message_id = None if chunk.id and self._is_taken(chunk.id) else chunk.id
-            self._named = bool(chunk.id or chunk.content or chunk.tool_call_chunks or chunk.additional_kwargs)
+            self.named = bool(chunk.id or chunk.content or chunk.tool_call_chunks or chunk.additional_kwargs)
 
     def _sort(self, chunk: AIMessageChunk) -> AIMessageChunk | None:
         self._name(chunk)

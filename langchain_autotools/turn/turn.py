@@ -107,7 +107,9 @@ class Turn:
         left = self._accumulator.feed(raw)
         if left is not None and self._writer is not None:
             left = self._writer.chunk(left)
-        return partial_calls.shown(raw, left, self._accumulator.message_id)
+        shown = partial_calls.shown(raw, left, self._accumulator.message_id)
+        self._accumulator.named = self._accumulator.named or shown is not None  # listeners know the message by this chunk's id
+        return shown
 
     def finish(self) -> AIMessageChunk:
         """Return the turn's last chunk, with its calls and their verdict. A turn without any earlier chunk has broken off."""

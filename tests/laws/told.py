@@ -29,6 +29,7 @@ from langchain_autotools.event_types import (
     TurnUsage,
 )
 from langchain_autotools.messages.metadata import KEY
+from langchain_autotools.vendor_event_types import VendorCallDone, VendorCallProgress, VendorCallStarted
 from tests.laws.checks import data_of
 
 ENDS = (RunEnded, RunFailed)
@@ -59,6 +60,7 @@ def check_runs(told: Sequence[RunEvent]) -> None:
         assert len(ends) == 1, run_id
         assert events[-1] is ends[0]
         check_calls(events)
+        check_vendor_calls(events)
     for place, event in enumerate(told):
         if isinstance(event, RunStarted) and event.parent_run_id is not None:
             around = [one for one in told[:place] if one.run_id == event.parent_run_id]
@@ -93,6 +95,21 @@ def check_calls(events: Sequence[RunEvent]) -> None:
     assert Counter(state.values()).keys() <= {"discarded", "ready", "answered"}, state
     ready = [call_id for call_id, one in state.items() if one == "ready"]
     assert sorted(left) == sorted(ready)
+
+
+def check_vendor_calls(events: Sequence[RunEvent]) -> None:
+    """Of one run: every call of the vendor's own begins once, goes on only while it is open, and ends once."""
+    calls: dict[str, bool] = {}
+    for event in events:
+        if isinstance(event, VendorCallStarted):
+            assert not calls.get(event.call_id, False)
+            calls[event.call_id] = True
+        elif isinstance(event, VendorCallDone):
+            assert calls[event.call_id]
+            calls[event.call_id] = False
+        elif isinstance(event, VendorCallProgress):
+            assert calls[event.call_id]
+    assert not any(calls.values()), calls
 
 
 def check_messages(events: Sequence[RunEvent]) -> None:

@@ -10,7 +10,16 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 
-from langchain_autotools import StreamError
+from langchain_autotools import (
+    FileMade,
+    RunEvent,
+    SourceFound,
+    StreamError,
+    VendorCallDone,
+    VendorCallProgress,
+    VendorCallStarted,
+)
+from langchain_autotools.turn.partial_calls import with_events
 from tests.support.grid import cells, cut
 from tests.support.wire_styles import STYLES
 
@@ -86,6 +95,38 @@ def random_reply(draw: random.Random, calls: Sequence[RandomCall], identity: str
     if draw.random() < 0.05:
         pieces.insert(draw.randint(0, len(pieces)), draw.choice([StreamError("the stream broke"), OSError("no more")]))
     return pieces
+
+
+def with_vendor_items(draw: random.Random, reply: Sequence[Any]) -> list[Any]:
+    """A reply in which the vendor may do something by itself, between the pieces that it has. (Notes on chunks live as long as they.)"""
+    pieces = list(reply)
+    if draw.random() < 0.6 or (pieces and type(pieces[0]) is AIMessage):
+        return pieces
+    for _ in range(draw.randint(1, 3)):
+        place = 0
+        for event in _vendor_events(draw):
+            place = draw.randint(place, len(pieces))
+            pieces.insert(place, with_events(AIMessageChunk(content=""), [event]))
+            place += 1
+    return pieces
+
+
+def _vendor_events(draw: random.Random) -> list[RunEvent]:
+    """What a vendor does: a call, which may lack its start or its end, a source, or a file."""
+    nowhere = {"run_id": "", "message_id": ""}
+    word = draw.choice(WORDS)
+    if draw.random() < 0.3:
+        return [SourceFound(**nowhere, **draw.choice([{"url": f"https://example.org/{word}"}, {"document": word}]), title=word)]
+    if draw.random() < 0.3:
+        return [FileMade(**nowhere, mime_type="image/png", data="QUJD", size=3)]
+    call, name = {**nowhere, "call_id": f"vendor_{draw.randrange(10**9)}"}, draw.choice(["web_search", "mcp.roll"])
+    events: list[RunEvent] = [
+        VendorCallStarted(**call, name=name),
+        VendorCallProgress(**call, status="searching"),
+        VendorCallProgress(**call, text=word),
+        VendorCallDone(**call, name=name, args={"query": word}, output=draw.choice([None, [word]]), failed=draw.random() < 0.2),
+    ]
+    return [*events[: draw.randint(1, 4)]] if draw.random() < 0.3 else events[draw.choice([0, 3]) :]
 
 
 def _whole(draw: random.Random, calls: Sequence[RandomCall], identity: str) -> AIMessage:

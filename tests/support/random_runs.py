@@ -31,7 +31,7 @@ from langchain_autotools.chunks import sum_chunks
 from langchain_autotools.event_types import MessageDone
 from langchain_autotools.messages.live import attach_messages
 from langchain_autotools.testing import Request, ScriptedChatModel
-from tests.support.random_replies import random_reply
+from tests.support.random_replies import random_reply, with_vendor_items
 from tests.support.random_tools import CALLERS, POLICIES, Around, random_calls, tools_of
 
 WAYS = ("stream", "astream", "chain", "achain", "lambda", "alambda", "agent", "aagent")
@@ -68,7 +68,8 @@ class RandomModel:
 
     def made(self, around: Around) -> Any:
         """The model."""
-        script = iter(deepcopy(self.replies))  # LangChain's core writes ids into the chunks that it is given
+        draw = random.Random(repr(self.replies))
+        script = iter([with_vendor_items(draw, reply) for reply in deepcopy(self.replies)])  # core writes ids into the chunks it is given
         with _MAKING:
             tools = tools_of(around, lambda seed: random_model(random.Random(seed), self.depth + 1).made(around)) if self.has_tools else ()
             model = ScriptedChatModel(replies=lambda messages, **_: next(script, "Fine."), tools=tools, **self.settings)

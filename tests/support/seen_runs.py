@@ -27,7 +27,7 @@ INNER: dict[str, Any] = {"run_id": "inner", "parent_run_id": "outer", "parent_ca
 
 _TEXT_TAG = r"p|br|strong|em|del|code|pre|a|[uo]l|li|blockquote|hr|table|thead|tbody|tr|t[hd]|span"
 TEXT_TAG = re.compile(_TEXT_TAG)
-PAGE_TAG = re.compile(rf"{_TEXT_TAG}|div|details|summary")
+PAGE_TAG = re.compile(rf"{_TEXT_TAG}|div|details|summary|img")
 
 
 def record(call_id: str, name: str, args: dict[str, Any]) -> ToolCallRecord:
@@ -96,7 +96,7 @@ class Read(HTMLParser):
         """Note a tag."""
         self.tags.add(tag)
         self.attributes |= set(attrs)
-        if tag not in ("br", "hr"):
+        if tag not in ("br", "hr", "img"):
             self._open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
