@@ -18,6 +18,7 @@ from langchain_autotools import (
     CallsPending,
     CallStarted,
     Decision,
+    FileMade,
     MessageDiscarded,
     MessageDone,
     PendingCall,
@@ -25,8 +26,10 @@ from langchain_autotools import (
     RunEnded,
     RunEvent,
     RunStarted,
+    SourceFound,
     TextDelta,
     ToolCallRecord,
+    VendorCallDone,
     events,
     new_messages,
 )
@@ -192,8 +195,10 @@ def compare(message: Any, conversation: Sequence[Told], whole_turns: bool) -> No
     text = "".join(part["text"] for part in message["parts"] if part["type"] == "text")
     done = {event.message_id for event in told if isinstance(event, MessageDone)}
     assert text == "".join(event.text for event in told if isinstance(event, TextDelta) and (not whole_turns or event.message_id in done))
-    parts = {part["toolCallId"]: part for part in message["parts"] if "toolCallId" in part and "toolMetadata" not in part}
-    assert len(parts) == len([part for part in message["parts"] if "toolCallId" in part and "toolMetadata" not in part])
+    own = [part for part in message["parts"] if "toolCallId" in part and "toolMetadata" not in part and not part.get("providerExecuted")]
+    parts = {part["toolCallId"]: part for part in own}
+    assert len(parts) == len(own)
+    check_vendor_parts(message["parts"], told)
     messages = [message for one in conversation for message in one.messages]
     expected = calls_in(messages)
     old = calls_in(conversation[0].run.history)
@@ -206,6 +211,21 @@ def compare(message: Any, conversation: Sequence[Told], whole_turns: bool) -> No
     for event in told:
         if isinstance(event, CallResult):
             check_result(parts[event.call_id], event)
+
+
+def check_vendor_parts(parts: Sequence[Any], told: Sequence[RunEvent]) -> None:
+    """The calls of the vendor's own, the sources and the files of a UI message are those that were told of."""
+    ends = {event.call_id: event for event in told if isinstance(event, VendorCallDone)}
+    calls = [part for part in parts if part.get("providerExecuted")]
+    assert len({part["toolCallId"] for part in calls}) == len(calls)
+    for part in calls:
+        end = ends[part["toolCallId"]]
+        assert part["type"] == f"tool-{end.name}" and part["input"] == (end.args or {})
+        assert part["state"] == ("output-error" if end.failed else "output-available") and (end.failed or part["output"] == end.output)
+    files = [part["url"] for part in parts if part["type"] == "file"]
+    assert files == [f"data:image/png;base64,{event.data}" for event in told if isinstance(event, FileMade)][: len(files)]
+    sources = {event.url or event.document for event in told if isinstance(event, SourceFound)}
+    assert {part.get("url") or part["title"] for part in parts if part["type"].startswith("source-")} <= sources
 
 
 def check_result(part: Any, event: CallResult) -> None:
