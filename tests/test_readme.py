@@ -52,6 +52,9 @@ def decide(request: Mapping[str, Any]) -> Turn:
         return Turn(text=", ".join(told) + ".")
     mail = {"to": "Anna", "text": "Dinner is at eight."}
     mails = [Call(tool["name"], mail) for tool in tools if "to" in tool["parameters"]["properties"] and "mail" in str(messages[question])]
+    asked = next((tool["name"] for tool in tools if "question" in tool["parameters"]["properties"]), None)
+    if asked:
+        return Turn(calls=[Call(asked, {"question": str(messages[question]["content"])})])
     if of_cities:
         return Turn(text="Let me look.", calls=[*(Call(of_cities, {"city": city}) for city in cities), *mails])
     return Turn(calls=mails or [Call(tools[0]["name"], mail)]) if tools else Turn(text="I do not know.")

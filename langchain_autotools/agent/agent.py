@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
 
 from ..errors import ConfigurationError
+from ..executor.run_tool import GivenAsTool, RunTool
 from .attachments import Attachment, question_message
 from .exchange import Exchange
 from .floor import Floor
 from .memory import OwnMemory, memory_of
-from .models import AgentModel, agent_model
+from .models import AgentModel, agent_model, plain_model
 from .output import Output
 from .results import AgentResult
 from .streams import AgentStream, AsyncAgentStream
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from langchain_core.chat_history import BaseChatMessageHistory
 
 
-class Agent:
+class Agent(GivenAsTool):
     """A model that runs its tools, with a system prompt and a conversation.
 
     Args:
@@ -151,6 +153,20 @@ class Agent:
         """Like `run_stream`, asynchronously."""
         exchange = self._exchange(question, attachments, history, kwargs)
         return AsyncAgentStream(exchange, partial(self.model.astream, **self._asked(kwargs)), config)
+
+    def as_tool(self, name: str | None = None, description: str | None = None) -> BaseTool:
+        """Return the agent as a tool of another model or agent: each call is a question in a conversation of its own, without the agent's.
+
+        Where its run waits, the call waits with it: `pending_calls` of the outer run shows the inner calls with the `path` to them.
+
+        Args:
+            name: The name of the tool. None: the `name` of the agent's model.
+            description: The description for the model that calls it.
+
+        Raises:
+            ConfigurationError: There is no name.
+        """
+        return RunTool.of(self, "an agent", name or plain_model(self.model).name, description)
 
     def _exchange(
         self, question: Any, attachments: Iterable[Attachment], history: Sequence[BaseMessage] | None, kwargs: dict[str, Any]

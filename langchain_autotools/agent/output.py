@@ -58,7 +58,7 @@ class Output:
             OutputParserException: There is none, or it does not fit the schema.
             ModelRefusalError: The model declined.
         """
-        if any(call.name not in self._names for call in pending_calls(message)):
+        if any(call.path or call.name not in self._names for call in pending_calls(message)):
             return None
         try:
             output = self._parser.parse_result([ChatGeneration(message=message)])

@@ -13,9 +13,9 @@ from pydantic import SecretStr
 from ..errors import ConfigurationError
 from ..executor import Decision, PendingCall, pending_calls
 from ..executor.approval.approvals import same_digest
-from ..executor.approval.pending import APPROVABLE, digest_of
-from ..executor.resolution import Meaning
-from ..messages.calls import CLIENT_TOOL, VENDOR_APPROVAL, ToolCallRecord
+from ..executor.approval.open_runs import shown_digest
+from ..executor.approval.pending import APPROVABLE
+from ..messages.calls import CLIENT_TOOL, VENDOR_APPROVAL
 from ..strict_json import read_json
 
 _logger = logging.getLogger("langchain_autotools")
@@ -141,7 +141,7 @@ class PostedDecisions:
         elif (
             not isinstance(signature, str)
             or not same_digest(signature, signature_of(call))
-            or not same_digest(call.digest, _digest(call, self._key))
+            or not same_digest(call.digest, shown_digest(call, self._key))
         ):
             self.drop("decisions without the call's own signature")
         else:
@@ -156,12 +156,3 @@ class PostedDecisions:
             self.drop("second decisions about one call")
         else:
             self._decisions[decision.id] = decision
-
-
-def _digest(call: PendingCall, key: str) -> str:
-    """Return the digest of a call by the holder of the key."""
-    uses = call.args.get("tool_uses")
-    names = [use.get("recipient_name") for use in uses if isinstance(use, dict)] if isinstance(uses, list) else []
-    inside = {name.rpartition(".")[2]: None for name in names if isinstance(name, str)}
-    record = ToolCallRecord(call.id, call.name, "", call.args)
-    return digest_of(Meaning(inside).of(record), call.kind, call.uuid, key)

@@ -22,7 +22,7 @@ from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from ..compat import as_injected, is_core, is_graph_signal, raised_by_handler, with_methods
 from ..deadline import DeadlinePassed
-from ..errors import ConfigurationError
+from ..errors import AlreadyResumedError, ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .arguments import ToolArguments
 from .content import answered, does_more, output_content, preceded
@@ -36,6 +36,9 @@ from .workers.background import Home
 from .wrapped import WrappedTool
 
 _logger = logging.getLogger("langchain_autotools")
+
+NOT_CONTINUED = (ConfigurationError, AlreadyResumedError)
+"""The errors of a run inside a call that does not go on with what was decided, and waits as before."""
 
 _current: ContextVar["ToolRun"] = ContextVar("autotools_current_run")
 
@@ -197,6 +200,9 @@ class ToolRun:
         is_late: Whether it took too long.
         ends_with_batch: Whether the time it may take is all that there is for its batch.
         reporting: Takes what its tool reports; None where that reports nothing.
+        messages: The conversation so far.
+        approvals: The approvals of the run that made the call; None for none.
+        within: The runs among which that run is, inside a tool; None outside of tools.
     """
 
     def __init__(
@@ -208,8 +214,12 @@ class ToolRun:
         tools: Mapping[str, BaseTool],
         timeout: float | None,
         home: Home,
+        approvals: Any = None,
     ) -> None:
         self.call = call
+        self.messages = messages
+        self.approvals = approvals
+        self.within = inside.get()
         self.prepared = prepared
         self.timeout = timeout
         self.home = home
@@ -222,7 +232,7 @@ class ToolRun:
         self.started = time.perf_counter()
         self.is_late = self.ends_with_batch = False
         self.reporting: Reporting | None = None
-        self._nested = NestedRuns()
+        self._nested = NestedRuns(self)
         self._context = InjectionContext(call, config, messages, tuple(tools.values()))
         self._late = f"timed out after {timeout:g} s" if timeout is not None else ""
 
@@ -244,7 +254,7 @@ class ToolRun:
         self.executed = not self.prepared.observed
         self.ended = self.is_late = False
         self.stopped_by = None
-        self._nested = NestedRuns()
+        self._nested = NestedRuns(self)
 
     def graph_runtime(self) -> Any:
         """Return the runtime that a tool of a graph would get, of LangGraph's class; requires that the program has loaded it."""
@@ -342,7 +352,7 @@ class ToolRun:
             return cancelled_result(self.call, executed=self.executed, duration=self.duration())
         if isinstance(error, _NoException):
             error = error.args[0]
-        if _passes_through(error):
+        if _passes_through(error) or (self.call.run is not None and isinstance(error, NOT_CONTINUED)):
             raise error
         _logger.debug("tool %s fails, call %s", self.prepared.tool.name, self.call.id, exc_info=error)
         text = " ".join(filter(None, [self._explained(error), self._nested.note(self.call)]))

@@ -26,6 +26,7 @@ from .approval.identity import identified
 from .approval.pending import Decision, PendingCall, decided
 from .call import PreparedTools, ToolRun
 from .checks import Approve, OnExecuted, OnExecuting, OnProgress
+from .continuing import continuing
 from .names import find_name
 from .nested_runs import inside
 from .observer import NOBODY, CallObserver
@@ -305,13 +306,7 @@ class ToolExecutor(Portable):
         return self.batch(ToolCallBatch, calls, config, deadline_of(cancel, deadline), **known, **observers)
 
     def astream(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> AsyncToolCallBatch:
-        """Like `stream`, asynchronously: asynchronous tools run as tasks on the running loop, synchronous ones in threads.
-
-        Args:
-            calls: An AI message, or its calls.
-            config: LangChain's configuration: callbacks, tags, metadata and `configurable` reach every tool.
-            **options: Options of `stream`.
-        """
+        """Like `stream` with its options, asynchronously: asynchronous tools run as tasks on the running loop, others in threads."""
         return self.batch(
             AsyncToolCallBatch, calls, config, deadline_of(options.pop("cancel", None), options.pop("deadline", None)), **options
         )
@@ -358,6 +353,8 @@ class ToolExecutor(Portable):
         run = partial(self._run, own, messages)
         govern = partial(apply_policies, policies=self._changes, cache=cache)
         if approvals is not None:
+            if decisions is not None:
+                decisions, meant, known = continuing(self, calls, messages, decisions, meant, known)
             meant = approvals.prepared(meant, known, decisions, self.prepared.arguments_of, in_order=self.parallel is False, alone=alone)
             plan = partial(self._answer_decided, run, only)
             gate = Gate(approvals, [one for one in known if one.result is None], plan, govern, self.parallel is False, turn == 0)
@@ -397,4 +394,4 @@ class ToolExecutor(Portable):
         prepared, key = self.prepared[call.name], call.name
         if key in self._changes and self._changes[key].progress:
             prepared = prepared.yielding
-        return ToolRun(call, prepared, config, messages, self.tools, self._timeouts.get(key, self._timeout), self._home)
+        return ToolRun(call, prepared, config, messages, self.tools, self._timeouts.get(key, self._timeout), self._home, self.approvals)

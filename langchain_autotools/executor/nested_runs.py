@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Collection, Iterable
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from langchain_core.messages import AIMessage, ToolMessage
 
@@ -15,6 +15,8 @@ from ..strict_json import mend_surrogates
 from .approval.pending import pending_calls
 
 _logger = logging.getLogger("langchain_autotools")
+
+_Rules = TypeVar("_Rules")
 
 _LEFT_OPEN = "A run inside this tool ended with open calls, which have no result: {calls}."
 _NOT_FINISHED = "The run inside this tool did not finish: it ended as {reason}."
@@ -33,9 +35,17 @@ class _OpenCall(Protocol):
 
 
 class NestedRuns:
-    """The calls left open by the runs inside one tool call."""
+    """The runs inside one tool call, and the calls that they left open.
 
-    def __init__(self) -> None:
+    Args:
+        around: The execution of the call around them; None where no tool is being run.
+
+    Attributes:
+        around: The value of the argument.
+    """
+
+    def __init__(self, around: Any = None) -> None:
+        self.around = around
         self._open: dict[str, str] = {}
         self._named: set[str] = set()
 
@@ -50,6 +60,10 @@ class NestedRuns:
         """Remove calls that a run inside the tool continues."""
         for call_id in call_ids if self._open else ():
             self._open.pop(str(call_id), None)
+
+    def governs(self, approvals: _Rules) -> _Rules:
+        """Return the approvals of a run inside: its own."""
+        return approvals
 
     def note(self, call: ToolCallRecord) -> str | None:
         """Log the open calls; return a sentence about those that the result does not name, or None.

@@ -9,7 +9,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool, convert_runnable_to_tool
@@ -18,6 +18,7 @@ from ..compat import writes_functions
 from ..errors import ConfigurationError
 from ..pickling import refuse, unportable
 from .names import own_name
+from .run_tool import GivenAsTool
 from .signatures import check_signature
 from .sources import ToolSource
 from .wrapped import tool_inside, wrapped
@@ -76,6 +77,8 @@ def as_tool(value: Any, name: str | None = None) -> BaseTool:
     Raises:
         ConfigurationError: `value` has no implementation, no name, or arguments that cannot be described or given by name.
     """
+    if isinstance(value, GivenAsTool):
+        return cast("Any", value).as_tool(name=name)  # type: ignore[no-any-return]
     check_signature(value)
     inside = tool_inside(value)
     if inside is not None and inside is not value:

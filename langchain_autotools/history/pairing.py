@@ -16,6 +16,7 @@ from ..messages.blocks import NAMED_CALLS, holds_call, is_result_block
 from ..messages.calls import call_ids, calls_of
 from ..messages.growing import derive
 from ..messages.metadata import KEY, own_metadata
+from ..messages.open_runs import open_run
 
 _TEXT_KEYS = frozenset({"type", "text", "index", "id", "annotations"})
 
@@ -94,7 +95,7 @@ def pair(messages: Sequence[BaseMessage]) -> Pairing:
     latest: dict[str, _Open] = {}
     for position, message in enumerate(messages):
         if isinstance(message, ToolMessage):
-            _place(pairing, latest.get(message.tool_call_id), position, message)
+            _place(pairing, latest.get(message.tool_call_id), position, messages)
         elif isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls):
             ids = [call_id or "" for call_id in call_ids(message)]
             turn = Turn(position, ids, [None] * len(ids))
@@ -105,17 +106,29 @@ def pair(messages: Sequence[BaseMessage]) -> Pairing:
     return pairing
 
 
-def _place(pairing: Pairing, entry: _Open | None, position: int, result: ToolMessage) -> None:
+def _place(pairing: Pairing, entry: _Open | None, position: int, messages: Sequence[BaseMessage]) -> None:
     if entry is None:
         pairing.orphans.append(position)
         return
     turn, waiting, message = entry
+    result = messages[position]
+    assert isinstance(result, ToolMessage)
     if not waiting:
-        pairing.duplicates.append(position)
+        pairing.duplicates.append(_replaced(turn, position, messages))
         return
     number = waiting[0] if len(waiting) == 1 else _best(waiting, message, result)
     waiting.remove(number)
     turn.results[number] = position
+
+
+def _replaced(turn: Turn, position: int, messages: Sequence[BaseMessage]) -> int:
+    """Return the position of the result that does not count: a second one, unless a run waited inside the call at the first."""
+    known = {messages[place].tool_call_id: place for place in turn.results if place is not None}  # type: ignore[attr-defined]  # results
+    first = known[messages[position].tool_call_id]  # type: ignore[attr-defined]  # a ToolMessage
+    if open_run(messages[first]) is None:
+        return position
+    turn.results[turn.results.index(first)] = position
+    return first
 
 
 def _best(waiting: list[int], message: AIMessage, result: ToolMessage) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from langchain_core.messages import AIMessage, BaseMessage, FunctionMessage, HumanMessage, ToolMessage
 
 from ..messages.calls import ToolCallRecord, calls_of
+from ..messages.open_runs import open_run
 from .pairing import Finding, Item, Problem, messages_of, pair
 
 _INTERRUPTED = "This call was interrupted: no result was recorded. Call the tool again if the result is still needed."
@@ -109,7 +110,8 @@ def _interrupted_result(call: ToolCallRecord) -> ToolMessage:
 def order_results(items: list[Item]) -> Finding:
     """Move every result directly after its AI message, in call order, and keep only the first result of each call."""
     doomed = pair(messages_of(items)).duplicates
-    problems = [Problem(items[place][0], "duplicate_result", _DUPLICATE.format(items[place][1])) for place in doomed]
+    unasked = [place for place in doomed if open_run(items[place][1]) is None]  # the run inside the others went on
+    problems = [Problem(items[place][0], "duplicate_result", _DUPLICATE.format(items[place][1])) for place in unasked]
     kept = [item for place, item in enumerate(items) if place not in doomed] if doomed else items
     results = {turn.at: [place for place in turn.results if place is not None] for turn in pair(messages_of(kept)).turns}
     moved = [place for at, places in results.items() for number, place in enumerate(places, at + 1) if place != number]

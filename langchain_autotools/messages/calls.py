@@ -49,6 +49,7 @@ class ToolCallRecord:
         decision: The `Decision` about it, where one was needed.
         edited: Whether a decision replaced the arguments that the model wrote.
         answer: Type of the item that answers the call, where the call is an item of the vendor's own and no function call.
+        run: The run inside the call that goes on, where one waited there: the call has begun.
     """
 
     id: str
@@ -64,6 +65,7 @@ class ToolCallRecord:
     decision: Any = field(default=None, compare=False)
     edited: bool = field(default=False, compare=False)
     answer: str | None = None
+    run: Any = field(default=None, compare=False, repr=False)
 
     @property
     def toolset(self) -> str | None:

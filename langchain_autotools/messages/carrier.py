@@ -18,11 +18,12 @@ from .calls import records_of
 from .endings import HoldsRun, held_message
 from .live import attached_messages
 from .metadata import ASKED, own_metadata, with_own_metadata
+from .open_runs import OPEN_CALLS
 
 _logger = logging.getLogger("langchain_autotools")
 
 
-_OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage", ASKED})
+_OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage", ASKED, OPEN_CALLS})
 _DEEPEST = 100
 
 _M = TypeVar("_M", bound=BaseMessage)

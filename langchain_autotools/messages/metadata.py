@@ -5,7 +5,8 @@
   `sent_id` is what a call is sent with whose `id` was made here.
 - Of an AI message where another model took over, also `"failover"`: see `failover`.
 - Of an AI message whose turn was made again, also `"rejected"`: see `rejected`.
-- Of a run message: `{"messages": [...], "stop_reason", "turns", "usage", "asked"?}`, the carrier.
+- Of a run message: `{"messages": [...], "stop_reason", "turns", "usage", "asked"?, "open_calls"?}`, the carrier.
+- Of the result of a call inside which a run waits: `{"open_run": {...}}`, see `open_runs`.
 """
 
 from collections.abc import Mapping

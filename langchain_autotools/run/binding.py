@@ -8,8 +8,10 @@ from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.runnables import RunnableBinding, RunnableConfig
+from langchain_core.tools import BaseTool
 
 from ..errors import ConfigurationError
+from ..executor.run_tool import GivenAsTool, ModelRuns, RunTool
 from ..pickling import check_portable, left_out, refuse
 from ..turn.constructor import tool_labels
 from ..turn.model import SingleTurnChatModel
@@ -73,8 +75,25 @@ def _check_batch(keywords: Mapping[str, Any]) -> None:
         raise ConfigurationError("resume is about the calls of one history: batch takes none")
 
 
-class Resumable(Batched):
-    """A model or binding that can resume a history with unanswered calls."""
+class Resumable(Batched, GivenAsTool):
+    """A model or binding that can resume a history with unanswered calls, and that can be given as a tool."""
+
+    if not TYPE_CHECKING:  # core's type is narrower
+
+        def as_tool(self, args_schema: Any = None, *, name: Any = None, description: Any = None, arg_types: Any = None) -> BaseTool:
+            """Return the model as a tool of another one: each call is a run, and where that run waits, the call waits with it.
+
+            Args:
+                args_schema: As for any runnable: with it, or with `arg_types`, this is LangChain's own `as_tool`.
+                name: The name of the tool. None: the model's own `name`.
+                description: The description for the model that calls it.
+                arg_types: As for any runnable.
+            """
+            if args_schema is not None or arg_types is not None:
+                return super().as_tool(args_schema, name=name, description=description, arg_types=arg_types)
+            return RunTool.of(
+                ModelRuns(self), "a model", name or self.name or getattr(getattr(self, "bound", None), "name", None), description
+            )
 
     def resume(
         self: Any,

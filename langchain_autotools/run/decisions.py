@@ -7,16 +7,19 @@ the model wrote it.
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from ..errors import ConfigurationError
-from ..executor import Decision, ToolExecutor
+from ..executor import Decision, ToolExecutor, pending_calls
 from ..executor.approval.approvals import Approvals
 from ..executor.approval.identity import CallIdentity, identities
 from ..executor.approval.pending import by_position, caller_digest, check_ids, check_offered, edited, read_decisions
+from ..executor.continuing import continued_calls
 from ..messages.calls import FOR_CALLER, ToolCallRecord, awaited_calls, calls_of, canonical_call, open_end, records_of
+from ..messages.open_runs import open_results
 from ..strict_json import equivalent, read_object
 from .loop import OpenCalls
 
@@ -101,12 +104,35 @@ def open_calls(
         refused = [(number, replace(known[number].call, args=None, why=_INTERRUPTED)) for number in waiting]
         return OpenCalls(message, refused) if message and refused else None
     shown = _as_given(known, given)
+    opened = open_results(results)
+    decisions, continued = _split(decisions, opened, message, known, executor)
     by_number = _by_number(decisions, known, shown, {one.tool_call_id for one in history if isinstance(one, ToolMessage)})
-    if message is None or not waiting:
+    if message is None or not (waiting or opened):
         raise ConfigurationError(_NOTHING_WAITS)
     resumed = _Resumed(message, executor, caller_tools, approvals or Approvals())
-    decided = [resumed.decided(known[number], shown[number], by_number.get(number)) for number in waiting]
-    return OpenCalls(message, list(zip(waiting, decided, strict=True)))
+    decided = [(number, resumed.decided(known[number], shown[number], by_number.get(number))) for number in waiting]
+    going_on = [(number, continued[one.call.id]) for number, one in enumerate(known) if one.call.id in continued]
+    return OpenCalls(
+        message, sorted([*decided, *going_on], key=itemgetter(0)), [one for one in opened if one.tool_call_id not in continued]
+    )
+
+
+def _split(
+    decisions: Any,
+    opened: Sequence[ToolMessage],
+    message: AIMessage | None,
+    known: Sequence[CallIdentity],
+    executor: ToolExecutor,
+) -> tuple[Any, Mapping[str, ToolCallRecord]]:
+    """Return the decisions about a run's own calls, and by id the calls whose runs inside go on with the others."""
+    if not opened or message is None:
+        return decisions, {}
+    if not isinstance(decisions, Sequence):
+        if decisions is True:
+            shown = pending_calls(opened)[0]
+            raise ConfigurationError(_BINDS_NOTHING.format(id=shown.id, decision=True))
+        return decisions, {}
+    return continued_calls(executor, decisions, opened, message, [one.call for one in known])
 
 
 def _calls(message: AIMessage, decisions: Resumed) -> list[ToolCallRecord]:
@@ -139,6 +165,12 @@ def _by_number(
 
 def _shown_digest(known: CallIdentity, shown: CallIdentity) -> str:
     return caller_digest(shown) if known.record is None else str(known.record["digest"])
+
+
+def without_open_results(history: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return a history without the results that it ends in and inside whose calls runs wait."""
+    opened = [id(one) for one in open_results(open_end(history)[1])]
+    return [message for message in history if id(message) not in opened]
 
 
 @dataclass

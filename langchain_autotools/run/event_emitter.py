@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, aclosing
 from dataclasses import replace
 from typing import Any, ClassVar, cast
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from ..deadline import DeadlinePassed
@@ -301,15 +301,15 @@ class RunEvents(RunObserver, TurnWrapper):
 
     # ------------------------------------------------------------------------------------------ the end
 
-    def pending(self, message: AIMessage, calls: Sequence[ToolCallRecord]) -> None:
+    def pending(self, message: AIMessage, calls: Sequence[ToolCallRecord], opened: Sequence[ToolMessage] = ()) -> None:
         """Emit that the run is about to end with these calls, announcing the vendor's own items first."""
         self.calls_begin(message, [call for call in calls if call.answer is None])
         waiting = {call.id for call in calls}
-        shown = tuple(one for one in pending_calls(message) if one.id in waiting)
+        shown = [one for one in pending_calls(message) if one.id in waiting]
         for one in shown:
             self._waiting.pop(one.id, None)
-        if shown:
-            self._tell(CallsPending(**self._about, calls=shown))
+        if shown or opened:
+            self._tell(CallsPending(**self._about, calls=(*shown, *pending_calls(opened))))
 
     def ended(self, reason: StopReason, turns: int, usage: UsageMetadata | None, message: Callable[[], AIMessage]) -> None:
         """Emit the end of the run; `message` returns the run message on request."""

@@ -20,6 +20,7 @@ from ..messages.calls import FOR_CALLER, ToolCallRecord, awaited_calls, calls_of
 from ..messages.failover import FAILOVER, is_cut
 from ..messages.finish_reasons import stop_reason_of
 from ..messages.metadata import KEY
+from ..messages.open_runs import in_call_order, open_run
 from ..messages.pauses import is_paused, pause_content
 from ..messages.rejected import REJECTED, rejected_replies
 from ..messages.stop_reasons import StopReason
@@ -89,10 +90,12 @@ class OpenCalls:
         message: The AI message that made them.
         calls: The calls, as they were decided, with their positions among the message's calls. Those that say what they wait for
             stay pending; those with `args` None are answered.
+        opened: The results of other calls of it, inside which runs wait.
     """
 
     message: AIMessage
     calls: Sequence[tuple[int, ToolCallRecord]]
+    opened: Sequence[ToolMessage] = ()
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,7 @@ class RunOutcome:
         pending: The calls left to the caller.
         asked: The AI message that made them.
         direct: The results of `return_direct` tools that end the run.
+        opened: The results of calls inside which runs wait.
     """
 
     stop_reason: StopReason
@@ -114,6 +118,7 @@ class RunOutcome:
     pending: Sequence[ToolCallRecord] = ()
     asked: AIMessage | None = None
     direct: Sequence[ToolMessage] = ()
+    opened: Sequence[ToolMessage] = ()
 
 
 @dataclass(frozen=True)
@@ -229,7 +234,7 @@ class _Run:
         """Answer the calls at the end of the input, as decided. No request is made before all are answered."""
         calls = self._plan.meant([call for _, call in found.calls], caller_tools=())
         numbered = list(zip([number for number, _ in found.calls], calls, strict=True))
-        outcome = yield from self._answer(found.message, numbered)
+        outcome = yield from self._answer(found.message, numbered, opened=found.opened)
         if outcome is not None:
             return outcome
         reason = self._progress.reached(self._clock())
@@ -263,7 +268,11 @@ class _Run:
         return self._outcome("cancelled" if blocked == "cancelled" and self._is_cancelled() else end)
 
     def _answer(
-        self, message: AIMessage, calls: list[tuple[int, ToolCallRecord]], callers: Collection[str] = ()
+        self,
+        message: AIMessage,
+        calls: list[tuple[int, ToolCallRecord]],
+        callers: Collection[str] = (),
+        opened: Sequence[ToolMessage] = (),
     ) -> Generator[Action, Any, RunOutcome | None]:
         """Answer calls, except those left to the caller: calls of declared tools, and calls that wait for a decision.
 
@@ -271,6 +280,7 @@ class _Run:
             message: The AI message that made them.
             calls: The calls, with their positions in the message.
             callers: The names of the declared tools.
+            opened: The results of other calls of it, inside which runs wait.
         """
         leaves = self._plan.leaves
         ours = [one for one in calls if one[1].waits not in leaves]  # what waits goes on waiting, whatever this run may do
@@ -280,8 +290,9 @@ class _Run:
             results = yield from self._run_tools(message, self._admitted(answered))
         given = {result.call.id for result in results}
         pending = [call for _, call in calls if call.id not in given]
-        if pending:
-            return self._left(message, pending, started=bool(answered))
+        opened = [*opened, *(result.message for result in results if open_run(result.message) is not None)]
+        if pending or opened:
+            return self._left(message, pending, opened, started=bool(answered))
         if results and all(result.return_direct for result in results):
             return self._outcome("return_direct", direct=[result.message for result in results])
         ends = results and self._plan.limits.stop_when is not None and self._stops()
@@ -328,9 +339,10 @@ class _Run:
             return self._outcome(reason, pending=pending, asked=message)
         return self._outcome(reason)
 
-    def _left(self, message: AIMessage, pending: Sequence[ToolCallRecord], *, started: bool) -> RunOutcome:
+    def _left(self, message: AIMessage, pending: Sequence[ToolCallRecord], opened: Sequence[ToolMessage], *, started: bool) -> RunOutcome:
         """Return the outcome of a run that leaves calls to the caller, who may have cancelled their siblings."""
-        return self._outcome("cancelled" if started and self._is_cancelled() else "calls_pending", pending=pending, asked=message)
+        reason: StopReason = "cancelled" if started and self._is_cancelled() else "calls_pending"
+        return self._outcome(reason, pending=pending, asked=message, opened=in_call_order(message, opened) if opened else ())
 
     def _is_cancelled(self) -> bool:
         return self._progress.cancelled is not None and self._progress.cancelled()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from ..executor import ToolCallResult
@@ -47,8 +47,8 @@ class RunObserver:
     def result_done(self, result: ToolCallResult) -> None:
         """Observe that a result's message is complete."""
 
-    def pending(self, message: AIMessage, calls: Sequence[ToolCallRecord]) -> None:
-        """Observe that the run is about to end with these calls of a message."""
+    def pending(self, message: AIMessage, calls: Sequence[ToolCallRecord], opened: Sequence[ToolMessage] = ()) -> None:
+        """Observe that the run is about to end with these calls of a message, and with runs that wait inside others."""
 
     def ended(self, reason: StopReason, turns: int, usage: UsageMetadata | None, message: Callable[[], AIMessage]) -> None:
         """Observe the end of the run; `message` returns the run message."""

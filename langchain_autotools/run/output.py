@@ -19,6 +19,7 @@ from ..messages.carrier import serialize_messages
 from ..messages.joints import Joints
 from ..messages.live import attach_messages
 from ..messages.metadata import ASKED, KEY, text_of
+from ..messages.open_runs import OPEN_CALLS, shown_entries
 from ..messages.places import generation_id, number_messages
 from .loop import RunOutcome
 
@@ -259,10 +260,12 @@ class RunOutput:
     def _records(self, outcome: RunOutcome) -> dict[str, Any]:
         """Return the records of the calls left to the caller, so that they are sent back as the model wrote them."""
         wanted = {call.id for call in outcome.pending}
+        opened = shown_entries(None, outcome.opened)
         own = (self._message.response_metadata.get(KEY) or {}) if self._message else {}
         kept = {key: value for key, value in own.items() if key not in ("calls", "awaits")}
         awaited = [entry for call_id, entry in entries_of_awaited(outcome.asked).items() if call_id in wanted] if outcome.asked else []
         kept |= {"awaits": awaited} if awaited else {}
+        kept |= {OPEN_CALLS: opened} if opened else {}
         kept |= {ASKED: outcome.asked.id} if wanted and self._message is None and outcome.asked else {}
         records = [entry for call_id, entry in records_of(outcome.asked).items() if call_id in wanted] if outcome.asked else []
         return {**kept, "calls": records} if records else kept

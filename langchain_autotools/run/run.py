@@ -31,7 +31,7 @@ from ..messages.provisional import without_provisional
 from ..turn.accumulator import canonical_message
 from ..turn.output_version import stored_message, with_output_version
 from .composing import RunParts
-from .decisions import open_calls
+from .decisions import open_calls, without_open_results
 from .keywords import CallSettings
 from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, tool_loop, turn_calls
 from .output import RunOutput
@@ -107,6 +107,7 @@ class Run:
         if settings.approvals is not None and (plan.decisions is not None or settings.approvals.concerns_calls):
             settings.approvals.check_key()
         found = open_calls(history, plan.decisions, settings.executor, plan.caller_tools, settings.approvals, messages)
+        history = history if plan.decisions is None else without_open_results(history)
         self._loop = tool_loop(history, plan, parts.clock, found, parts.end.is_set, parts.meter(request, history))
         self._cache: dict[str, Any] = {}
         if (around := inside.get()) is not None:
@@ -308,7 +309,7 @@ class Run:
         if (around := inside.get()) is not None:
             around.leave_open(self._open_calls(outcome))
         if outcome.asked is not None:
-            self._observer.pending(outcome.asked, outcome.pending)
+            self._observer.pending(outcome.asked, outcome.pending, outcome.opened)
         self._observer.ended(outcome.stop_reason, outcome.turns, outcome.usage, partial(self._run_message, outcome))
         return list(self._output.end(outcome))
 

@@ -11,6 +11,7 @@ from langchain_core.messages import BaseMessage
 from ..errors import ConfigurationError
 from ..executor import ToolExecutor
 from ..executor.names import tool_name
+from ..executor.nested_runs import inside
 from ..executor.sources import ToolSource
 from ..messages.calls import FOR_CALLER
 from ..turn.tool_choice import ToolChoice
@@ -106,6 +107,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
     executor = call.executor(toolbox.executor)
     approvals = executor.approvals
     if approvals is not None:
+        approvals = approvals if (around := inside.get()) is None else around.governs(approvals)
         executor = executor.with_settings(replace(executor.settings, approvals=replace(approvals, judged=True)))
     leaves = {"leaves": ("caller", *FOR_CALLER)} if approvals is not None and approvals.approve is not None else {}
     return RunSettings(

@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langchain_autotools import new_messages
 from langchain_autotools.history import validate
+from langchain_autotools.messages.open_runs import open_run
 from tests.laws.entrances import Entrance, Outcome
 from tests.laws.feature import Feature
 from tests.laws.features import ENDS
@@ -71,7 +72,7 @@ def check_laws(plan: Plan, outcome: Outcome, accept: Accept, *, resumed: bool = 
     # what is resumed answers calls of which others had their results before: every request puts them in order
     assert {problem.kind for problem in validate(outcome.history, open_end=True)} <= ({"misplaced_result"} if resumed else set())
     waiting = {call.id for call in outcome.pending}
-    results = Counter(one.tool_call_id for one in outcome.history if isinstance(one, ToolMessage))
+    results = Counter(one.tool_call_id for one in outcome.history if isinstance(one, ToolMessage) and open_run(one) is None)
     asking = [one for one in outcome.history if isinstance(one, AIMessage)]
     calls = [str(call["id"]) for one in asking for call in (*one.tool_calls, *one.invalid_tool_calls)]
     assert len(set(calls)) == len(calls) and set(results) <= set(calls)

@@ -233,6 +233,7 @@ class Events(Entrance):
                 waited(collect(told, lambda: aevents(self.model.astream(history, **options))))
         except Exception as raised:
             error = raised
+        told = [event for event in told if event.run_id == told[0].run_id]  # models that are given as tools have events of their own
         messages = [event.message for event in told if isinstance(event, MessageDone)]
         waiting = [call for event in told if isinstance(event, CallsPending) for call in event.calls]
         reasons = [event.stop_reason for event in told if isinstance(event, RunEnded)] or [getattr(error, "stop_reason", None)]

@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langchain_autotools import Decision, PendingCall, ToolExecutor, pending_calls
+from langchain_autotools.messages.open_runs import open_run
 from tests.laws.entrances import CONFIG, Entrance, Outcome, collect, scripted
 from tests.laws.ways import run, waited
 
@@ -77,9 +78,10 @@ class Executor(Entrance):
         return [result.message for result in results]
 
     def waiting(self, messages: Sequence[BaseMessage], answer: AIMessage) -> list[PendingCall]:
-        """The calls that wait."""
+        """The calls that wait, those of runs inside tools last."""
         answered = {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
-        return [call for call in self.executor.pending_calls(answer) if call.id not in answered]
+        inside = [call for call in pending_calls([*messages]) if call.path]
+        return [*(call for call in self.executor.pending_calls(answer) if call.id not in answered), *inside]
 
     def ended(self) -> bool:
         """Whether the program leaves its loop."""
@@ -117,13 +119,15 @@ class Loop(Executor):
         """The executor's, and those that are the program's own."""
         answered = {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
         theirs = [call for call in pending_calls([*messages]) if call.name == "ask_user"] if self.plan.declared else []
-        return [call for call in [*self.executor.pending_calls(answer), *theirs] if call.id not in answered and call.name != "unknown"]
+        own = [call for call in [*self.executor.pending_calls(answer), *theirs] if call.id not in answered and call.name != "unknown"]
+        return [*own, *(call for call in pending_calls([*messages]) if call.path)]
 
 
 def in_call_order(messages: Sequence[BaseMessage], answer: AIMessage, results: Sequence[ToolMessage]) -> list[BaseMessage]:
     """A history that ends in an AI message and results, with further results, all in call order."""
     place = [one.id for one in messages].index(answer.id)
     found = {one.tool_call_id: one for one in (*messages[place + 1 :], *results) if isinstance(one, ToolMessage)}
-    assert len(found) == len(messages) - place - 1 + len(results), "a call has two results"
+    gone_on = [one for one in messages[place + 1 :] if open_run(one) is not None and one is not found[one.tool_call_id]]  # type: ignore[attr-defined]
+    assert len(found) + len(gone_on) == len(messages) - place - 1 + len(results), "a call has two results"
     calls = [str(call["id"]) for call in (*answer.tool_calls, *answer.invalid_tool_calls)]
     return [*messages[: place + 1], *(found[call_id] for call_id in calls if call_id in found)]

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_autotools import AlreadyResumedError, Decision, LimitReachedError, NextTurn, PendingCall, RetryPolicy, ToolPolicy
 from langchain_autotools.messages.failover import mark_of
 from tests.laws.feature import Feature
+from tests.laws.features_inside import AgentsAsTools
 from tests.laws.planned import LONG, USER, Plan, Seen
 from tests.support.script import Call
 
@@ -378,6 +379,6 @@ class Failover(Feature):
         assert seen.work.times("look", city="Paris") == 1
 
 
-_OF_CALLS = (Approvals, Edits, AtOnce, Claim, Policies, Cache, Injected, ClientTools)
+_OF_CALLS = (Approvals, Edits, AtOnce, Claim, Policies, Cache, Injected, ClientTools, AgentsAsTools)
 _OF_RUNS = (Limits, Failure, Cancel, Deadline, ToolChoice, TurnHooks, Middleware, Failover)
 FEATURES: Mapping[str, type[Feature]] = {kind.name: kind for kind in (*_OF_CALLS, *_OF_RUNS)}

@@ -14,6 +14,8 @@ from langchain_core.tools import InjectedToolArg, InjectedToolCallId
 
 from langchain_autotools import ToolContext, ToolPolicy
 from langchain_autotools.messages.failover import is_cut
+from langchain_autotools.messages.open_runs import open_run
+from langchain_autotools.testing import ScriptedChatModel
 from tests.support.script import Call
 
 LONG = "0123456789" * 100
@@ -118,6 +120,21 @@ class Work:
         self._note("erase", path=path)
         return "Erased."
 
+    def tidy(self, room: str) -> str:
+        """Tidy a room."""
+        self._note("tidy", room=room)
+        return f"Tidied the {room}."
+
+    @property
+    def helper(self) -> ScriptedChatModel:
+        """A model as a tool: it tidies the kitchen, for which it needs approval. The id of its call is that of the call around it."""
+
+        def reply(messages: list[BaseMessage], **_: Any) -> Any:
+            tidies = {"name": "tidy", "args": {"room": "kitchen"}, "id": "agents_0"}
+            return f"Done: {messages[-1].text}" if messages[-1].type == "tool" else AIMessage("", tool_calls=[tidies])
+
+        return ScriptedChatModel(name="helper", tools=[self.tidy], replies=reply, requires_approval=["tidy"])
+
     def note(
         self,
         text: str,
@@ -209,8 +226,9 @@ class Seen:
         return self.plan.work
 
     def result(self, call_id: str) -> ToolMessage:
-        """The result of a call."""
-        (found,) = [one for one in self.history if isinstance(one, ToolMessage) and one.tool_call_id == call_id]
+        """The result of a call; that a run waited inside it is none."""
+        results = [one for one in self.history if isinstance(one, ToolMessage) and open_run(one) is None]
+        (found,) = [one for one in results if one.tool_call_id == call_id]
         return found
 
     def ended(self, reason: str, requests: int) -> None:

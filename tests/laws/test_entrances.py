@@ -70,6 +70,7 @@ CANNOT: Mapping[tuple[str, str], str] = {
         "declares nothing to a model, and answers a name that it has not as unknown; what a vendor marks as its own waits: test_toolsets.py"
     ),
     ("injected arguments", "raw functions"): "take the text of their arguments, and nothing else",
+    ("agents as tools", "raw functions"): "are functions: a model is given as itself",
 }
 """The cells that cannot be, and why: the tests at the end show what stands there instead."""
 

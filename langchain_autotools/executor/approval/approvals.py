@@ -124,7 +124,7 @@ class Approvals:
         Raises:
             ConfigurationError: A predicate says neither True nor False.
         """
-        if not self.concerns_calls or call.args is None or call.waits in FOR_CALLER:
+        if not self.concerns_calls or call.args is None or call.waits in FOR_CALLER or call.run is not None:
             return call
         if not call.inner:
             return self._judged(call, arguments)

@@ -49,7 +49,7 @@ class Gate:
         waits = False
         for answer, identity in zip(answers, self.known, strict=True):
             call, decision = answer.call, answer.call.decision
-            if (call.waits in FOR_CALLER and decision is None) or (waits and self.in_order and _would_run(call)):
+            if (call.waits in FOR_CALLER and decision is None) or (waits and self.in_order and _would_run(call) and call.run is None):
                 continue
             if call.waits == "approval" and decision is None and _would_run(call):
                 decision = yield from self._ask(call, identity)
@@ -64,8 +64,8 @@ class Gate:
         return passed
 
     def _was_decided(self, call: ToolCallRecord, identity: CallIdentity) -> bool:
-        """Whether a decision to run a call exists, and may be repeated."""
-        return self.resumed or identity.record is not None or call.waits is not None or call.decision is not None
+        """Whether a decision to run a call exists, and may be repeated. One that goes on was taken when it began."""
+        return call.run is None and (self.resumed or identity.record is not None or call.waits is not None or call.decision is not None)
 
     def _ask(self, call: ToolCallRecord, identity: CallIdentity) -> Generator[Question, Any, Decision | None]:
         if self.approvals.approve is None:

@@ -16,6 +16,7 @@ from langchain_core.messages import BaseMessage
 from ...errors import ConfigurationError
 from ...messages.calls import CLIENT_TOOL, ToolCallRecord, awaited_calls, calls_of, canonical_call, open_end, records_of
 from ...messages.endings import HoldsRun
+from ...messages.open_runs import shown_entries
 from ...strict_json import equivalent
 from ..names import find_name
 from .identity import CallIdentity, identities, plain_json
@@ -116,6 +117,8 @@ class PendingCall:
         digest: Over all of these, and for the caller's own calls over their identity. With `approval_key` only the process that has
             the key can make one.
         toolset: The vendor's toolset that the tool is of; None for a tool that stands by itself.
+        path: The names of the models and agents given as tools inside whose runs it waits, the outermost first; empty for a call of
+            the run itself.
     """
 
     id: str
@@ -125,12 +128,16 @@ class PendingCall:
     uuid: str = ""
     digest: str = ""
     toolset: str | None = None
+    path: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
             raise ConfigurationError(f"the kind of a pending call is one of {', '.join(get_args(Kind))}, not {self.kind!r}")
         if not (isinstance(self.args, dict) and all(isinstance(text, str) for text in (self.id, self.name, self.uuid, self.digest))):
             raise ConfigurationError("the id, the name, the uuid and the digest of a pending call are texts, its args a dict")
+        if isinstance(self.path, str) or not all(isinstance(name, str) for name in self.path):
+            raise ConfigurationError("the path of a pending call is a list of names")
+        object.__setattr__(self, "path", tuple(self.path))
 
     def approve(self) -> Decision:
         """Approve the call as it is shown.
@@ -173,7 +180,7 @@ class PendingCall:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the call as a dict of JSON data."""
-        return asdict(self)
+        return {**asdict(self), "path": list(self.path)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -182,7 +189,7 @@ class PendingCall:
         Raises:
             ConfigurationError: The dict is no pending call.
         """
-        return cls(**_fields(cls, data, "a pending call"))
+        return cls(**_fields(cls, {"path": (), **data} if isinstance(data, Mapping) else data, "a pending call"))
 
 
 def _plain(action: str, value: Any) -> Any:
@@ -208,17 +215,18 @@ def pending_calls(source: BaseMessage | HoldsRun | Sequence[BaseMessage]) -> lis
             which of its calls have results.
 
     Returns:
-        One `PendingCall` for each; empty where none waits. A decision made of one is for `model.resume`.
+        One `PendingCall` for each, those of runs inside tools last; empty where none waits. A decision made of one is for `model.resume`.
     """
     source = source.message if isinstance(source, HoldsRun) else source
     if not isinstance(source, BaseMessage) and (isinstance(source, str) or not isinstance(source, Sequence)):
         raise ValueError(f"pending_calls takes a run message or a history, not a {type(source).__name__}")
     message, results = open_end([source] if isinstance(source, BaseMessage) else source)
+    inside = [PendingCall.from_dict(entry) for entry in shown_entries(message, results)]
     if message is None:
-        return []
+        return inside
     records, calls = records_of(message), [*calls_of(message), *awaited_calls(message)]
     waiting = [one for one in identities(message, calls, results) if one.call.args is not None and one.result is None]
-    return [_shown(one, records.get(one.call.id, {})) for one in waiting]
+    return [*(_shown(one, records.get(one.call.id, {})) for one in waiting), *inside]
 
 
 def shown_to_caller(identity: CallIdentity, kind: Kind) -> PendingCall:
@@ -244,15 +252,15 @@ def _shown(one: CallIdentity, entry: Mapping[str, Any]) -> PendingCall:
     return PendingCall(call.id, name, _plain("a call", call.args), record["kind"], record["uuid"], record["digest"])
 
 
-def digest_of(call: ToolCallRecord, kind: str, nonce: str = "", key: str | None = None) -> str:
-    """Return the digest of a call: of its id, the names of its tool and of its bundled tools, and its arguments.
+def digest_of(call: ToolCallRecord, kind: str, nonce: str = "", key: str | None = None, *, path: Sequence[str] = ()) -> str:
+    """Return the digest of a call: of its id, the names of its tool and of its bundled tools, its arguments, and the path to it.
 
     The order of keys does not count, nor what a trip through a browser does to numbers (`interchanged`).
 
     Raises:
         ConfigurationError: The arguments are not plain JSON.
     """
-    shown = [kind, nonce, call.id, call.name, [one.name for one in call.inner], call.args]
+    shown = [kind, nonce, call.id, call.name, [one.name for one in call.inner], call.args, *([[*path]] if path else ())]
     data = plain_json(call, shown)
     return hashlib.sha256(data).hexdigest() if key is None else hmac.new(key.encode(), data, hashlib.sha256).hexdigest()
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Mapping, MutableMapping, Sequen
 from dataclasses import replace
 from typing import Any
 
+from ...messages.open_runs import open_run
 from ...retry.attempts import Attempts, Decision
 from ...retry.policy import RetryPolicy
 from ..call import ToolRun
@@ -36,7 +37,7 @@ def apply_policies(answers: Sequence[Answer], policies: Mapping[str, ToolPolicy]
     own = {} if cache is None else checked_cache("cache", cache)
     for run in [planned.run for answer in answers for planned in answer.planned if planned.run is not None]:
         run.policy = policy = policies.get(run.call.name)
-        if policy is not None and policy.caches:
+        if policy is not None and policy.caches and run.call.run is None:  # what one that goes on is to give is its own
             mapping: Any = own if policy.cache is True else policy.cache
             run.cached = CachedCall(run.call, mapping, policy.cache_key, direct=run.prepared.tool.return_direct)
 
@@ -123,7 +124,7 @@ class _Attempts:
 
     def ended_by_itself(self, result: ToolCallResult) -> bool:
         """Whether the result is the tool's own and valid for other calls, and not caused by this batch's end or timeout."""
-        if not result.executed or isinstance(result.error, asyncio.CancelledError):
+        if not result.executed or isinstance(result.error, asyncio.CancelledError) or open_run(result.message) is not None:
             return False
         return not (self._run.is_late and self._run.ends_with_batch)
 

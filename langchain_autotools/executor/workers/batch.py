@@ -16,7 +16,7 @@ from ...messages.calls import ToolCallRecord
 from ...messages.live import attach_messages
 from ..admission import Admission
 from ..approval.claims import Claims
-from ..call import ToolRun
+from ..call import NOT_CONTINUED, ToolRun
 from ..context import AsyncProgress, Progress
 from ..observer import NOBODY, CallObserver
 from ..plan import Answer, PlannedCall, not_approved
@@ -330,6 +330,9 @@ class Batch:
         unfinished = sorted((set(range(len(self._planned))) if all_calls else self._begun) - self._results.keys() - pending)
         for index in unfinished:
             planned, error = self._planned[index], self._failures.get(index)
+            if planned.call.run is not None and isinstance(error, NOT_CONTINUED):
+                self._pending.add(self._numbers[index])
+                continue
             if self._claims is not None and index in self._claims.kept:
                 self._results[index] = self._claims.kept[index]
                 continue
@@ -341,7 +344,7 @@ class Batch:
             if error is None and run is not None and run.executed and not run.ended and self._uses_thread(run):
                 given_up(run)
         late = sorted(self._unreported - set(unfinished)) if self._failures else []
-        return [self._results[index] for index in [*late, *unfinished]]
+        return [self._results[index] for index in [*late, *unfinished] if index in self._results]
 
     def _uses_thread(self, run: ToolRun) -> bool:
         """Whether this batch runs the tool in a thread, which cannot be cancelled."""

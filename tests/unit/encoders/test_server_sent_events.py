@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -96,7 +96,7 @@ RUN: list[tuple[RunEvent, str, dict[str, Any]]] = [
     (
         CallsPending(run_id="r", calls=[PENDING]),
         "pending",
-        {"calls": [asdict(PENDING)]},
+        {"calls": [PENDING.to_dict()]},
     ),
     (
         RunEnded(run_id="r", stop_reason="max_turns", turns=2, usage=USAGE),
