@@ -154,7 +154,7 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta):
         Raises:
             ConfigurationError: Something in `tools` can be neither executed nor declared, or a setting names a tool that is not there.
         """
-        model = self.model_copy(update={"tools": tools})
+        model = self.model_copy(update=with_middleware(tools, self.middleware) if self.middleware else {"tools": tools})
         run_settings(model, model._own_tools(), {})
         model._turn_wrappers()
         return model

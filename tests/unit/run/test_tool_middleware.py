@@ -22,7 +22,7 @@ from langchain.agents.middleware import (
 from langchain_core.language_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from langchain_autotools import ConfigurationError, ToolPolicy, new_messages, pending_calls, stop_reason
+from langchain_autotools import ConfigurationError, ToolPolicy, new_messages, pending_calls, stop_reason, with_tools
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.endless_chat import Way, ainvoke, every_way, invoke
 from tests.support.middleware import Around, call, look, model_of
@@ -153,9 +153,11 @@ def test_policies_hold_inside_of_the_middleware() -> None:
     ids=lambda one: type(one).__name__ if not isinstance(one, str) else "",
 )
 def test_what_needs_more_is_refused_by_name(middleware: Any, error: str) -> None:
-    """Where the model is made."""
+    """Where the model is made, also of another package's."""
     with pytest.raises(ValueError, match=error):
         model_of(middleware=[middleware])
+    with pytest.raises(ConfigurationError, match=error):
+        with_tools(FakeMessagesListChatModel(responses=[]), [look], middleware=[middleware])
     with pytest.raises(ValueError, match="must be a list"):
         model_of(middleware=3)
 
@@ -196,7 +198,12 @@ def test_what_a_request_cannot_have_is_refused(change: dict[str, Any]) -> None:
 
 
 def test_tools_of_a_middleware_join_the_models(tmp_path: Any) -> None:
-    """They run beside its own, and a copy of the model has them once."""
+    """They run beside its own, and a copy of the model has them once; a copy with other tools has them beside those."""
+
+    def listen() -> str:
+        """Listen."""
+        return "heard"
+
     (tmp_path / "one.txt").write_text("needle")
     search = FilesystemFileSearchMiddleware(root_path=str(tmp_path), use_ripgrep=False)
     reply = AIMessage("", tool_calls=[{"name": "grep_search", "args": {"pattern": "needle"}, "id": "1"}])
@@ -204,6 +211,9 @@ def test_tools_of_a_middleware_join_the_models(tmp_path: Any) -> None:
     _, result, _ = new_messages(model.invoke("Hi"))
     assert "one.txt" in result.text
     assert [tool["function"]["name"] for tool in model.requests[0].tools] == ["look", "glob_search", "grep_search"]
+    other = model_of("Fine.", middleware=[search]).with_tools([listen])
+    other.invoke("Hi")
+    assert [tool["function"]["name"] for tool in other.requests[-1].tools] == ["listen", "glob_search", "grep_search"]
 
 
 # ---------------------------------------------------------------------------------------------- approvals
