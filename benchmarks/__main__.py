@@ -1,31 +1,32 @@
-"""Measure this package beside its peers and print Markdown tables: `python -m benchmarks [--rounds 5] [--only text ...]`.
+"""Measure this package beside its peers and print Markdown tables: `python -m benchmarks [--rounds 3] [--only text ...]`.
 
-`--charts` also draws the charts of docs/benchmarks.md, with the measured figures in place of those that are kept; after `--only` without a
-task nothing is measured.
+`--write` puts what was measured into docs/benchmarks.md, each table between its marks, keeps the figures of the charts, and draws them
+again. `--charts` only draws them. Without `--only` everything is measured: a quarter of an hour and more on a quiet machine.
 
-Peers come with the extra `bench`. Every figure is one process of its own; peers take turns within a round, and the figure
-is the median of the rounds. CPU is the client's process time; the server is another process.
+Peers come with the extras `bench` and `durable`; `--litellm` names the Python of another environment that has litellm. Every figure
+is one process of its own; peers take turns within a round, and the figure is the median of the rounds. CPU is the client's process
+time; the server is another process. Where a task measures otherwise its own module says how.
 """
 
 import argparse
+import io
 import json
 import platform
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-import langchain_autotools
-
-from .charts import CHARTS, draw, keep, kept, measured
-from .wires import WIRES
+from .charts import CHARTS, PEERS, description, draw, keep, kept, measured
 
 _PROTOCOLS = (
     "floor",
     "sdk",
+    "litellm",
     "langchain",
     "create_agent",
     "pydantic_ai",
@@ -39,19 +40,7 @@ _LISTENED = {
     "astream": ("autotools_async", "autotools_events_async"),
     "a chain": ("autotools_chain", "autotools_events_chain"),
 }
-_LOOPS = ("sdk", "langchain", "create_agent", "pydantic_ai", "autotools", "autotools_async")
-
-_CONSTRUCT = {
-    "BaseChatModel alone": "from langchain_core.language_models import BaseChatModel",
-    "openai SDK": "from openai import OpenAI; OpenAI(api_key='x')",
-    "langchain-openai": "from langchain_openai import ChatOpenAI; ChatOpenAI(model='m', api_key='x')",
-    "pydantic-ai": (
-        "from pydantic_ai import Agent; from pydantic_ai.models.openai import OpenAIChatModel as M;"
-        "from pydantic_ai.providers.openai import OpenAIProvider as P; Agent(M('m', provider=P(api_key='x')))"
-    ),
-    "autotools": "from langchain_autotools import ChatOpenAI; ChatOpenAI(model='m', api_key='x')",
-}
-_CPU = "import resource, time; t = time.perf_counter(); {code}; print(time.process_time(), time.perf_counter() - t)"
+_LOOPS = ("sdk", "litellm", "langchain", "create_agent", "pydantic_ai", "autotools", "autotools_async")
 
 _FIRST_TEXT = """
 import statistics, time, httpx
@@ -94,19 +83,24 @@ def server() -> Any:
         process.wait(10)
 
 
-def _run(arguments: Sequence[str]) -> str:
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+_pythons = {"litellm": ""}
+"""The Python of peers that have an environment of their own; empty where there is none."""
+
+
+def _run(arguments: Sequence[str], python: str = sys.executable) -> str:
+    done = subprocess.run([python, *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{arguments[:4]} failed:\n{done.stderr[-2000:]}")
-    return done.stdout.strip().splitlines()[-1]
+    return done.stdout.strip()
 
 
 def interleaved(cases: Iterable[tuple[str, str, int]], port: int, rounds: int) -> dict[tuple[str, str, int], tuple[float, float]]:
     """The median CPU and wall seconds per unit of every (peer, task, size)."""
-    taken: dict[tuple[str, str, int], list[dict[str, float]]] = {case: [] for case in cases}
+    taken: dict[tuple[str, str, int], list[dict[str, float]]] = {case: [] for case in cases if _pythons.get(case[0], "python")}
     for _ in range(rounds):
         for case, results in taken.items():
-            results.append(json.loads(_run(["-m", "benchmarks.peers", case[0], case[1], str(case[2]), str(port)])))
+            arguments = ["-m", "benchmarks.peers", case[0], case[1], str(case[2]), str(port)]
+            results.append(json.loads(_run(arguments, _pythons.get(case[0], sys.executable)).splitlines()[-1]))
     return {case: (_median(results, "cpu"), _median(results, "wall")) for case, results in taken.items()}
 
 
@@ -114,17 +108,17 @@ def _median(results: list[dict[str, float]], key: str) -> float:
     return statistics.median(result[key] for result in results)
 
 
-def table(title: str, peers: Sequence[str], task: str, sizes: Sequence[int], figures: Any, unit: float, suffix: str) -> None:
-    """Print CPU / wall of every peer and size, and CPU relative to the SDK."""
-    print(f"\n### {title}\n\n| peer | " + " | ".join(f"{size:,}: CPU / wall ({suffix}) | of SDK" for size in sizes) + " |")
+def table(task: str, peers: Sequence[str], sizes: Sequence[int], figures: Any, per_second: float, unit: str) -> None:
+    """Print the CPU of every peer and size, and its ratio to the SDK's. Every model has `tools=`."""
+    print(f"| CPU in {unit}, models with `tools=` | " + " | ".join(f"{size:,} | of the SDK" for size in sizes) + " |")
     print("|---|" + "---|---|" * len(sizes))
     for peer in peers:
         cells = []
         for size in sizes:
-            cpu, wall = figures.get((peer, task, size), (None, None))
-            sdk = figures.get(("sdk", task, size), (None,))[0]
-            cells += ["", ""] if cpu is None else [f"{cpu * unit:.2f} / {wall * unit:.2f}", f"{cpu / sdk:.2f}" if sdk else ""]
-        print(f"| {peer} | " + " | ".join(cells) + " |", flush=True)
+            cpu, sdk = (figures.get((one, task, size), (None,))[0] for one in (peer, "sdk"))
+            cells += ["", ""] if cpu is None else [f"{cpu * per_second:.1f}", f"{cpu / sdk:.2f}" if sdk else ""]
+        if any(cells):
+            print(f"| {PEERS[peer]} | " + " | ".join(cells) + " |", flush=True)
 
 
 def text(port: int, rounds: int) -> Any:
@@ -132,7 +126,7 @@ def text(port: int, rounds: int) -> Any:
     cases = [(peer, "text", 4000) for peer in _PROTOCOLS]
     cases += [(peer, "text", size) for peer in ("autotools", "autotools_async") for size in (500, 64_000)] + [("sdk", "text", 500)]
     figures = interleaved(cases, port, rounds)
-    table("Streamed text, per chunk", _PROTOCOLS, "text", (500, 4000, 64_000), figures, 1e6, "us")
+    table("text", _PROTOCOLS, (500, 4000, 64_000), figures, 1e6, "µs")
     return figures
 
 
@@ -140,7 +134,7 @@ def listener(port: int, rounds: int) -> None:
     """Streamed text, with and without somebody who reads its events."""
     cases = [(peer, "text", 4000) for pair in _LISTENED.values() for peer in pair]
     figures = interleaved(cases, port, rounds)
-    print("\n### What a listener costs: CPU per text chunk (us), 4,000 chunks\n\n| | without | with | ratio |\n|---|---|---|---|")
+    print("| CPU in µs, models with `tools=` | without | read through `events` / `aevents` | ratio |\n|---|---|---|---|")
     for way, pair in _LISTENED.items():
         without, heard = (figures[peer, "text", 4000][0] * 1e6 for peer in pair)
         print(f"| {way} | {without:.2f} | {heard:.2f} | {heard / without:.2f} |", flush=True)
@@ -148,11 +142,10 @@ def listener(port: int, rounds: int) -> None:
 
 def fragments(port: int, rounds: int) -> Any:
     """Streamed arguments of one call; returns their figures."""
-    cases = [(peer, "arguments", 2000) for peer in _PROTOCOLS]
+    cases = [(peer, "arguments", 2000) for peer in _PROTOCOLS if peer != "floor"]
     cases += [(peer, "arguments", size) for peer in ("autotools", "autotools_chain") for size in (500, 64_000)]
-    title = "Argument fragments, the tool run and the answer read, per fragment"
     figures = interleaved(cases, port, rounds)
-    table(title, _PROTOCOLS, "arguments", (500, 2000, 64_000), figures, 1e6, "us")
+    table("arguments", _PROTOCOLS, (500, 2000, 64_000), figures, 1e6, "µs")
     return figures
 
 
@@ -160,27 +153,13 @@ def turns(port: int, rounds: int) -> Any:
     """Turns with two tool calls; returns their figures."""
     cases = [(peer, "turns", size) for peer in _LOOPS for size in (4, 20, 80)] + [("autotools", "turns", 320)]
     figures = interleaved(cases, port, rounds)
-    table("A turn with two tool calls, by length of the run", _LOOPS, "turns", (4, 20, 80, 320), figures, 1e3, "ms")
+    table("turns", _LOOPS, (4, 20, 80, 320), figures, 1e3, "ms")
     return figures
-
-
-def construct(port: int, rounds: int) -> None:
-    """Import and construct, in a fresh process."""
-    taken: dict[str, list[tuple[float, float]]] = {name: [] for name in _CONSTRUCT}
-    for _ in range(rounds):
-        for name, code in _CONSTRUCT.items():
-            cpu, wall = _run(["-c", _CPU.format(code=code)]).split()
-            taken[name].append((float(cpu), float(wall)))
-    base = statistics.median(cpu for cpu, _ in taken["langchain-openai"])
-    print("\n### A fresh process to a constructed model\n\n| peer | CPU ms | wall ms | CPU of langchain-openai |\n|---|---|---|---|")
-    for name, results in taken.items():
-        cpu, wall = (statistics.median(column) for column in zip(*results, strict=True))
-        print(f"| {name} | {cpu * 1e3:.0f} | {wall * 1e3:.0f} | {cpu / base:.2f} |", flush=True)
 
 
 def first(port: int, rounds: int) -> None:
     """Time to the first text, paired with the raw HTTP client."""
-    print("\n### Time to the first text, wall\n\n| server | raw httpx ms | SDK ms | autotools ms | SDK / raw | autotools / raw |")
+    print("| server, models without tools | httpx, ms | openai SDK | autotools | SDK / httpx | autotools / httpx |")
     print("|---|---|---|---|---|---|")
     for name, model in (("replies at once", "text-50"), ("thinks for 20 ms", "slow-50")):
         results = [list(map(float, _run(["-c", _FIRST_TEXT.format(port=port, model=model)]).split())) for _ in range(rounds)]
@@ -188,69 +167,110 @@ def first(port: int, rounds: int) -> None:
         print(f"| {name} | {raw * 1e3:.2f} | {sdk * 1e3:.2f} | {ours * 1e3:.2f} | {sdk_ratio:.2f} | {ratio:.2f} |", flush=True)
 
 
-def wires(port: int, rounds: int) -> None:
-    """Every other wire beside its vendor's SDK, and its class beside LangChain's partner package."""
-    names = [name for name in WIRES if WIRES[name].construct[2].split()[3].rstrip(";") in langchain_autotools.__all__]
-    peers = ("sdk", "raw", "autotools", "autotools_async")
-    for task, size, title in (("text", 4000, "text chunk"), ("arguments", 2000, "argument fragment")):
-        print(f"\n### CPU per {title} in us, by wire ({size:,} of them)\n")
-        print("| wire | SDK | its helper with the whole message | `raw_stream` | of SDK | autotools | of SDK | asynchronous | of SDK |")
-        print("|---|---|---|---|---|---|---|---|---|")
-        for name in names:
-            if task == "arguments" and not WIRES[name].arguments:
-                continue
-            helped = ("whole",) if WIRES[name].whole else ()
-            taken: dict[str, list[dict[str, float]]] = {peer: [] for peer in (*peers, *helped)}
-            for _ in range(rounds):
-                for peer, results in taken.items():
-                    results.append(json.loads(_run(["-m", "benchmarks.wires", name, peer, task, str(size), str(port)])))
-            sdk, *others = (_median(taken[peer], "cpu") * 1e6 for peer in peers)
-            helper = f"{_median(taken['whole'], 'cpu') * 1e6:.1f}" if helped else ""
-            print(
-                f"| {name} | {sdk:.1f} | {helper} | " + " | ".join(f"{cost:.1f} | {cost / sdk:.2f}" for cost in others) + " |", flush=True
-            )
-    print("\n### A fresh process to a constructed model, CPU ms, by wire\n\n| wire | SDK | partner package | autotools | of partner |")
-    print("|---|---|---|---|---|")
-    for name in names:
-        costs: list[list[float]] = [[], [], []]
+def chunks(port: int, rounds: int) -> None:
+    """Every wire, chunk by chunk."""
+    print(_run(["-m", "benchmarks.chunks", "--rounds", str(4 * rounds)]).replace("### ", "#### "))
+
+
+def start(port: int, rounds: int) -> None:
+    """A fresh process, to its model and to its first text."""
+    print(_run(["-m", "benchmarks.start", "--rounds", str(rounds + 2)]))
+
+
+def many(port: int, rounds: int) -> None:
+    """Many runs at once."""
+    print("| runs at once, models with `tools=` | | openai SDK | autotools | of the SDK |\n|---|---|---|---|---|")
+    for way, count in (("tasks", 1000), ("threads", 200)):
+        taken: dict[str, list[dict[str, float]]] = {"sdk": [], "autotools": []}
         for _ in range(rounds):
-            for column, code in zip(costs, WIRES[name].construct, strict=True):
-                column.append(float(_run(["-c", _CPU.format(code=code)]).split()[0]))
-        sdk, partner, ours = (statistics.median(column) * 1e3 for column in costs)
-        print(f"| {name} | {sdk:.0f} | {partner:.0f} | {ours:.0f} | {ours / partner:.2f} |", flush=True)
+            for peer, results in taken.items():
+                results.append(json.loads(_run(["-m", "benchmarks.many", peer, way, str(count)]).splitlines()[-1]))
+        for key in taken["sdk"][0]:
+            sdk, ours = (_median(results, key) for results in taken.values())
+            print(f"| {count:,} {way} | {key} | {sdk:.1f} | {ours:.1f} | {ours / sdk:.2f} |", flush=True)
+
+
+def _row(figures: dict[str, float]) -> str:
+    return "| " + " | ".join(map(str, figures.values())) + " |"
+
+
+def idle(port: int, rounds: int) -> None:
+    """An idle worker, and those who follow its conversations."""
+    rows = [
+        json.loads(_run(["-m", "benchmarks.idle", "--poll", poll, "--followers", followers]).splitlines()[-1])
+        for poll, followers in (("0.1", "0"), ("1.0", "0"), ("2.0", "0"), ("0.1", "200"), ("0.1", "2000"))
+    ]
+    print("| " + " | ".join(rows[0]) + " |\n|" + "---|" * len(rows[0]))
+    print("\n".join(map(_row, rows)))
+
+
+def recorded(port: int, rounds: int) -> None:
+    """Runs of a stored conversation, and durable turns."""
+    for task in ("conversation", "turn"):
+        figures = json.loads(_run(["-m", "benchmarks.recorded", task]).splitlines()[-1])
+        print("\n".join(["| | |\n|---|---|", *(f"| {name} | {figure} |" for name, figure in figures.items()), ""]))
 
 
 def charts(figures: Any) -> None:
-    """Draw the charts of the page, and keep the measured figures that they show."""
+    """Keep the measured figures that the charts of the page show, and draw the charts."""
     keep({task: shown for task in CHARTS if (shown := measured(task, figures))})
     for path in draw(kept(), _IMAGES):
         print(f"drawn: {path}")
 
 
-_IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
+def write(tables: dict[str, str]) -> None:
+    """Put tables into docs/benchmarks.md, each between its marks, below its chart."""
+    page = _PAGE.read_text(encoding="utf-8")
+    for name, lines in tables.items():
+        chart = f"![{description(name, kept()[name])}](images/benchmark_{name}.svg)\n\n" if name in CHARTS else ""
+        before, mark, rest = page.partition(f"<!-- measured: {name} -->\n")
+        _, end, after = rest.partition("\n<!-- end -->")
+        if not end:
+            raise SystemExit(f"docs/benchmarks.md has no place for {name}")
+        page = f"{before}{mark}\n{chart}{lines.strip()}\n{end}{after}"
+    _PAGE.write_text(page, encoding="utf-8")
+
+
+_PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+_IMAGES = _PAGE.parent / "images"
 _TASKS = {
     "text": text,
     "listener": listener,
     "arguments": fragments,
     "turns": turns,
-    "construct": construct,
+    "chunks": chunks,
+    "start": start,
     "first": first,
-    "wires": wires,
+    "many": many,
+    "idle": idle,
+    "recorded": recorded,
 }
 
 
 def main() -> None:
     """Run the tasks asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure this package beside its peers.")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="*", choices=list(_TASKS), default=list(_TASKS))
+    parser.add_argument("--litellm", default="", metavar="PYTHON", help="the Python of an environment that has litellm")
     parser.add_argument("--charts", action="store_true", help="draw the charts of docs/benchmarks.md, with what was measured")
+    parser.add_argument("--write", action="store_true", help="put what was measured into docs/benchmarks.md, and draw its charts")
     options = parser.parse_args()
-    print(f"Python {platform.python_version()}, {platform.machine()}; median of {options.rounds} rounds, peers in turn")
+    _pythons["litellm"] = options.litellm
+    when = f"Measured on {time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, {platform.machine()}, {options.rounds} rounds."
+    print(when)
     figures: dict[tuple[str, str, int], tuple[float, float]] = {}
+    tables = {"when": when}
     with server() as port:
         for name in options.only:
-            figures |= _TASKS[name](port, options.rounds) or {}
+            began, out = time.monotonic(), io.StringIO()
+            with redirect_stdout(out):
+                figures |= _TASKS[name](port, options.rounds) or {}
+            tables[name] = out.getvalue()
+            print(f"\n### {name} ({time.monotonic() - began:.0f} s)\n\n{tables[name]}", flush=True)
+            if options.write:
+                charts(figures)
+                write(tables)
     if options.charts:
         charts(figures)
 

@@ -14,6 +14,7 @@ KEPT = Path(__file__).with_name("figures.json")
 PEERS = {
     "floor": "httpx + jiter",
     "sdk": "openai SDK",
+    "litellm": "litellm",
     "langchain": "langchain-openai",
     "create_agent": "create_agent",
     "pydantic_ai": "pydantic-ai",

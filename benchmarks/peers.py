@@ -89,15 +89,25 @@ def sdk(port: int) -> Callable[..., int]:
     """The vendor's SDK and the shortest correct tool loop over it."""
     from openai import OpenAI
 
-    client = OpenAI(api_key="x", base_url=f"http://127.0.0.1:{port}/v1", max_retries=0)
+    return _loop(OpenAI(api_key="x", base_url=f"http://127.0.0.1:{port}/v1", max_retries=0).chat.completions.create)
 
+
+def litellm(port: int) -> Callable[..., int]:
+    """litellm's `completion`, whose chunks are those of the vendor's SDK, and the same loop over it."""
+    import litellm as library
+
+    url = f"http://127.0.0.1:{port}/v1"
+    return _loop(lambda model, **options: library.completion(f"openai/{model}", api_key="x", api_base=url, max_retries=0, **options))
+
+
+def _loop(create: Callable[..., Any]) -> Callable[..., int]:
     def run(model: str, messages: list[Any]) -> int:
         messages = list(messages)
         count = 0
         while True:
             calls: dict[int, dict[str, Any]] = {}
             options: Any = {"stream": True, "stream_options": {"include_usage": True}}
-            for chunk in client.chat.completions.create(model=model, messages=messages, tools=SCHEMAS, **options):  # type: ignore[call-overload]
+            for chunk in create(model=model, messages=messages, tools=SCHEMAS, **options):
                 count += 1
                 for delta in (chunk.choices[0].delta.tool_calls or ()) if chunk.choices else ():
                     call = calls.setdefault(delta.index, {"id": delta.id, "name": delta.function.name, "arguments": []})
@@ -265,6 +275,7 @@ def pydantic_ai(port: int) -> Callable[..., int]:
 PEERS: dict[str, Callable[[int], Callable[..., int]]] = {
     "floor": floor,
     "sdk": sdk,
+    "litellm": litellm,
     "langchain": langchain,
     "create_agent": create_agent,
     "pydantic_ai": pydantic_ai,
@@ -287,7 +298,7 @@ def measure(peer: str, task: str, size: int, port: int) -> Result:
     """Run one task once and return its costs per unit."""
     run = PEERS[peer](port)
     messages: list[Any] = [("user", "hello")]
-    if peer in ("floor", "sdk"):
+    if peer in ("floor", "sdk", "litellm"):
         messages = [{"role": "user", "content": "hello"}]
     run(f"{task}-{size}", messages)  # builds clients, models and agents: none of the figures is about that
     gc.collect()  # as every peer's heap begins alike, none pays for a collection that its imports and warm-up have brought near

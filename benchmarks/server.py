@@ -86,6 +86,7 @@ def reply(kind: str, size: int, turn: int) -> bytes:
 def answer(path: str, asked: bytes) -> tuple[bytes, str]:
     """The reply to a request on any wire, and the name of the model that was asked for. Google names it in the path."""
     body = json.loads(asked)
+    path = path.replace("/v1/models/", "/v1beta/models/")  # as a client of Google's API calls it that is given a base URL alone
     wire = next((known for known, _ in REPLIES if path.startswith(known)), None)
     model = path[len(wire) + 1 :].partition(":")[0] if wire and wire.endswith("/models") else str(body["model"])
     kind, size = model.split("-")[:2]
@@ -123,7 +124,7 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 async def main() -> None:
     """Serve on a free port, told on standard output, until standard input closes."""
-    server = await asyncio.start_server(_serve, "127.0.0.1", 0, limit=2**24)
+    server = await asyncio.start_server(_serve, "127.0.0.1", 0, limit=2**24, backlog=4096)
     print(server.sockets[0].getsockname()[1], flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     server.close()

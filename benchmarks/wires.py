@@ -27,13 +27,11 @@ class Wire:
         sdk: Reads a reply with the vendor's SDK: `sdk(port)` gives a function of the model's name.
         model: This package's class, by the port.
         whole: Reads a reply with the SDK's own helper that also gives the whole message at the end, as this package does, if there is one.
-        construct: Code that imports and constructs: with the SDK, with LangChain's partner package, with this package.
         arguments: Whether the wire streams arguments in fragments.
     """
 
     sdk: Callable[[int], Run]
     model: Callable[[int], Any]
-    construct: tuple[str, str, str]
     arguments: bool = False
     whole: Callable[[int], Run] | None = None
 
@@ -131,49 +129,25 @@ def _ollama(port: int) -> Any:
     return ChatOllama(model="m", base_url=f"http://127.0.0.1:{port}")
 
 
-def _ours(name: str, arguments: str) -> str:
-    return f"from langchain_autotools import {name}; {name}({arguments})"
-
-
 WIRES = {
     "Anthropic": Wire(
         anthropic_sdk,
         _anthropic,
-        (
-            "from anthropic import Anthropic; Anthropic(api_key='x')",
-            "from langchain_anthropic import ChatAnthropic; ChatAnthropic(model='m', api_key='x')",
-            _ours("ChatAnthropic", "model='m', api_key='x'"),
-        ),
         arguments=True,
         whole=anthropic_helper,
     ),
     "Responses": Wire(
         responses_sdk,
         _responses,
-        (
-            "from openai import OpenAI; OpenAI(api_key='x')",
-            "from langchain_openai import ChatOpenAI; ChatOpenAI(model='m', api_key='x', use_responses_api=True)",
-            _ours("ChatOpenAI", "model='m', api_key='x', use_responses_api=True"),
-        ),
         arguments=True,
     ),
     "Google": Wire(
         google_sdk,
         _google,
-        (
-            "from google import genai; genai.Client(api_key='x')",
-            "from langchain_google_genai import ChatGoogleGenerativeAI as C; C(model='gemini-m', api_key='x')",
-            _ours("ChatGoogleGenerativeAI", "model='m', api_key='x'"),
-        ),
     ),
     "Ollama": Wire(
         ollama_sdk,
         _ollama,
-        (
-            "from ollama import Client; Client()",
-            "from langchain_ollama import ChatOllama; ChatOllama(model='m')",
-            _ours("ChatOllama", "model='m'"),
-        ),
     ),
 }
 
