@@ -8,12 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from langchain_core.exceptions import ModelAPIError
-from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 
 from langchain_autotools import (
     Agent,
     Decision,
+    FileMade,
     PendingCall,
+    RunEvent,
+    VendorCallDone,
+    VendorCallStarted,
     aevents,
     events,
     new_messages,
@@ -23,6 +27,7 @@ from langchain_autotools import (
 )
 from langchain_autotools.event_types import CallsPending, MessageDone, RunEnded
 from langchain_autotools.testing import ScriptedChatModel
+from langchain_autotools.turn.partial_calls import with_events
 from tests.laws.guarded import allowing
 from tests.laws.planned import USER, Plan
 from tests.laws.service import through_json
@@ -60,7 +65,8 @@ def scripted(plan: Plan, tools: Any, **fields: Any) -> ScriptedChatModel:
 
     def reply(messages: list[BaseMessage], **_: Any) -> Any:
         calls = plan.calls(messages)
-        return ["Let me see.", fragments(calls)] if calls else "Done."
+        said = ["Let me see.", fragments(calls)] if calls else ["Done."]
+        return [*by_vendor(str(len(messages))), *said] if plan.vendor else said
 
     def broken(messages: list[BaseMessage], **_: Any) -> Any:
         return ["Wait. ", fragments(plan.calls(messages)), ModelAPIError("It broke off.")]
@@ -68,6 +74,18 @@ def scripted(plan: Plan, tools: Any, **fields: Any) -> ScriptedChatModel:
     if plan.fails:
         fields["fallbacks"] = [ScriptedChatModel(replies=reply)]
     return ScriptedChatModel(replies=broken if plan.fails else reply, tools=tools, no_progress=None, **fields)
+
+
+def by_vendor(number: str) -> list[AIMessageChunk]:
+    """What the vendor does by itself in a reply, for listeners alone."""
+    nowhere: dict[str, Any] = {"run_id": "", "message_id": ""}
+    call = {**nowhere, "call_id": f"ws_{number}", "name": "web_search"}
+    made: list[RunEvent] = [
+        VendorCallStarted(**call),
+        VendorCallDone(**call),
+        FileMade(**nowhere, mime_type="image/png", data="QUJD", size=3),
+    ]
+    return [with_events(AIMessageChunk(content=""), [event]) for event in made]
 
 
 class Entrance:
@@ -234,6 +252,7 @@ class Events(Entrance):
         except Exception as raised:
             error = raised
         told = [event for event in told if event.run_id == told[0].run_id]  # models that are given as tools have events of their own
+        self.plan.told += told
         messages = [event.message for event in told if isinstance(event, MessageDone)]
         waiting = [call for event in told if isinstance(event, CallsPending) for call in event.calls]
         reasons = [event.stop_reason for event in told if isinstance(event, RunEnded)] or [getattr(error, "stop_reason", None)]

@@ -62,7 +62,10 @@ class Durable(Kept):
     def run(self, history: Sequence[BaseMessage], **keywords: Any) -> Outcome:
         """One run."""
         self.run_id = f"{self.name} run {next(self.ids)}"
-        return self._outcome(history, keywords)
+        outcome = self._outcome(history, keywords)
+        if self.plan.vendor and outcome.error is None:
+            self.plan.told += self.kept.events(self.run_id)
+        return outcome
 
     def _outcome(self, history: Sequence[BaseMessage], keywords: Any) -> Outcome:
         options = {"run_id": self.run_id, **self.keywords(), **keywords}

@@ -8,7 +8,19 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
 
-from langchain_autotools import AlreadyResumedError, Decision, LimitReachedError, NextTurn, PendingCall, RetryPolicy, ToolPolicy
+from langchain_autotools import (
+    AlreadyResumedError,
+    Decision,
+    FileMade,
+    LimitReachedError,
+    MessageDone,
+    NextTurn,
+    PendingCall,
+    RetryPolicy,
+    ToolPolicy,
+    VendorCallDone,
+    VendorCallStarted,
+)
 from langchain_autotools.messages.failover import mark_of
 from tests.laws.feature import Feature
 from tests.laws.features_inside import AgentsAsTools
@@ -379,6 +391,24 @@ class Failover(Feature):
         assert seen.work.times("look", city="Paris") == 1
 
 
+class VendorEvents(Feature):
+    """The vendor does something by itself in each reply: who listens is told, and the conversation is what it is without that."""
+
+    name = "vendor events"
+
+    def add(self, plan: Plan) -> None:
+        """A call of the vendor's own, and a file."""
+        plan.vendor = True
+
+    def check(self, seen: Seen) -> None:
+        """Readers of events have each once for each reply; no message and no result knows of it."""
+        assert "web_search" not in repr(seen.history)
+        told = [type(event) for event in seen.plan.told]
+        replies = [event.message_id for event in seen.plan.told if isinstance(event, MessageDone) and isinstance(event.message, AIMessage)]
+        assert {told.count(kind) for kind in (VendorCallStarted, VendorCallDone, FileMade)} == {len(replies)}
+        assert [event.message_id for event in seen.plan.told if isinstance(event, FileMade)] == replies
+
+
 _OF_CALLS = (Approvals, Edits, AtOnce, Claim, Policies, Cache, Injected, ClientTools, AgentsAsTools)
-_OF_RUNS = (Limits, Failure, Cancel, Deadline, ToolChoice, TurnHooks, Middleware, Failover)
+_OF_RUNS = (Limits, Failure, Cancel, Deadline, ToolChoice, TurnHooks, Middleware, Failover, VendorEvents)
 FEATURES: Mapping[str, type[Feature]] = {kind.name: kind for kind in (*_OF_CALLS, *_OF_RUNS)}

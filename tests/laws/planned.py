@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import InjectedToolArg, InjectedToolCallId
 
-from langchain_autotools import ToolContext, ToolPolicy
+from langchain_autotools import RunEvent, ToolContext, ToolPolicy
 from langchain_autotools.messages.failover import is_cut
 from langchain_autotools.messages.open_runs import open_run
 from langchain_autotools.testing import ScriptedChatModel
@@ -163,6 +163,8 @@ class Plan:
         allowed: What may run, and how often.
         paired: Whether the conversation has several features.
         fails: Whether the model that the conversation begins with fails, and another one, which does not, has to take over.
+        vendor: Whether the vendor does something by itself in each reply.
+        told: The events, of an entrance that has them.
     """
 
     work: Work = field(default_factory=Work)
@@ -175,6 +177,8 @@ class Plan:
     allowed: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     paired: bool = False
     fails: bool = False
+    vendor: bool = False
+    told: list[RunEvent] = field(default_factory=list)
 
     def add(self, name: str, *calls: Call, turn: int = 0) -> None:
         """Add calls of a tool."""

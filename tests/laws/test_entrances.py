@@ -64,6 +64,7 @@ CANNOT: Mapping[tuple[str, str], str] = {
     ("limits", "explicit loop"): _NO_RUN,
     ("failure", "executor alone"): _NO_RUN,
     ("failure", "explicit loop"): _NO_RUN,
+    ("vendor events", "executor alone"): _NO_TURN,
     ("failover", "executor alone"): _NO_TURN,
     ("failover", "explicit loop"): _NO_TURN,
     ("client tools", "executor alone"): (
