@@ -15,6 +15,7 @@ from ..messages.carrier import new_messages, run_usage
 from ..messages.deltas import deltas_of
 from ..messages.endings import HoldsRun, held_message, stop_reason
 from ..messages.metadata import own_metadata
+from .kept_finds import finds_of
 
 
 def events_of(run: HoldsRun | AIMessage) -> Iterator[RunEvent]:
@@ -66,6 +67,7 @@ def _reply(run_id: str, message: AIMessage, calls: dict[str, tuple[int, ToolCall
     for kind, text in deltas_of(message.content, message.additional_kwargs):
         delta = TextDelta if kind == "text" else ReasoningDelta
         yield delta(run_id=run_id, message_id=message_id, text=text)
+    yield from finds_of(run_id, message)
     for index, call in calls.values():
         yield CallReady(run_id=run_id, message_id=message_id, call=call, index=index)
     yield MessageDone(run_id=run_id, message=message)

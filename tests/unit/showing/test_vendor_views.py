@@ -6,12 +6,16 @@ import io
 
 import pytest
 
-from langchain_autotools import MessageDiscarded, RunEvent
+from langchain_autotools import FileMade, MessageDiscarded, RunEvent, SourceFound, events
 from langchain_autotools.showing import GradioChat
+from langchain_autotools.showing.ended import events_of
 from langchain_autotools.showing.lines import Lines
 from langchain_autotools.showing.page import part_html, part_text
 from langchain_autotools.showing.view_model import SourcesView, ViewModel
+from tests.providers.test_vendor_events import ROWS
+from tests.support.script import Turn
 from tests.support.vendor_replies import LARGE, PAGE, PIXEL, RUN, large_file, shown_run
+from tests.support.weather import get_temperature
 
 
 def page(events: list[RunEvent]) -> str:
@@ -43,6 +47,23 @@ def test_a_notebook_shows_images_and_links_its_sources() -> None:
 def test_a_notebook_shows_a_large_image(kept: bool) -> None:
     """Where its event was kept without the data, once its message has come."""
     assert page(large_file(kept=kept)).count(LARGE) == 1
+
+
+@pytest.mark.parametrize("wire", ROWS)
+def test_an_ended_run_shows_the_same_images_and_pages(wire: str) -> None:
+    """Its stored message, of any vendor's, has the pages that were cited and the images that were made."""
+    row = ROWS[wire]
+    with row.server([row.reply(), Turn("21.")]) as server:
+        stream = events(row.model(server, tools=[get_temperature]).stream("Where?"))
+        live, run = list(stream), stream.message
+    ended = list(events_of(run))
+    for kind, name in ((SourceFound, "url"), (FileMade, "data")):
+        known = [getattr(event, name) for event in live if isinstance(event, kind) and getattr(event, name)]
+        assert [getattr(event, name) for event in ended if isinstance(event, kind)] == known
+    assert [page(list(events_of(run))).count(one) for one in (PIXEL, f'href="{PAGE["url"]}"')] == [
+        int(wire != "Anthropic"),
+        int(wire != "Ollama"),
+    ]
 
 
 def test_an_image_is_one_or_it_is_words() -> None:
