@@ -32,6 +32,7 @@ _NEXT: Final = {
     "vendor_approval": "Its vendor runs it once it is approved. Decide: approve() or reject(...).",
 }
 _IMAGES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/avif")
+_IMAGE_STYLE: Final = "display:block;margin:.35em 0;max-width:100%;max-height:28em"
 _IMAGE_ADDRESS: Final = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif);base64,[A-Za-z0-9+/=]+")
 _WHAT_NEXT: Final = "decisions = [call.approve() for call in pending_calls(run)]\nrun = model.resume(history, decisions)"
 
@@ -199,7 +200,7 @@ def _file(shown: FileView) -> str:
 
 def _image(address: str, name: str) -> str:
     is_image = _IMAGE_ADDRESS.fullmatch(address) is not None
-    return f'<img class="at-image" src="{address}" alt="{_words(name)}">' if is_image else f"<p>{_words(name)}</p>"
+    return f'<img src="{address}" alt="{_words(name)}" style="{_IMAGE_STYLE}">' if is_image else f"<p>{_words(name)}</p>"
 
 
 _VENDOR_HTML: Mapping[type, Callable[[Any], str]] = {VendorCallView: _vendor_call, SourcesView: _sources, FileView: _file}
@@ -274,7 +275,6 @@ STYLE: Final = """<style>
 .at-label { font-size: .85em; opacity: .65; }
 .at-run { margin: .4em 0; padding-left: .9em; border-left: 2px solid var(--at-line); }
 .at-given > pre { border-left: 3px solid #3b82d1; }
-.at-image { display: block; margin: .35em 0; max-width: 100%; max-height: 28em; border-radius: 6px; }
 .at-end { font-size: .85em; opacity: .65; }
 .at-bad, .at-failed { --at-colour: #d1453b; }
 .at-bad { color: var(--at-colour); opacity: 1; }

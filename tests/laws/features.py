@@ -8,22 +8,11 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
 
-from langchain_autotools import (
-    AlreadyResumedError,
-    Decision,
-    FileMade,
-    LimitReachedError,
-    MessageDone,
-    NextTurn,
-    PendingCall,
-    RetryPolicy,
-    ToolPolicy,
-    VendorCallDone,
-    VendorCallStarted,
-)
+from langchain_autotools import AlreadyResumedError, Decision, LimitReachedError, NextTurn, PendingCall, RetryPolicy, ToolPolicy
 from langchain_autotools.messages.failover import mark_of
 from tests.laws.feature import Feature
 from tests.laws.features_inside import AgentsAsTools
+from tests.laws.features_told import VendorEvents
 from tests.laws.planned import LONG, USER, Plan, Seen
 from tests.support.script import Call
 
@@ -389,24 +378,6 @@ class Failover(Feature):
         marks = [mark for one in seen.history if isinstance(one, AIMessage) and (mark := mark_of(one))]
         assert len(marks) == 1 and marks[0]["from"] != marks[0]["to"]
         assert seen.work.times("look", city="Paris") == 1
-
-
-class VendorEvents(Feature):
-    """The vendor does something by itself in each reply: who listens is told, and the conversation is what it is without that."""
-
-    name = "vendor events"
-
-    def add(self, plan: Plan) -> None:
-        """A call of the vendor's own, and a file."""
-        plan.vendor = True
-
-    def check(self, seen: Seen) -> None:
-        """Readers of events have each once for each reply; no message and no result knows of it."""
-        assert "web_search" not in repr(seen.history)
-        told = [type(event) for event in seen.plan.told]
-        replies = [event.message_id for event in seen.plan.told if isinstance(event, MessageDone) and isinstance(event.message, AIMessage)]
-        assert {told.count(kind) for kind in (VendorCallStarted, VendorCallDone, FileMade)} == {len(replies)}
-        assert [event.message_id for event in seen.plan.told if isinstance(event, FileMade)] == replies
 
 
 _OF_CALLS = (Approvals, Edits, AtOnce, Claim, Policies, Cache, Injected, ClientTools, AgentsAsTools)

@@ -37,7 +37,7 @@ def test_a_notebook_shows_a_search_while_it_runs() -> None:
 def test_a_notebook_shows_images_and_links_its_sources() -> None:
     """An image from its data; a page as a link where its address is one of the web, each source once, and no markup of anybody's."""
     shown = page(shown_run())
-    assert f'<img class="at-image" src="data:image/png;base64,{PIXEL}"' in shown
+    assert f'<img src="data:image/png;base64,{PIXEL}" alt="image"' in shown
     assert shown.count(f'<a href="{PAGE["url"]}" target="_blank" rel="noopener noreferrer nofollow">A page</a>') == 1
     assert "javascript:" not in shown and "&lt;b&gt;Run me&lt;/b&gt;" in shown and "notes.pdf" in shown
     assert "plot.csv (text/csv)" in shown

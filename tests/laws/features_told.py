@@ -1,0 +1,27 @@
+"""Features of the table that readers of events see, and nobody else."""
+
+from __future__ import annotations
+
+from langchain_core.messages import AIMessage
+
+from langchain_autotools import FileMade, MessageDone, VendorCallDone, VendorCallStarted
+from tests.laws.feature import Feature
+from tests.laws.planned import Plan, Seen
+
+
+class VendorEvents(Feature):
+    """The vendor does something by itself in each reply: who listens is told, and the conversation is what it is without that."""
+
+    name = "vendor events"
+
+    def add(self, plan: Plan) -> None:
+        """A call of the vendor's own, and a file."""
+        plan.vendor = True
+
+    def check(self, seen: Seen) -> None:
+        """Readers of events have each once for each reply; no message and no result knows of it."""
+        assert "web_search" not in repr(seen.history)
+        told = [type(event) for event in seen.plan.told]
+        replies = [event.message_id for event in seen.plan.told if isinstance(event, MessageDone) and isinstance(event.message, AIMessage)]
+        assert {told.count(kind) for kind in (VendorCallStarted, VendorCallDone, FileMade)} == {len(replies)}
+        assert [event.message_id for event in seen.plan.told if isinstance(event, FileMade)] == replies
