@@ -4,6 +4,7 @@ import json
 
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.executor import Decision, PendingCall, ToolExecutor
+from langchain_autotools.executor.approval.pending import decided, full_name
 from langchain_autotools.messages.calls import ToolCallRecord
 from langchain_autotools.strict_json import read_object
 
@@ -27,13 +28,13 @@ class Approver:
 
     def __call__(self, call: PendingCall) -> Decision:
         """Return the human's decision about the call: y, n, e and other arguments, or a reason. Without an answer it does not run."""
-        shown = ToolCallRecord(call.id, call.name, json.dumps(call.args), call.args)
+        shown = ToolCallRecord(call.id, full_name(call), json.dumps(call.args), call.args)
         while True:
             self._display.call_waits(shown)
             try:
                 decision = self._answered(call, read_line(self._display.question).strip())
                 if decision is not None:
-                    self._tell(self._executor.decided(shown, decision))
+                    self._tell(decided(shown, decision) if call.path else self._executor.decided(shown, decision))
                     return decision
             except (EOFError, KeyboardInterrupt):
                 self._display.note("\n(no answer: the call does not run)")

@@ -47,6 +47,7 @@ from .. import vendor_event_types as vendor_kinds
 from ..event_tables import NOTHING, EventTable
 from ..event_types import RunEvent
 from ..executor import pending_calls
+from ..executor.approval.pending import page_id
 from ..history.expansion import expand
 from ..messages.calls import ToolCallRecord, calls_of
 from ..messages.metadata import text_of
@@ -83,7 +84,7 @@ class AgUiEncoder:
         self._owners: dict[str, str] = {}
         self._turns: dict[str | None, int] = {}
         self._snapshot: Any = None if history is None else page_messages(expand(history))
-        self._pending = [(mend_surrogates(call.id), call) for call in pending_calls(history or ())]
+        self._pending = [(mend_surrogates(page_id(call)), call) for call in pending_calls(history or ())]
         self._usage: list[TokenUsage] = []
         self._vendor = VendorActivities()
         self._ended: list[kinds.RunEnded] = []
@@ -335,13 +336,13 @@ class AgUiEncoder:
     def _waiting(self, event: kinds.CallsPending) -> Iterator[BaseEvent]:
         run = self._runs[event.run_id]
         if run.tag is None:
-            self._decided({call.id for call in event.calls})
-            self._pending += [(self._id(run, call.id), call) for call in event.calls]
+            self._decided({page_id(call) for call in event.calls})
+            self._pending += [(self._id(run, page_id(call)), call) for call in event.calls]
         yield from ()
 
     def _decided(self, ids: Collection[str]) -> None:
         """Remove these calls from the pending ones."""
-        self._pending = [(one, call) for one, call in self._pending if call.id not in ids]
+        self._pending = [(one, call) for one, call in self._pending if page_id(call) not in ids]
 
 
 _Write: TypeAlias = Callable[[AgUiEncoder, Any], Iterator[BaseEvent]]

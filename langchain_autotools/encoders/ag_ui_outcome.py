@@ -12,8 +12,9 @@ from ag_ui.core import (
 )
 
 from ..event_types import RunEnded
-from ..executor.approval.pending import APPROVABLE, PendingCall
+from ..executor.approval.pending import APPROVABLE, PendingCall, full_name
 from ..strict_json import mend_surrogates
+from .plain import to_json
 from .posted import signature_of
 from .streaming import Failure
 
@@ -45,10 +46,11 @@ def outcome_of(pending: Sequence[tuple[str, PendingCall]], ended: Sequence[RunEn
 
 
 def _interrupt(call_id: str, call: PendingCall) -> Interrupt:
+    arguments = f" Its arguments: {to_json(call.args)}" if call.path else ""  # no event of the run has shown them
     return Interrupt(
         id=signature_of(call),
         reason="tool_call",
-        message=f"The tool {mend_surrogates(call.name)} may run only if that is approved.",
+        message=mend_surrogates(f"The tool {full_name(call)} may run only if that is approved.{arguments}"),
         tool_call_id=call_id,
         response_schema=dict(_ANSWER),
     )

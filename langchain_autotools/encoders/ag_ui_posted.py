@@ -52,7 +52,7 @@ def from_ag_ui(body: Any, history: Sequence[BaseMessage], *, approval_key: str |
 
 def _answers(resume: Sequence[Any], decisions: PostedDecisions) -> None:
     """Add the answers to interrupts: each contains the signature of its call."""
-    waiting = {signature_of(call): call.id for call in decisions.pending.values() if call.kind in APPROVABLE}
+    waiting = {signature_of(call): call_id for call_id, call in decisions.pending.items() if call.kind in APPROVABLE}
     for entry in resume:
         interrupt = entry.get("interruptId") if isinstance(entry, Mapping) else None
         call_id = waiting.get(interrupt) if isinstance(interrupt, str) else None

@@ -20,7 +20,7 @@ from .. import event_types as kinds
 from .. import vendor_event_types as vendor_kinds
 from ..event_tables import NOTHING, EventTable
 from ..event_types import RunEvent
-from ..executor.approval.pending import APPROVABLE, Decision, PendingCall
+from ..executor.approval.pending import APPROVABLE, Decision, PendingCall, full_name, page_id
 from ..messages.calls import ToolCallRecord
 from .ai_sdk_nested import NestedRuns
 from .ai_sdk_values import Chunk, error_text, shown
@@ -273,17 +273,20 @@ class UIMessageChunks:
             yield from self._waits(pending)
 
     def _waits(self, pending: PendingCall) -> Iterator[Chunk]:
-        needs_answer = pending.kind in ("approval", "queued")
-        if needs_answer:
+        needs_answer, call_id = pending.kind in ("approval", "queued"), page_id(pending)
+        if pending.path:
+            yield {"type": "tool-input-start", "toolCallId": call_id, "toolName": full_name(pending)}
+            yield {"type": "tool-input-delta", "toolCallId": call_id, "inputTextDelta": to_json(shown(pending.args))}
+        elif needs_answer:
             yield from self._remind(pending.id)
         elif self._held.pop(pending.id, None) is None and pending.id not in self._shown:  # an item of a vendor's own
             call_fields = {"toolCallId": pending.id, "toolName": pending.name, "input": shown(pending.args)}
             yield {"type": "tool-input-available", **call_fields}
         if pending.kind in APPROVABLE:
-            call_fields = {"approvalId": pending.uuid, "toolCallId": pending.id}
+            call_fields = {"approvalId": pending.uuid, "toolCallId": call_id}
             yield {"type": "tool-approval-request", **call_fields, "signature": signature_of(pending)}
         elif needs_answer:  # it runs, without a decision of its own, once those before it are decided
-            call_fields = {"approvalId": pending.uuid, "toolCallId": pending.id}
+            call_fields = {"approvalId": pending.uuid, "toolCallId": call_id}
             yield {"type": "tool-approval-request", **call_fields, "isAutomatic": True}
             yield {"type": "tool-approval-response", "approvalId": pending.uuid, "approved": True}
 

@@ -14,7 +14,7 @@ from ..errors import ConfigurationError
 from ..executor import Decision, PendingCall, pending_calls
 from ..executor.approval.approvals import same_digest
 from ..executor.approval.open_runs import shown_digest
-from ..executor.approval.pending import APPROVABLE
+from ..executor.approval.pending import APPROVABLE, page_id
 from ..messages.calls import CLIENT_TOOL, VENDOR_APPROVAL
 from ..strict_json import read_json
 
@@ -67,7 +67,7 @@ class PostedDecisions:
         approval_key: The model's; None: no approvals are taken.
 
     Attributes:
-        pending: The calls that wait, by id.
+        pending: The calls that wait, by their ids for pages.
 
     Raises:
         ConfigurationError: The history or the key cannot be one.
@@ -79,7 +79,7 @@ class PostedDecisions:
         if not (approval_key is None or (isinstance(approval_key, str | SecretStr) and approval_key)):
             raise ConfigurationError("approval_key must be a SecretStr, or a text that is not empty")
         self._key = approval_key.get_secret_value() if isinstance(approval_key, SecretStr) else approval_key
-        self.pending = {call.id: call for call in pending_calls(history)}
+        self.pending = {page_id(call): call for call in pending_calls(history)}
         self._decisions: dict[str, Decision] = {}
         self._dropped: set[str] = set()
 
@@ -96,25 +96,25 @@ class PostedDecisions:
         elif call is not None and args is not None and call.kind == VENDOR_APPROVAL:
             self.drop("other arguments for calls that run as they are")
         elif call is not None:
-            self._add(call.approve() if args is None else call.edit(args))
+            self._add(call, call.approve() if args is None else call.edit(args))
 
     def reject(self, call_id: Any, signature: Any, why: Any = None) -> None:
         """Add a rejection of a call that needs approval, with its reason."""
         call = self._signed(call_id, signature)
         if call is not None:
-            self._add(call.reject(why if isinstance(why, str) and why else None))
+            self._add(call, call.reject(why if isinstance(why, str) and why else None))
 
     def respond(self, call_id: Any, content: Any) -> None:
         """Add the output of a call that was left to the page."""
         call = self._own(call_id)
         if call is not None:
-            self._add(call.respond("" if content is None else content))
+            self._add(call, call.respond("" if content is None else content))
 
     def fail(self, call_id: Any, why: Any) -> None:
         """Add the error of a call that was left to the page."""
         call = self._own(call_id)
         if call is not None:
-            self._add(call.reject(why if isinstance(why, str) and why else None))
+            self._add(call, call.reject(why if isinstance(why, str) and why else None))
 
     def drop(self, what: str) -> None:
         """Log, once for each kind, that posted data is dropped."""
@@ -151,8 +151,8 @@ class PostedDecisions:
     def _waiting(self, call_id: Any) -> PendingCall | None:
         return self.pending.get(call_id) if isinstance(call_id, str) else None
 
-    def _add(self, decision: Decision) -> None:
-        if decision.id in self._decisions:
+    def _add(self, call: PendingCall, decision: Decision) -> None:
+        if page_id(call) in self._decisions:
             self.drop("second decisions about one call")
         else:
-            self._decisions[decision.id] = decision
+            self._decisions[page_id(call)] = decision

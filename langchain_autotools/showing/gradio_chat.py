@@ -90,7 +90,7 @@ class GradioChat:
 
     def _decided(self, event: kinds.CallReady | kinds.CallResult) -> None:
         """A run goes on with a call that was decided; the other calls wait on meanwhile."""
-        self.pending = [call for call in self.pending if call.id != event.call_id]
+        self.pending = [call for call in self.pending if call.path or call.id != event.call_id]
 
     def _calls_pending(self, event: kinds.CallsPending) -> None:
         self.pending = list(event.calls)

@@ -12,6 +12,7 @@ from .. import vendor_event_types as vendor_kinds
 from ..encoders.plain import to_json
 from ..event_tables import NOTHING, EventTable
 from ..event_types import RunEvent
+from ..executor.approval.pending import full_name
 from ..messages.calls import ToolCallRecord
 from ..messages.joints import Joints
 from ..messages.metadata import text_of
@@ -221,7 +222,7 @@ class Lines:
 
     def _pending(self, event: kinds.CallsPending, run: LinesRun) -> None:
         for call in event.calls:
-            self._line(f"? {call_text(ToolCallRecord(call.id, call.name, '', call.args))} waits", "call", run.depth)
+            self._line(f"? {call_text(ToolCallRecord(call.id, full_name(call), '', call.args))} waits", "call", run.depth)
 
     def _ended(self, event: kinds.RunEnded, run: LinesRun) -> None:
         if not run.depth:

@@ -192,6 +192,16 @@ class PendingCall:
         return cls(**_fields(cls, {"path": (), **data} if isinstance(data, Mapping) else data, "a pending call"))
 
 
+def page_id(call: PendingCall) -> str:
+    """Return the id of a pending call for pages: a call of a run inside a tool may have the id of another one."""
+    return call.uuid if call.path else call.id
+
+
+def full_name(call: PendingCall) -> str:
+    """Return the name of a pending call's tool, behind the path to it."""
+    return " > ".join([*call.path, call.name])
+
+
 def _plain(action: str, value: Any) -> Any:
     """Return a copy of plain data; raise for other data."""
     try:
