@@ -9,7 +9,8 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
 from ..errors import ConfigurationError
-from ..executor.run_tool import GivenAsTool, RunTool
+from ..executor.run_tool import RunTool
+from ..executor.sources import GivenAsTool
 from .attachments import Attachment, question_message
 from .exchange import Exchange
 from .floor import Floor

@@ -26,10 +26,6 @@ from .nested_runs import NestedRuns, inside, run_content
 _NAMELESS = "{kind} as a tool needs a name: as_tool(name=...), a mapping of name to tool, or the model's own name="
 
 
-class GivenAsTool:
-    """A model or an agent, which can be given as a tool: its method `as_tool` takes a name and a description."""
-
-
 class Runs(Protocol):
     """An object that makes runs, each in a conversation of its own."""
 

@@ -18,5 +18,9 @@ class ToolSource(ABC):
         """Whether `tools` would return others than at its last call."""
 
 
+class GivenAsTool:
+    """A model or an agent, which can be given as a tool: its method `as_tool` takes a name and a description."""
+
+
 class SourceTool(StructuredTool):
     """A tool of a source: an asynchronous one that works on any event loop."""

@@ -18,9 +18,8 @@ from ..compat import writes_functions
 from ..errors import ConfigurationError
 from ..pickling import refuse, unportable
 from .names import own_name
-from .run_tool import GivenAsTool
 from .signatures import check_signature
-from .sources import ToolSource
+from .sources import GivenAsTool, ToolSource
 from .wrapped import tool_inside, wrapped
 
 _logger = logging.getLogger("langchain_autotools")

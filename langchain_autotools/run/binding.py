@@ -11,7 +11,8 @@ from langchain_core.runnables import RunnableBinding, RunnableConfig
 from langchain_core.tools import BaseTool
 
 from ..errors import ConfigurationError
-from ..executor.run_tool import GivenAsTool, ModelRuns, RunTool
+from ..executor.run_tool import ModelRuns, RunTool
+from ..executor.sources import GivenAsTool
 from ..pickling import check_portable, left_out, refuse
 from ..turn.constructor import tool_labels
 from ..turn.model import SingleTurnChatModel

@@ -9,8 +9,8 @@ from langchain_core.runnables import Runnable
 
 from ..errors import ConfigurationError
 from ..executor.names import own_name
-from ..executor.run_tool import GivenAsTool
 from ..executor.signatures import check_signature
+from ..executor.sources import GivenAsTool
 from ..executor.tools import as_tool
 from ..executor.wrapped import tool_inside
 from .tool_choice import ToolChoice
