@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 
 
 def is_transient(status: int) -> bool:
-    """Whether an HTTP status means that the same request may succeed later: 408, 409, 429 and every 5xx."""
-    return status in (408, 409, 429) or status >= 500
+    """Whether an HTTP status means that the same request may succeed later: 408, 409, 425, 429 and every 5xx."""
+    return status in (408, 409, 425, 429) or status >= 500
 
 
 def should_retry(headers: Mapping[str, str]) -> bool | None:

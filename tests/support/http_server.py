@@ -81,7 +81,7 @@ class _ClientLeft(Exception):
     """The client ended the connection before the reply was whole."""
 
 
-class _Dropped(Exception):
+class Dropped(Exception):
     """The script tears the connection down."""
 
 
@@ -178,7 +178,7 @@ class LoopbackServer:
             self._send(connection, exchange, reply)
             exchange.finished.set()
             return reply.framing != "close" and headers.get("connection", "").lower() != "close"
-        except _Dropped:
+        except Dropped:
             # Linger 0 makes the close a reset: the client cannot take it for the end of the body.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             return False
@@ -216,7 +216,7 @@ class LoopbackServer:
 
     def _wait(self, connection: socket.socket, part: Gate | Pause | Drop) -> None:
         if isinstance(part, Drop):
-            raise _Dropped
+            raise Dropped
         if isinstance(part, Gate):
             part.reached.set()
             rounds, done = None, part.opened.is_set

@@ -211,10 +211,11 @@ def test_the_servers_word_on_retrying() -> None:
 
 
 def test_transient_statuses() -> None:
-    """408, 409, 429 and every 5xx may pass; other statuses do not."""
-    assert [status for status in (200, 400, 401, 404, 408, 409, 422, 429, 500, 503, 529) if is_transient(status)] == [
+    """408, 409, 425, 429 and every 5xx may pass; other statuses do not."""
+    assert [status for status in (200, 400, 401, 404, 408, 409, 422, 425, 429, 500, 503, 529) if is_transient(status)] == [
         408,
         409,
+        425,
         429,
         500,
         503,

@@ -227,7 +227,7 @@ def hide_secrets(error: Any, secrets: list[str]) -> None:
 def public_request(request: Any) -> Any:
     """Return an HTTP library's request for an error: its address and headers, without secrets and without its body."""
     headers = {name: value for name, value in request.headers.items() if not is_secret_header(name)}
-    return type(request)(request.method, public_url(str(request.url)), headers=headers)
+    return type(request)(request.method, public_url(str(request.url)), headers=_in_its_encoding(request.headers, headers))
 
 
 def public_response(response: Any, secrets: list[str]) -> Any:
@@ -243,8 +243,16 @@ def public_response(response: Any, secrets: list[str]) -> Any:
     except RuntimeError:  # one whose body was not read, or that was made without a request
         return response
     return type(response)(
-        response.status_code, headers=headers, content=text.encode(response.encoding or "utf-8", "replace"), request=request
+        response.status_code,
+        headers=_in_its_encoding(response.headers, headers),
+        content=text.encode(response.encoding or "utf-8", "replace"),
+        request=request,
     )
+
+
+def _in_its_encoding(given: Any, headers: Mapping[str, str]) -> Any:
+    """Return headers in the encoding of those that were given: servers and proxies send values that are not ASCII."""
+    return type(given)(headers, encoding=given.encoding)
 
 
 def hide_illegal_values(error: BaseException) -> None:
