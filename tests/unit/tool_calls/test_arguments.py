@@ -172,3 +172,10 @@ def test_same() -> None:
     assert same({"a": [1, None]}, {"a": [1, None]})
     assert not same({"a": 1}, {"a": True})
     assert not same({"a": 1}, {"a": 1.0})
+
+
+@pytest.mark.parametrize("text", ['{"a": NaN}', '{"a": 1e999}'])
+def test_a_value_that_no_json_has_is_not_a_text_that_was_cut_off(text: str) -> None:
+    """The model reads what is wrong with it, not that it should write less."""
+    (found,) = read_arguments([text])
+    assert found.value is None and "they are not valid JSON" in str(found.why)

@@ -27,3 +27,11 @@ def test_two_tools_under_one_id_are_two_calls() -> None:
     """Also where the first has no arguments yet, and nothing but its name to tell them apart."""
     calls = assemble(fragment(None, "a", "f"), fragment(None, "a", "g", '{"q":'), fragment(arguments="1}"))
     assert [call.name for call in calls] == ["f", "g"]
+
+
+def test_a_name_in_parts_is_that_of_one_call() -> None:
+    """Neither its last part nor the whole name begins another one when it comes once more; a part after arguments names another tool."""
+    parts = [fragment(name="get_"), fragment(name="temp")]
+    assert meant(assemble(*parts, fragment(name="get_temp"), declared=("get_temp",))) == [("get_temp", {})]
+    again = assemble(*parts, fragment(name="temp", arguments='{"q":1}'), declared=("get_temp",))
+    assert [(call.name, call.args, call.arguments) for call in again] == [("get_temp", REFUSED, '{"q":1}')]
