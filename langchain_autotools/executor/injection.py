@@ -74,8 +74,10 @@ class InjectedArguments:
         self.hidden = frozenset(injected | aliases | set(_NOT_FOR_MODELS) - shown)
         self.contexts = frozenset(name for name in injected if _first_of(list(_marks(self._types.get(name))), ToolContext))
         self._injected = injected - self.contexts
-        seen: set[Any] = set()
-        self._inner = frozenset(inner for name, field in fields.items() if name not in injected for inner in _hidden_in(field.type, seen))
+        visited: set[Any] = set()
+        self._inner = frozenset(
+            inner for name, field in fields.items() if name not in injected for inner in _hidden_in(field.type, visited)
+        )
         self._untyped_runtime = "runtime" not in injected and self._types.get("runtime", str) in _UNTYPED
         configured = any(RunnableConfig in _marks(annotation) for annotation in self._types.values())
         self.need_context = bool(injected or self._inner or self._untyped_runtime or configured)
@@ -223,16 +225,16 @@ def _is_injected(annotation: Any) -> bool:
 # ---------------------------------------------------------------------------------------------- nested models
 
 
-def _hidden_in(annotation: Any, seen: set[Any]) -> Iterator[str]:
+def _hidden_in(annotation: Any, visited: set[Any]) -> Iterator[str]:
     """Yield the names of the injected fields of models nested inside this annotation."""
     annotation = _unaliased(annotation)
     if not isinstance(annotation, type):
         for part in get_args(annotation):
-            yield from _hidden_in(part, seen)
-    elif annotation not in seen:
-        seen.add(annotation)
+            yield from _hidden_in(part, visited)
+    elif annotation not in visited:
+        visited.add(annotation)
         for name, field in _fields(annotation).items():
-            yield from (name, *field.aliases) if _is_injected(field.type) else _hidden_in(field.type, seen)
+            yield from (name, *field.aliases) if _is_injected(field.type) else _hidden_in(field.type, visited)
 
 
 def _without_injected(value: Any, annotation: Any) -> Any:

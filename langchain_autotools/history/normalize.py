@@ -169,11 +169,11 @@ def _id_text(old: str, new: str) -> str:
 
 
 def _unique(ids: Sequence[str], at: int) -> list[str]:
-    seen: set[str] = {""}
+    used: set[str] = {""}
     unique = []
     for number, call_id in enumerate(ids):
-        unique.append(_derived_id(at, number) if call_id in seen else call_id)
-        seen.add(call_id)
+        unique.append(_derived_id(at, number) if call_id in used else call_id)
+        used.add(call_id)
     return unique
 
 

@@ -59,11 +59,11 @@ def mark_copies(slots: Sequence[Slot], *, readable: bool) -> None:
     counts = Counter(key for key, slot in zip(keys, slots, strict=True) if slot.arguments and slot.arguments.value) or Counter(keys)
     if readable and min(counts.values()) < 2:
         return
-    seen: set[tuple[str | None, str, int]] = set()
+    earlier: set[tuple[str | None, str, int]] = set()
     for key, slot in zip(keys, slots, strict=True):
-        if key in seen:
+        if key in earlier:
             slot.ambiguity = slot.ambiguity or COPY
-        seen.add(key)
+        earlier.add(key)
 
 
 def _likeness(slot: Slot) -> tuple[str | None, str, int]:

@@ -155,10 +155,10 @@ def _waiting_state(fragments: Sequence[Fragment], *, by_id: bool) -> Progress | 
 
 def _mark_repeats(slots: Sequence[Slot]) -> None:
     """Mark a call that arrived whole in one fragment and equals an earlier one: it may be a repetition."""
-    seen: set[tuple[str | None, str, int]] = set()
+    earlier: set[tuple[str | None, str, int]] = set()
     for slot in slots:
         if slot.spelled_arguments is not None:
             key = (slot.name, slot.spelled_arguments, slot.twin)
-            if key in seen and slot.fragments == 1:
+            if key in earlier and slot.fragments == 1:
                 slot.ambiguity = slot.ambiguity or COPY
-            seen.add(key)
+            earlier.add(key)

@@ -87,10 +87,10 @@ def identities(message: AIMessage | None, calls: Sequence[ToolCallRecord], resul
     records = {} if message is None else {**records_of(message), **entries_of_awaited(message)}
     message_id = None if message is None else own_metadata(message).get(ASKED) or message.id
     answers = _answers(calls, results)
-    seen: dict[str, int] = {}
+    places: dict[str, int] = {}
     known: list[CallIdentity] = []
     for number, call in enumerate(calls):
-        place = seen[call.id] = seen.get(call.id, -1) + 1
+        place = places[call.id] = places.get(call.id, -1) + 1
         record = None if place else record_of(records.get(call.id))
         known.append(CallIdentity(call, message_id, place, record, answers.get(number)))
     return known
