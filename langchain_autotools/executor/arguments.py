@@ -66,7 +66,7 @@ class ToolArguments:
             known = args if schema.get("additionalProperties") else schema.get("properties", ())
             return self._unknown(args, known) or _missing(args, schema.get("required", ()))
         fields = _input_names(schema)
-        known = args if _takes_anything(schema) else {*fields, *(name for taken in fields.values() for name in taken)}
+        known = args if _takes_anything(schema) else {*fields, *(name for names in fields.values() for name in names)}
         try:
             misnamed = self._unknown(args, known) or next(_misnamed(args, schema), None)
             return misnamed or next(_misnamed_inside(args, self._model(args)), None)
@@ -142,11 +142,11 @@ def _input_names(model: Any) -> dict[str, frozenset[str]]:
     config = getattr(model, "model_config", None) or getattr(model, "__pydantic_config__", {})
     by_name = config.get("populate_by_name") or config.get("validate_by_name")
     by_alias = config.get("validate_by_alias") is not False
-    taken: dict[str, frozenset[str]] = {}
+    names: dict[str, frozenset[str]] = {}
     for name, info in _fields_of(model).items():
         aliases = frozenset(_aliases(info.validation_alias)) if by_alias else frozenset()
-        taken[name] = aliases | {name} if by_name or not aliases else aliases
-    return taken
+        names[name] = aliases | {name} if by_name or not aliases else aliases
+    return names
 
 
 def _aliases(alias: Any) -> Iterator[str]:
@@ -159,17 +159,17 @@ def _aliases(alias: Any) -> Iterator[str]:
 
 def _misnamed(args: Mapping[str, Any], model: Any) -> Iterator[str]:
     """Yield the errors for argument names that a model would drop: field names accepted only by an alias."""
-    for name, taken in _input_names(model).items():
-        if name in args and name not in taken:
-            yield f"{name!r} is taken under the name {' or '.join(map(repr, sorted(taken)))} only"
+    for name, names in _input_names(model).items():
+        if name in args and name not in names:
+            yield f"{name!r} is taken under the name {' or '.join(map(repr, sorted(names)))} only"
 
 
 def _misnamed_inside(value: Any, made: Any) -> Iterator[str]:
     """Yield the errors for argument names in nested models."""
     if isinstance(value, Mapping) and _fields_of(type(made)):
         yield from _misnamed(value, type(made))
-        for name, taken in _input_names(type(made)).items():
-            for key in taken & value.keys():
+        for name, names in _input_names(type(made)).items():
+            for key in names & value.keys():
                 yield from _misnamed_inside(value[key], getattr(made, name))
     elif isinstance(value, Mapping) and isinstance(made, Mapping):
         for key in value.keys() & made.keys():

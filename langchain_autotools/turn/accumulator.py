@@ -237,11 +237,11 @@ class TurnAccumulator:
 
     def _decide_calls(self, blocked: str | None) -> tuple[list[dict[str, Any]], list[ToolCallChunk]]:
         records: list[dict[str, Any]] = []
-        taken: set[str] = set()
+        used: set[str] = set()
         for position, call in enumerate(self._assembler.finish()):
-            kept = bool(call.id) and call.id not in taken and not self._is_used(call.id)
+            kept = bool(call.id) and call.id not in used and not self._is_used(call.id)
             identifier = call.id if kept else self._new_id(position)
-            taken.add(identifier)
+            used.add(identifier)
             record = _decided_call(call, identifier, blocked, self._metadata.get("finish_message"))
             records.append(record if kept or self._sent_id is None else {**record, "sent_id": self._sent_id(position)})
         chunks = [
