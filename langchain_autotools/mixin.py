@@ -45,7 +45,7 @@ from .turn.turn import Turn
 _logger = logging.getLogger("langchain_autotools")
 
 
-class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta):
+class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_build=True):
     """A chat model that runs its own tools.
 
     A subclass implements `raw_stream` (and, where it can, `araw_stream`, `raw_invoke`, `araw_invoke`) and inherits the whole

@@ -193,7 +193,7 @@ class BoundChatModel(Resumable, RunnableBinding[LanguageModelInput, AIMessage]):
         return cls(**{name: getattr(binding, name) for name in RunnableBinding.model_fields if name != "name"})
 
 
-class BindableChatModel(Resumable, SingleTurnChatModel):
+class BindableChatModel(Resumable, SingleTurnChatModel, defer_build=True):
     """A chat model whose bindings can be resumed, because each is a `BoundChatModel`."""
 
     def _estimated_tokens(self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]) -> int:

@@ -10,7 +10,7 @@ from .failover_rules import AfterText
 from .turn_wrappers import TurnWrapper
 
 
-class FallbackChatModel(BindableChatModel):
+class FallbackChatModel(BindableChatModel, defer_build=True):
     """A chat model with fallbacks."""
 
     fallbacks: Sequence[Any] = Field(default=(), exclude=True)

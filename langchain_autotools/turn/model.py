@@ -86,6 +86,7 @@ class SingleTurnChatModel(ProfiledChatModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
+        cls.model_config.pop("defer_build", None)  # of a class that is only a base; its subclasses are validated with
         describe_fields(cls)
         check_raw_methods(cls, SingleTurnChatModel)
         install_overrides(cls, SingleTurnChatModel, cls._derived)

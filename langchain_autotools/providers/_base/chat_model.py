@@ -48,7 +48,7 @@ from .signature import LazySignature
 from .values import DICTS, NUMBERS, check_values
 
 
-class ProviderChatModel(PortableChatModel):
+class ProviderChatModel(PortableChatModel, defer_build=True):
     """A chat model of one vendor."""
 
     model_config = ConfigDict(populate_by_name=True, arbitrary_types_allowed=True, hide_input_in_errors=True)
@@ -117,7 +117,8 @@ class ProviderChatModel(PortableChatModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
-        type.__setattr__(cls, "__signature__", LazySignature(cls.__dict__["__signature__"]))
+        if (made := cls.__dict__.get("__signature__")) is not None:  # which a class that is only a base has not
+            type.__setattr__(cls, "__signature__", LazySignature(made))
 
     @classmethod
     def _field_checks(cls) -> dict[str, Check]:

@@ -41,7 +41,7 @@ else:
     Retry = Annotated[RetryPolicy, WrapValidator(read_retry)]
 
 
-class HttpChatModel(ToolsAndMessagesMixin):
+class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
     """A chat model that makes one HTTP request per turn."""
 
     max_retries: int | None = None

@@ -14,7 +14,7 @@ from .parameters import Environment
 from .structured_output import StructuredChatModel
 
 
-class PortableChatModel(StructuredChatModel):
+class PortableChatModel(StructuredChatModel, defer_build=True):
     """A vendor's chat model that can be copied and pickled without secrets."""
 
     _environment: ClassVar[Environment] = Environment()

@@ -20,7 +20,7 @@ Model = TypeVar("Model", bound=BaseModel)
 METHODS: tuple[str, ...] = get_args(Method)
 
 
-class StructuredChatModel(HttpChatModel):
+class StructuredChatModel(HttpChatModel, defer_build=True):
     """A chat model with structured output."""
 
     _schemaless_methods: ClassVar[tuple[str, ...]] = ("json_mode",)

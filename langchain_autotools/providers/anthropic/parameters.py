@@ -27,7 +27,7 @@ _FALLBACK_MAX_TOKENS = 4096
 Caching = Literal["auto", "5m", "1h"] | bool
 
 
-class AnthropicParameters(ProviderChatModel):
+class AnthropicParameters(ProviderChatModel, defer_build=True):
     """The fields of a chat model that speaks the Messages API."""
 
     model: str = Field(validation_alias="model_name")

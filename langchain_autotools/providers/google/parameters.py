@@ -30,7 +30,7 @@ OF_THE_SDK = {
 """Parameters of google-genai's configuration that only that package supports, with their replacements."""
 
 
-class GoogleParameters(ProviderChatModel):
+class GoogleParameters(ProviderChatModel, defer_build=True):
     """The fields of a chat model that speaks to the Gemini API or Vertex AI."""
 
     model: str = Field(validation_alias="model_name")

@@ -43,7 +43,7 @@ def _check_prediction(name: str, value: Any) -> None:
         raise ConfigurationError(f"{name} must be a number of tokens, -1 (any number) or -2 (to the end of the context), not {value!r}")
 
 
-class OllamaParameters(ProviderChatModel):
+class OllamaParameters(ProviderChatModel, defer_build=True):
     """The fields of a chat model that speaks /api/chat."""
 
     model: str = Field(validation_alias="model_name")

@@ -53,7 +53,7 @@ def asks_for(name: str, value: Any) -> bool:
     return value is not None if name == "seed" else bool(value)
 
 
-class OpenAIParameters(ProviderChatModel):
+class OpenAIParameters(ProviderChatModel, defer_build=True):
     """The fields of a chat model that speaks chat completions, or the Responses API."""
 
     model_name: str = Field(default="gpt-3.5-turbo", alias="model")
