@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import messages_from_dict
 
+from langchain_autotools import pending_calls
+from tests.kills import agents
 from tests.support.postgres import PostgresMissingError, programs
 
 pytest.importorskip("dbos", reason="needs the extra `durable`")
@@ -48,6 +51,15 @@ def test_conversations_whose_ids_are_alike_stay_apart_whatever_is_killed(databas
     figures = figures_of("tests.kills", "--kills", "3", "--mode", "ids", "--database", database)
     assert figures["kills"] >= 3 and figures["calls"] % 66 == 0 < figures["calls"]
     assert (figures["twice"], figures["swapped"], figures["wrong"]) == ([], [], [])
+
+
+@pytest.mark.kills
+def test_calls_inside_a_model_that_is_given_as_a_tool_run_at_most_once(tmp_path: Path) -> None:
+    """Each worker goes on with what the one before it has stored; what one was killed in does not run again, and the run ends."""
+    ran = agents.killed(tmp_path, seed=1, kills=4)
+    history = messages_from_dict(json.loads((tmp_path / "history").read_text()))
+    assert pending_calls(history) == [] and history[-1].text == "Done."
+    assert set(ran.values()) == {1} and len(ran) >= agents.CALLS - 4
 
 
 @pytest.mark.kills
