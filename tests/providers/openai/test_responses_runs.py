@@ -356,7 +356,9 @@ def test_a_failed_response_is_an_error(start: Start) -> None:
     failed = response([], status="failed", error={"code": "rate_limit_exceeded", "message": "Slow down."})
     created = {"type": "response.created", "response": response([], status="in_progress")}
     flat = {"type": "error", "code": "server_error", "message": "Slow down.", "param": None}
+    vague = {"type": "error", "error": {"code": "unknown-error", "message": "Something happened.", "param": None}}
     for reply in (
+        Events([created, vague, {"type": "response.failed", "response": failed}], whole=failed),
         Events([created, {"type": "response.failed", "response": failed}], whole=failed),
         Events([created, flat], whole=failed),
         Failure(429, "Slow down.", "requests", "rate_limit_exceeded"),
