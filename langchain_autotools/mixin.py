@@ -187,7 +187,7 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
         messages, open_start = input_messages(self, input), self.continues_conversation(kwargs)
         settings = run_settings(self, self._own_tools(), kwargs, messages)
         call = settings.call
-        parts = run_parts(call, [*turn_hooks(call), *self._turn_wrappers()], call_hooks(call))
+        parts = run_parts(call, [*turn_hooks(call), *self._turn_wrappers()], call_hooks(call, settings.plan.inner))
         streams = (streamed or parts.observer.listens) and should_stream(
             self, {**kwargs, "tools": settings.form.tools}, async_api=async_api
         )

@@ -28,7 +28,7 @@ from .arguments import ToolArguments
 from .content import answered, does_more, output_content, preceded
 from .context import AsyncProgress, Progress, Reporting, as_asynchronous
 from .injection import InjectedArguments, InjectionContext, tool_runtime, type_hints
-from .nested_runs import NestedRuns, inside
+from .nested_runs import InnerBudget, NestedRuns, inside
 from .policy.cache import CachedCall
 from .policy.policies import ToolPolicy
 from .results import ToolCallResult, cancelled_result, describe, describe_arguments, failed
@@ -203,6 +203,7 @@ class ToolRun:
         messages: The conversation so far.
         approvals: The approvals of the run that made the call; None for none.
         within: The runs among which that run is, inside a tool; None outside of tools.
+        budget: What bounds and counts runs inside; None if nothing does.
     """
 
     def __init__(
@@ -220,6 +221,7 @@ class ToolRun:
         self.messages = messages
         self.approvals = approvals
         self.within = inside.get()
+        self.budget: InnerBudget | None = None
         self.prepared = prepared
         self.timeout = timeout
         self.home = home

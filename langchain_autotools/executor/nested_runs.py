@@ -2,14 +2,15 @@
 
 import json
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from langchain_core.messages import AIMessage, ToolMessage
 
 from ..messages.calls import ToolCallRecord
 from ..messages.endings import is_finished, stop_reason
+from ..messages.inner_usage import InnerUsage
 from ..messages.metadata import text_of
 from ..strict_json import mend_surrogates
 from .approval.pending import pending_calls
@@ -34,6 +35,18 @@ class _OpenCall(Protocol):
     def args(self) -> object: ...
 
 
+class InnerBudget(NamedTuple):
+    """What bounds and counts the runs inside one tool call.
+
+    Attributes:
+        bound: Returns the settings of a run inside, within what the run that made the call has left.
+        used: What runs inside have used.
+    """
+
+    bound: Callable[[Any], Any]
+    used: InnerUsage
+
+
 class NestedRuns:
     """The runs inside one tool call, and the calls that they left open.
 
@@ -42,10 +55,12 @@ class NestedRuns:
 
     Attributes:
         around: The value of the argument.
+        used: What counts what a run inside uses; None if nothing does.
     """
 
     def __init__(self, around: Any = None) -> None:
         self.around = around
+        self.used: InnerUsage | None = None
         self._open: dict[str, str] = {}
         self._named: set[str] = set()
 
@@ -64,6 +79,10 @@ class NestedRuns:
     def governs(self, approvals: _Rules) -> _Rules:
         """Return the approvals of a run inside: its own."""
         return approvals
+
+    def bound(self, settings: _Rules) -> _Rules:
+        """Return the settings of a run inside, within what the run around has left: its own."""
+        return settings
 
     def note(self, call: ToolCallRecord) -> str | None:
         """Log the open calls; return a sentence about those that the result does not name, or None.

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 
 from ..messages.calls import ToolCallRecord, awaited_calls, calls_of
 from ..messages.given_calls import NOT_ONE_OBJECT, GivenCall, read_call
+from ..messages.inner_usage import inner_usage
 from ..messages.places import places_of_results
 from .call import ToolRun
 from .content import answered, output_content, preceded
@@ -58,7 +59,9 @@ class PlannedCall:
             result = cancelled_result(self.call, executed=attempts > 0, duration=duration)
         else:
             result = failed(self.call, _INTERRUPTED, error, executed=attempts > 0, duration=duration)
-        return replace(result, attempts=attempts)
+        result = replace(result, attempts=attempts)
+        budget = None if self.run is None else self.run.budget
+        return result if budget is None else replace(result, message=budget.used.on(result.message))
 
 
 @dataclass(frozen=True)
@@ -196,6 +199,7 @@ def _combined(call: ToolCallRecord, results: Sequence[ToolCallResult]) -> ToolCa
         artifact=[result.message.artifact for result in results],
         status="error" if len(failures) == len(results) else "success",
     )
+    message = inner_usage(result.message for result in results).on(message)
     duration = sum(result.duration for result in results)
     executed = any(result.executed for result in results)
     commands = tuple(command for result in results for command in result.commands)
@@ -207,5 +211,6 @@ def _combined(call: ToolCallRecord, results: Sequence[ToolCallResult]) -> ToolCa
 def _stopped(call: ToolCallRecord, results: Sequence[ToolCallResult]) -> ToolCallResult:
     """Return one result for a bundling call of which nothing has ended: the outcome of the first call inside."""
     first = results[0]
-    message = first.message.model_copy(update={"tool_call_id": call.id, "name": call.spelling})
+    message = inner_usage(result.message for result in results).on(first.message)
+    message = message.model_copy(update={"tool_call_id": call.id, "name": call.spelling})
     return replace(first, call=call, message=message, return_direct=False, commands=(), inner=tuple(results))

@@ -15,13 +15,14 @@ from ..errors import ConfigurationError
 from ..messages.calls import open_end
 from ..messages.carrier import new_messages
 from ..messages.endings import HoldsRun, run_message_of
+from ..messages.inner_usage import InnerUsage
 from ..messages.metadata import own_metadata
 from ..messages.open_runs import metadata_of_open_run
 from .approval.approvals import Approvals
 from .approval.open_runs import OuterCall
 from .approval.pending import Decision, PendingCall, pending_calls
 from .content import output_content
-from .nested_runs import NestedRuns, inside, run_content
+from .nested_runs import InnerBudget, NestedRuns, inside, run_content
 
 _NAMELESS = "{kind} as a tool needs a name: as_tool(name=...), a mapping of name to tool, or the model's own name="
 
@@ -80,15 +81,19 @@ class RunTool(BaseTool):
 
     def _run(self, question: str, config: RunnableConfig) -> Any:
         call = _InnerRun(question)
-        return call.answer(self.runs.run(call.question, history=call.history, config=config, **call.keywords))
+        with call:
+            value = self.runs.run(call.question, history=call.history, config=config, **call.keywords)
+        return call.answer(value)
 
     async def _arun(self, question: str, config: RunnableConfig) -> Any:
         call = _InnerRun(question)
-        return call.answer(await self.runs.arun(call.question, history=call.history, config=config, **call.keywords))
+        with call:
+            value = await self.runs.arun(call.question, history=call.history, config=config, **call.keywords)
+        return call.answer(value)
 
 
 class _InnerRun:
-    """The run inside a call, new or continued, in the context of the call.
+    """The run inside a call, new or continued, in the context of the call. A context manager that counts the replies of a run that fails.
 
     Attributes:
         history: Its messages so far.
@@ -103,12 +108,25 @@ class _InnerRun:
         self.history: Sequence[BaseMessage] = () if run is None else run.messages
         self.question = HumanMessage(question) if run is None else None
         self.keywords = {} if run is None else {"resume": run.decisions}
-        if self._outer is not None:
-            inside.set(_GivenRuns(self._outer))
+        self._used: InnerUsage | None = None
+        if around is not None and self._outer is not None:
+            budget: InnerBudget | None = around.around.budget
+            self._used = None if budget is None else budget.used
+            inside.set(_GivenRuns(self._outer, budget))
+
+    def __enter__(self) -> None:
+        """Begin the run."""
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        """Count the replies of a run that failed."""
+        if error is not None and self._used is not None:
+            self._used.end(new_messages(error))
 
     def answer(self, value: Any) -> Any:
-        """Return what the run gave; if it waits, a result with its record."""
+        """Return what the run gave, and count its replies; if it waits, a result with its record."""
         run = run_message_of(value)
+        if run is not None and self._used is not None:
+            self._used.end(new_messages(value))
         waits = run is not None and own_metadata(run).get("stop_reason") == "calls_pending"  # a reply without a run cannot go on
         if run is None or self._outer is None or not waits:
             return output_content(value)
@@ -122,9 +140,11 @@ class _InnerRun:
 class _GivenRuns(NestedRuns):
     """The runs of a model or an agent that is given as a tool: their open calls are not left, they wait."""
 
-    def __init__(self, outer: OuterCall) -> None:
+    def __init__(self, outer: OuterCall, budget: InnerBudget | None) -> None:
         super().__init__()
         self._outer = outer
+        self._budget = budget
+        self.used = None if budget is None else budget.used
 
     def leave_open(self, calls: Any, *, named: bool = False) -> None:
         """Do nothing."""
@@ -135,6 +155,10 @@ class _GivenRuns(NestedRuns):
         approve = None if outer.approve is None else self._ask
         known = {"approve": approvals.approve or approve, "key": approvals.key or outer.key, "claim": approvals.claim or outer.claim}
         return replace(approvals, **known)
+
+    def bound(self, settings: Any) -> Any:
+        """Return the settings of such a run, within what the run around has left."""
+        return settings if self._budget is None else self._budget.bound(settings)
 
     def _ask(self, pending: PendingCall) -> Any:
         """Ask the function of the run around, with the path."""

@@ -179,7 +179,8 @@ def final_message(run: BaseMessage | HoldsRun) -> AIMessage:
 def run_usage(run: BaseMessage | HoldsRun) -> UsageMetadata | None:
     """Return the token usage of all turns of a run; None if no turn reported any.
 
-    Replies for which a turn was made again count too. (`usage_metadata` of a run message is its last turn's: the size of the context.)
+    Replies for which a turn was made again count too, and those of models and agents that are given as tools.
+    (`usage_metadata` of a run message is its last turn's: the size of the context.)
 
     Raises:
         ValueError: `run` is not a message.

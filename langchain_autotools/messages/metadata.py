@@ -7,6 +7,7 @@
 - Of an AI message whose turn was made again, also `"rejected"`: see `rejected`.
 - Of a run message: `{"messages": [...], "stop_reason", "turns", "usage", "asked"?, "open_calls"?}`, the carrier.
 - Of the result of a call inside which a run waits: `{"open_run": {...}}`, see `open_runs`.
+- Of the result of a call inside which runs were made, `"used_inside"`: see `inner_usage`.
 """
 
 from collections.abc import Mapping

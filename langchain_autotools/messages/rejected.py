@@ -26,7 +26,7 @@ def with_rejected(message: _M, replies: Sequence[AIMessage]) -> _M:
     if not replies:
         return message
     own = own_metadata(message)
-    records = [record for reply in replies for record in (*_records(reply), _record(reply))]
+    records = [record for reply in replies for record in recorded_replies(reply)]
     metadata = with_own_metadata(message.response_metadata, {**own, REJECTED: [*records, *_records(message)]})
     return message.model_copy(update={"response_metadata": metadata})
 
@@ -34,6 +34,11 @@ def with_rejected(message: _M, replies: Sequence[AIMessage]) -> _M:
 def rejected_replies(message: AIMessage) -> Sequence[AIMessage]:
     """Return the replies in whose place a message stands, in order, each with its usage and metadata alone."""
     return [AIMessage(**record) for record in _records(message)]
+
+
+def recorded_replies(message: AIMessage) -> Sequence[dict[str, Any]]:
+    """Return records of a reply and of those in whose place it stands, in order."""
+    return (*_records(message), _record(message))
 
 
 def _records(message: AIMessage) -> Sequence[dict[str, Any]]:

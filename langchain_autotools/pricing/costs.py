@@ -10,8 +10,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from ..messages.carrier import new_messages
 from ..messages.endings import HoldsRun, held_message
+from ..messages.inner_usage import paid_replies
 from ..messages.metadata import own_metadata
-from ..messages.rejected import rejected_replies
 from .billed import BilledUsage, billed_usage
 from .price_lists import own_prices, prices_of
 
@@ -45,7 +45,7 @@ class RunCost:
     """The cost of a run.
 
     Attributes:
-        turns: The cost of each reply, in order, rejected ones included.
+        turns: The cost of each reply, in order: rejected ones, and those of models and agents as tools, included.
     """
 
     turns: Sequence[TurnCost]
@@ -71,7 +71,9 @@ class RunCost:
 
 
 def run_cost(run: BaseMessage | HoldsRun, *, prices: Mapping[str, Mapping[str, Any]] | None = None, at: datetime | None = None) -> RunCost:
-    """Return the cost of a run in US dollars. Models that its tools call are not in it: their runs have costs of their own.
+    """Return the cost of a run in US dollars, with that of the models and agents that it was given as tools.
+
+    Models that functions of the caller's call are not in it: their runs have costs of their own.
 
     Args:
         run: What a model or an agent returned: a run message, the sum of a stream's chunks, or an `AgentResult`.
@@ -87,11 +89,12 @@ def run_cost(run: BaseMessage | HoldsRun, *, prices: Mapping[str, Mapping[str, A
     own, whole = {} if prices is None else own_prices(prices), held_message(run)
     if not isinstance(whole, BaseMessage):
         raise ValueError(f"run_cost takes what a chat model returned, not a {type(run).__name__}")
-    replies = [message for message in new_messages(run) if isinstance(message, AIMessage)]
+    messages = new_messages(run)
+    replies = sum(isinstance(message, AIMessage) for message in messages)
     turns = own_metadata(whole).get("turns", 0)
-    if len(replies) < turns:
-        raise ValueError(f"the run message carries {len(replies)} of the replies of its {turns} turns: its cost is not known")
-    return RunCost([cost_of(billed_usage(one), own, at) for message in replies for one in (*rejected_replies(message), message)])
+    if replies < turns:
+        raise ValueError(f"the run message carries {replies} of the replies of its {turns} turns: its cost is not known")
+    return RunCost([cost_of(billed_usage(one), own, at) for one in paid_replies(messages)])
 
 
 def cost_of(usage: BilledUsage, own: Mapping[str, Mapping[str, Any]], at: datetime | None = None) -> TurnCost:

@@ -1,16 +1,17 @@
 """The check of a run's budget in money: what its replies have cost, and what the next request will cost at least."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
 from ..errors import ConfigurationError
+from ..messages.inner_usage import replies_inside
 from ..messages.rejected import rejected_replies
 from .billed import BilledUsage, billed_usage
-from .costs import cost_of
+from .costs import RunCost, cost_of
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -50,7 +51,11 @@ class CostMeter:
         """
         for number in range(self._counted, len(messages)):
             message = messages[number]
-            if isinstance(message, AIMessage) and not all(self._add(one, number) for one in (*rejected_replies(message), message)):
+            if isinstance(message, AIMessage):
+                known = all(self._add(one, number) for one in (*rejected_replies(message), message))
+            else:
+                known = all(self._pay(billed_usage(one)) for one in replies_inside(message))
+            if not known:
                 return True
         self._counted = len(messages)
         tools = () if self._known else self._request.form.tools  # what is known of the last request includes them
@@ -61,17 +66,28 @@ class CostMeter:
     def _add(self, message: AIMessage, number: int) -> bool:
         """Add the cost of a reply; False if it is not known."""
         usage = billed_usage(message)
-        cost = cost_of(usage, self._prices)
-        if cost.total is None:
-            _logger.warning("max_cost ends a run, because a part of what it has used has no price: %s", ", ".join(cost.unpriced))
+        if not self._pay(usage):
             return False
-        self._spent += cost.total
         self._conditions = usage.conditions
         if message.usage_metadata is not None:
             self._known = message.usage_metadata["input_tokens"] + message.usage_metadata["output_tokens"]
             self._known_to = number + 1
         return True
 
+    def _pay(self, usage: BilledUsage) -> bool:
+        """Add the cost of what was used; False if it is not known."""
+        cost = cost_of(usage, self._prices)
+        if cost.total is None:
+            _logger.warning("max_cost ends a run, because a part of what it has used has no price: %s", ", ".join(cost.unpriced))
+            return False
+        self._spent += cost.total
+        return True
+
     def _estimated(self, given: int, written: int) -> Decimal | None:
         counts = {"input_tokens": given, "output_tokens": written}
         return cost_of(BilledUsage(*self._model, counts, given, self._conditions), self._prices).total
+
+
+def cost_of_replies(replies: Iterable[AIMessage], prices: Mapping[str, Mapping[str, Any]]) -> Decimal | None:
+    """Return the cost of replies; None if a part of it has no price."""
+    return RunCost([cost_of(billed_usage(one), prices) for one in replies]).total

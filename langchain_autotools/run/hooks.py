@@ -44,11 +44,12 @@ def turn_hooks(call: CallSettings) -> Sequence[TurnWrapper]:
     return hooks
 
 
-def call_hooks(call: CallSettings) -> Sequence[CallWrapper]:
-    """Return the wrappers of calls that the settings of a call bring, the outermost first."""
+def call_hooks(call: CallSettings, inner: CallWrapper | None = None) -> Sequence[CallWrapper]:
+    """Return the wrappers of calls that the settings of a call bring, the outermost first: `inner`, for models and agents as tools."""
+    own = () if inner is None else (inner,)
     if not call.middleware:
-        return ()
+        return own
     from .middleware import TOOL_HOOKS, with_hook
     from .tool_middleware import call_wrapper
 
-    return [call_wrapper(one) for one in with_hook(call.middleware, TOOL_HOOKS)]
+    return [*own, *(call_wrapper(one) for one in with_hook(call.middleware, TOOL_HOOKS))]

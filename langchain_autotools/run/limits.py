@@ -14,6 +14,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 
 from ..errors import ConfigurationError
+from ..messages.inner_usage import InnerUsage
 from ..messages.stop_reasons import StopReason
 
 _logger = logging.getLogger("langchain_autotools")
@@ -26,8 +27,8 @@ class RunSoFar:
     Attributes:
         messages: The new messages of the run, the results of the last turn included.
         turns: The number of requests made.
-        tool_calls: The number of calls that were admitted.
-        usage: The tokens of all turns together; None if none were reported.
+        tool_calls: The number of calls that were admitted, with those of models and agents as tools.
+        usage: The tokens of all turns together, likewise; None if none were reported.
     """
 
     messages: Sequence[BaseMessage]
@@ -117,11 +118,18 @@ class Progress:
             self.usage = add_usage(self.usage, usage) if self.usage else usage
             self.context = usage["input_tokens"] + usage["output_tokens"]
 
+    def count_inside(self, used: InnerUsage) -> None:
+        """Count what runs inside the tools have used: their tokens and tool calls. The context is this run's own."""
+        for reply in used.replies:
+            if reply["usage_metadata"] is not None:
+                self.usage = add_usage(self.usage, reply["usage_metadata"])
+        self.tool_calls += used.tool_calls
+
     def admit(self, calls: int) -> int:
         """Count these calls and return how many, from the first on, may still be executed."""
         allowed = calls
         if self.limits.max_tool_calls is not None:
-            allowed = min(allowed, self.limits.max_tool_calls - self.tool_calls)
+            allowed = max(0, min(allowed, self.limits.max_tool_calls - self.tool_calls))  # runs inside may have made more
         self._refused_calls = self._refused_calls or allowed < calls
         self.tool_calls += allowed
         return allowed

@@ -19,6 +19,7 @@ from ..executor import ToolCallResult
 from ..messages.calls import FOR_CALLER, ToolCallRecord, awaited_calls, calls_of
 from ..messages.failover import FAILOVER, is_cut
 from ..messages.finish_reasons import stop_reason_of
+from ..messages.inner_usage import InnerUsage, inner_usage
 from ..messages.metadata import KEY
 from ..messages.open_runs import in_call_order, open_run
 from ..messages.pauses import is_paused, pause_content
@@ -133,6 +134,8 @@ class RunPlan:
         ends: Names of declared tools one of which must be called to end the run (the caller forced a call, of a schema for
             example): until then the tool choice must stay.
         decisions: What to do with calls that the input ends in, as `read_resume` gives it.
+        inner: The runs of models and agents that are given as tools; None without any.
+        used: Counts what the run uses, for the run around it; None if none counts it.
         leaves: What a call may wait for, so that it is left to the caller. What waits for anything else is decided about before it runs.
     """
 
@@ -141,6 +144,8 @@ class RunPlan:
     meant: Callable[..., list[ToolCallRecord]] = lambda calls, *, caller_tools: list(calls)
     ends: Collection[str] = ()
     decisions: Any = None
+    inner: Any = None
+    used: InnerUsage | None = None
     leaves: Collection[str] = ("caller", *FOR_CALLER, "approval", "queued")
 
 
@@ -255,6 +260,8 @@ class _Run:
             goes_on = FAILOVER in own and is_cut(message)
             self._progress.count_turn(message.usage_metadata, goes_on=goes_on)
             self._history.append(message)
+            if self._plan.used is not None:
+                self._plan.used.note(message)
             if isinstance(reply, TurnCut):
                 raise _Cut(reply.reason)
             if not goes_on:
@@ -309,6 +316,8 @@ class _Run:
         ready = [call for _, call in answered if not (overdue and call.waits)]  # nobody is asked when time is over
         wanted = [one for call in ready for one in call.inner or (call,) if one.args is not None]
         allowed = 0 if overdue else self._progress.admit(len(wanted))
+        if self._plan.used is not None:
+            self._plan.used.count_calls(allowed)
         stopped = {one.id for one in wanted[allowed:]}
         why = _OVERDUE if overdue else _NO_CALLS_LEFT
         return [(number, _without(call, stopped, why)) for number, call in answered]
@@ -316,8 +325,12 @@ class _Run:
     def _run_tools(self, message: AIMessage, answered: list[tuple[int, ToolCallRecord]]) -> Generator[Action, Any, list[ToolCallResult]]:
         positions = {call.id: number for number, call in answered}
         calls = [call for _, call in answered]
+        if self._plan.inner is not None:
+            self._plan.inner.begin(self._progress, self._history[self._start :])
         results: list[ToolCallResult] = yield RunTools(message, calls, positions, self._history, self._progress.turns)
         self._history.extend(result.message for result in results)
+        if self._plan.inner is not None:
+            self._progress.count_inside(inner_usage(result.message for result in results))
         self._progress.count_results([_signature(one) for result in results for one in result.inner or (result,)])
         return results
 

@@ -12,13 +12,16 @@ from ..errors import ConfigurationError
 from ..executor import ToolExecutor
 from ..executor.names import tool_name
 from ..executor.nested_runs import inside
+from ..executor.run_tool import is_run_tool
 from ..executor.sources import ToolSource
+from ..executor.steps import CallWrapper
 from ..messages.calls import FOR_CALLER
+from ..messages.inner_usage import InnerUsage
 from ..turn.tool_choice import ToolChoice
 from ..turn.tools import Formatter, format_request_tools, format_tool_choice, format_tools, is_builtin
 from .composing import RunParts
 from .decisions import read_resume
-from .keywords import Settable, call_settings
+from .keywords import CallSettings, Settable, call_settings
 from .loop import RunPlan
 from .run import RunSettings
 from .turn_wrappers import TurnRequest, WireForm
@@ -44,6 +47,7 @@ class Toolbox:
         declarations: The same in the wire's form.
         caller_tools: The names of those builtin tools that run on the caller's machine, and that nothing here executes.
         sources: Those tools that are sources of others.
+        makes_runs: Whether models or agents are among the tools.
         requests: What the model remembers of the requests that declare them.
     """
 
@@ -53,6 +57,7 @@ class Toolbox:
     declarations: Sequence[Mapping[str, Any]]
     caller_tools: frozenset[str] = frozenset()
     sources: Sequence[ToolSource] = ()
+    makes_runs: bool = False
     requests: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
@@ -80,7 +85,8 @@ def toolbox_of(model: Configured) -> Toolbox:
     objects = [*own, *((tool_name(tool), tool) for tool in builtin)]
     declarations = format_tools(model, [tool for _, tool in objects])
     sources = [tool for tool in (tools if isinstance(tools, Sequence) else ()) if isinstance(tool, ToolSource)]
-    return Toolbox(model.tools, executor, objects, declarations, frozenset(on_client - executor.tools.keys()), sources)
+    makes_runs = any(map(is_run_tool, executor.tools.values()))
+    return Toolbox(model.tools, executor, objects, declarations, frozenset(on_client - executor.tools.keys()), sources, makes_runs)
 
 
 def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], messages: Sequence[BaseMessage] = ()) -> RunSettings:
@@ -93,6 +99,8 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
     call = call_settings(model, keywords)
     if prices_of_call is not None and call.limits.max_cost is None:
         raise ConfigurationError("prices has an effect only with max_cost; run_cost takes prices of its own")
+    around = inside.get()
+    call = call if around is None else around.bound(call)
     unknown = [name for name in call.limits.polling_tools if toolbox.source and name not in toolbox.executor.tools]
     if unknown:
         raise ConfigurationError(f"polling_tools names tools that do not exist: {', '.join(map(repr, unknown))}")
@@ -107,11 +115,18 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
     executor = call.executor(toolbox.executor)
     approvals = executor.approvals
     if approvals is not None:
-        approvals = approvals if (around := inside.get()) is None else around.governs(approvals)
+        approvals = approvals if around is None else around.governs(approvals)
         executor = executor.with_settings(replace(executor.settings, approvals=replace(approvals, judged=True)))
-    leaves = {"leaves": ("caller", *FOR_CALLER)} if approvals is not None and approvals.approve is not None else {}
+    optional: dict[str, Any] = {}
+    if approvals is not None and approvals.approve is not None:
+        optional["leaves"] = ("caller", *FOR_CALLER)
+    used = None if around is None else around.used
+    if toolbox.makes_runs:
+        optional["inner"] = _inner_runs(call, used)
     return RunSettings(
-        plan=RunPlan(call.limits, caller_tools | added | toolbox.caller_tools, meant, ends, read_resume(call.decisions), **leaves),
+        plan=RunPlan(
+            call.limits, caller_tools | added | toolbox.caller_tools, meant, ends, read_resume(call.decisions), used=used, **optional
+        ),
         call=call,
         executor=executor,
         form=form,
@@ -124,6 +139,12 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
         lists_content=model.answers_in_blocks(tools),
         usage_limits=call.usage_limits,
     )
+
+
+def _inner_runs(call: CallSettings, around: InnerUsage | None) -> CallWrapper:
+    from .inner_runs import InnerRuns  # here, because it costs every other program its import
+
+    return InnerRuns(call.limits, call.prices, around)
 
 
 def _tool_choice(model: Configured, choice: Any, tools: Sequence[Mapping[str, Any]]) -> ToolChoice:

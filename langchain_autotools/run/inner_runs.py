@@ -1,0 +1,118 @@
+"""Models and agents as tools: what their runs may use of what the run around has left, and what they have used of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from langchain_core.messages import BaseMessage
+
+from ..executor.call import ToolRun
+from ..executor.nested_runs import InnerBudget
+from ..executor.plan import PlannedCall
+from ..executor.results import failed
+from ..executor.run_tool import is_run_tool
+from ..executor.steps import LEFT, Proceed, Steps, ends_as
+from ..messages.inner_usage import InnerUsage, paid_replies
+from .keywords import CallSettings
+from .limits import Limits, Progress
+
+_USED_UP = "Not run: the {limit} of this run is used up. Answer with what is known."
+_LEAST_COST = Decimal("1e-12")
+
+
+class _Left(NamedTuple):
+    """What a run has left; None for what has no limit."""
+
+    token_budget: int | None
+    max_tool_calls: int | None
+    max_cost: Decimal | None
+
+    def used_up(self) -> str | None:
+        """Return the name of the limit that rules out another run inside; None if there is none."""
+        if self.token_budget is not None and self.token_budget <= 0:
+            return "token_budget"
+        return "max_cost" if self.max_cost is not None and self.max_cost <= 0 else None
+
+
+class InnerRuns:
+    """The runs inside the tools of one run. A wrapper around each of its calls.
+
+    Args:
+        limits: The limits of the run.
+        prices: The prices by which its cost is counted.
+        around: Counts what the run uses, for the run around it; None if none counts it.
+    """
+
+    def __init__(self, limits: Limits, prices: Mapping[str, Mapping[str, Any]], around: InnerUsage | None) -> None:
+        self._around = around
+        self._limits = limits
+        self._prices = prices
+        self._tokens = self._calls = 0
+        self._messages: Sequence[BaseMessage] = ()
+        self._used: list[InnerUsage] = []
+
+    def begin(self, progress: Progress, messages: Sequence[BaseMessage]) -> None:
+        """Record what the run has used before it answers the calls of a turn.
+
+        Args:
+            progress: The consumption of the run so far.
+            messages: Its new messages so far.
+        """
+        self._tokens = progress.usage["total_tokens"] if progress.usage else 0
+        self._calls = progress.tool_calls
+        self._messages, self._used = messages, []
+
+    def __call__(self, planned: PlannedCall, proceed: Proceed) -> Steps:
+        """Bound and count the runs inside a call, if it is one of a model or an agent."""
+        run = planned.run
+        return proceed(planned) if run is None or not is_run_tool(run.prepared.tool) else self._counted(run, planned, proceed)
+
+    def _counted(self, run: ToolRun, planned: PlannedCall, proceed: Proceed) -> Steps:
+        limit = self._left().used_up()
+        if limit is not None:
+            text = _USED_UP.format(limit=limit)
+            return (yield from ends_as(failed(planned.call, text, RuntimeError(text))))
+        used = InnerUsage()
+        run.budget = InnerBudget(self._bounded, used)
+        self._used.append(used)
+        if self._around is not None:
+            self._around.inside.append(used)
+        outcome = yield from proceed(planned)
+        return outcome if outcome is LEFT else replace(outcome, message=used.on(outcome.message))
+
+    def _left(self) -> _Left:
+        """Return what is left now, after what the runs inside other calls of the turn are known to have used."""
+        limits, replies = self._limits, [reply for used in self._used for reply in used.replies]
+        tokens, calls, cost = limits.token_budget, limits.max_tool_calls, None
+        if tokens is not None:
+            tokens -= self._tokens + sum(reply["usage_metadata"]["total_tokens"] for reply in replies if reply["usage_metadata"])
+        if calls is not None:
+            calls = max(0, calls - self._calls - sum(used.tool_calls for used in self._used))
+        if limits.max_cost is not None:
+            cost = self._cost_left(limits.max_cost, InnerUsage(replies))
+        return _Left(tokens, calls, cost)
+
+    def _cost_left(self, limit: Any, inside: InnerUsage) -> Decimal:
+        """Return what is left of the maximum cost; 0 if what was spent is not known."""
+        from ..pricing.meter import cost_of_replies  # here, because it costs every other program its import
+
+        spent = cost_of_replies([*paid_replies(self._messages), *inside.as_messages()], self._prices)
+        return Decimal(0) if spent is None else Decimal(str(limit)) - spent
+
+    def _bounded(self, call: CallSettings) -> CallSettings:
+        """Return the settings of a run inside, bounded by what is left."""
+        left, limits = self._left(), call.limits
+        changes: dict[str, Any] = {}
+        if left.token_budget is not None:
+            changes["token_budget"] = _smaller(limits.token_budget, max(1, left.token_budget))
+        if left.max_tool_calls is not None:
+            changes["max_tool_calls"] = _smaller(limits.max_tool_calls, left.max_tool_calls)
+        if left.max_cost is None:
+            return replace(call, limits=replace(limits, **changes))
+        changes["max_cost"] = _smaller(None if limits.max_cost is None else Decimal(str(limits.max_cost)), max(_LEAST_COST, left.max_cost))
+        return replace(call, limits=replace(limits, **changes), prices=self._prices)
+
+
+def _smaller(own: Any, left: Any) -> Any:
+    return left if own is None else min(own, left)
