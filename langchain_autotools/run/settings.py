@@ -122,7 +122,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
         optional["leaves"] = ("caller", *FOR_CALLER)
     used = None if around is None else around.used
     if toolbox.makes_runs:
-        optional["inner"] = _inner_runs(call, used)
+        optional["inner"] = _inner_runs(call, used, in_order=executor.parallel is False)
     return RunSettings(
         plan=RunPlan(
             call.limits, caller_tools | added | toolbox.caller_tools, meant, ends, read_resume(call.decisions), used=used, **optional
@@ -141,10 +141,10 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
     )
 
 
-def _inner_runs(call: CallSettings, around: InnerUsage | None) -> CallWrapper:
+def _inner_runs(call: CallSettings, around: InnerUsage | None, *, in_order: bool) -> CallWrapper:
     from .inner_runs import InnerRuns  # here, because it costs every other program its import
 
-    return InnerRuns(call.limits, call.prices, around)
+    return InnerRuns(call.limits, call.prices, around, in_order=in_order)
 
 
 def _tool_choice(model: Configured, choice: Any, tools: Sequence[Mapping[str, Any]]) -> ToolChoice:

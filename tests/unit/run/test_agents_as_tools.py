@@ -68,8 +68,8 @@ def answering(first: Any) -> Callable[..., Any]:
 
 def cleaner(shed: Shed, **fields: Any) -> ScriptedChatModel:
     """The inner model: it deletes one file, for which it needs approval."""
-    known = {"requires_approval": ["delete"], "name": "cleaner", **fields}
-    return ScriptedChatModel(tools=[shed.delete], replies=answering(one_call("delete", path="/tmp/a")), **known)
+    replies = answering(one_call("delete", path="/tmp/a"))
+    return ScriptedChatModel(tools=[shed.delete], **{"requires_approval": ["delete"], "name": "cleaner", "replies": replies, **fields})
 
 
 def boss(inner: Any, **fields: Any) -> ScriptedChatModel:
