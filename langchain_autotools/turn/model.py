@@ -4,7 +4,7 @@ The synchronous and asynchronous methods differ only by their `await`s; what a t
 """
 
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing, suppress
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -30,7 +30,7 @@ from .raw_methods import check_raw_methods
 from .tool_choice import ToolChoice, read_choice
 from .tools import distinct_tools, format_tools, listed
 from .turn import Turn, generation, in_time
-from .unwatched import UNWATCHED, Handover, is_watched
+from .unwatched import UNWATCHED, Handover, closed_after, is_watched
 
 
 class SingleTurnChatModel(ProfiledChatModel):
@@ -194,17 +194,20 @@ class SingleTurnChatModel(ProfiledChatModel):
         source = super().stream(input, config, stop=stop, **({UNWATCHED: handover} if handover else {}), **kwargs)
         with closing(cast("Generator[AIMessageChunk, None, None]", source)) as chunks:
             for chunk in chunks:
-                parts = handover.take() if handover else None
-                if parts is None:
+                if handover is None or (direct := handover.take()) is None:
                     yield chunk
                     continue
-                with closing(parts):
-                    run_id = chunk.id
-                    for part in parts:
-                        fields = part.__dict__
-                        if fields["id"] is None:
-                            fields["id"] = run_id
-                        yield part
+                turn, replies = direct
+                run_id = chunk.id
+                with closed_after(replies):
+                    for raw in replies:
+                        if (part := turn.feed(raw)) is not None:
+                            fields = part.__dict__
+                            fields["id"] = run_id if fields["id"] is None else fields["id"]
+                            yield part
+                last = turn.finish()
+                last.id = run_id if last.id is None else last.id
+                yield last
 
     async def astream(
         self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
@@ -214,17 +217,20 @@ class SingleTurnChatModel(ProfiledChatModel):
         source = super().astream(input, config, stop=stop, **({UNWATCHED: handover} if handover else {}), **kwargs)
         async with aclosing(cast("AsyncGenerator[AIMessageChunk, None]", source)) as chunks:
             async for chunk in chunks:
-                parts = handover.take() if handover else None
-                if parts is None:
+                if handover is None or (direct := handover.take()) is None:
                     yield chunk
                     continue
-                async with aclosing(parts):
-                    run_id = chunk.id
-                    async for part in parts:
-                        fields = part.__dict__
-                        if fields["id"] is None:
-                            fields["id"] = run_id
-                        yield part
+                turn, replies = direct
+                run_id = chunk.id
+                async with aclosing(replies):
+                    async for raw in replies:
+                        if (part := turn.feed(raw)) is not None:
+                            fields = part.__dict__
+                            fields["id"] = run_id if fields["id"] is None else fields["id"]
+                            yield part
+                last = turn.finish()
+                last.id = run_id if last.id is None else last.id
+                yield last
 
     def _handover(self, config: RunnableConfig | None, kwargs: dict[str, Any], *, async_api: bool) -> Handover | None:
         """Return the direct way past core for a stream without listeners. (For v1 blocks core does more than notify handlers.)"""
@@ -251,22 +257,16 @@ class SingleTurnChatModel(ProfiledChatModel):
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
         handover = kwargs.pop(UNWATCHED, None)
-        parts = self._parts(self._turn(messages, kwargs), stop, kwargs)
+        turn = self._turn(messages, kwargs)
+        replies = self.raw_stream(turn.messages, stop, **kwargs)
         if handover is not None:
-            yield handover.put(parts)
+            yield handover.put(turn, replies)
             return
-        for part in parts:
+        for part in _parts(turn, replies):
             chunk = generation(part)
             if run_manager:
                 run_manager.on_llm_new_token(chunk.text, chunk=chunk)
             yield chunk
-
-    def _parts(self, turn: Turn, stop: list[str] | None, kwargs: dict[str, Any]) -> Generator[AIMessageChunk, None, None]:
-        for raw in self.raw_stream(turn.messages, stop, **kwargs):
-            part = turn.feed(raw)
-            if part is not None:
-                yield part
-        yield turn.finish()
 
     async def _astream(
         self,
@@ -276,24 +276,17 @@ class SingleTurnChatModel(ProfiledChatModel):
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         handover = kwargs.pop(UNWATCHED, None)
-        parts = self._aparts(self._turn(messages, kwargs), stop, kwargs)
+        turn = self._turn(messages, kwargs)
+        replies = cast("AsyncGenerator[AIMessage, None]", self.araw_stream(turn.messages, stop, **kwargs))
         if handover is not None:
-            yield handover.put(parts)
+            yield handover.put(turn, replies)
             return
-        async with aclosing(parts):
+        async with aclosing(_aparts(turn, replies)) as parts:
             async for part in parts:
                 chunk = generation(part)
                 if run_manager:
                     await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
                 yield chunk
-
-    async def _aparts(self, turn: Turn, stop: list[str] | None, kwargs: dict[str, Any]) -> AsyncGenerator[AIMessageChunk, None]:
-        async with aclosing(cast("AsyncGenerator[AIMessage, None]", self.araw_stream(turn.messages, stop, **kwargs))) as stream:
-            async for raw in stream:
-                part = turn.feed(raw)
-                if part is not None:
-                    yield part
-        yield turn.finish()
 
     def _generate(
         self,
@@ -374,3 +367,18 @@ describe_fields(SingleTurnChatModel)
 
 def _new_call_id() -> str:
     return f"call_{uuid.uuid4().hex}"
+
+
+def _parts(turn: Turn, replies: Iterable[object]) -> Iterator[AIMessageChunk]:
+    for raw in replies:
+        if (part := turn.feed(raw)) is not None:
+            yield part
+    yield turn.finish()
+
+
+async def _aparts(turn: Turn, replies: AsyncGenerator[AIMessage, None]) -> AsyncGenerator[AIMessageChunk, None]:
+    async with aclosing(replies):
+        async for raw in replies:
+            if (part := turn.feed(raw)) is not None:
+                yield part
+    yield turn.finish()
