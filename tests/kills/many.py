@@ -1,7 +1,7 @@
 """`python -m tests.kills.many [1000]`: so many conversations at once over two workers and PostgreSQL; one worker is killed half way.
 
 Each conversation has three messages, each answered by two requests and one call. Nothing is started in the place of the killed worker; of
-the one that lives on it is measured what it holds: after a first batch, after the large one, and after a third. Prints JSON.
+the one that lives on it is measured what it holds at rest: after the launch, and after each batch. Prints JSON.
 """
 
 import argparse
@@ -29,10 +29,13 @@ from .harness import kill, launched
 from .worker import KILLS_IN_A_ROW, Place, effects_of, in_postgresql, tools_of
 
 MESSAGES = 3
+_AT_ONCE = 32  # runs of a worker, each in a thread that DBOS keeps
+_CONNECTIONS = 20  # those of DBOS's pool
+_MORE = {"threads": _AT_ONCE, "files": _CONNECTIONS, "sockets": _CONNECTIONS}  # than after the launch, at the most
 _LEASE = 10.0
 _REQUEST, _CALL = 0.02, 0.01  # seconds that they take
 _SENDERS = 8
-_QUIET = 3.0  # seconds after the last answer in which threads and connections may end
+_QUIET = 6.0  # seconds in which nothing changes: the package lets go of a thread that has had nothing to do for five
 _LONGEST = 3600.0
 
 
@@ -63,7 +66,7 @@ def made(place: Place, max_concurrency: int) -> Conversations:
 
 def work(place: Place, worker: str) -> None:
     """Be a worker, until somebody kills it."""
-    made(place, 32)
+    made(place, _AT_ONCE)
     (place.folder / worker).touch()
     threading.Event().wait()
 
@@ -129,32 +132,38 @@ def texts_of(name: str) -> list[str]:
 
 
 def many(place: Place, count: int) -> dict[str, Any]:
-    """Have so many conversations answered, with a batch of a fifth as many before and after."""
+    """Have so many conversations answered, with a batch of a fifth as many before and two after."""
     few = max(1, count // 5)
+    batches = {"first": few, "large": count, "third": few, "fourth": few}
     dies, lives = (launched(place, name, lambda name=name: work(place, name), _LONGEST) for name in ("dies", "lives"))
     try:
         client = Client(place, made(place, 0))
-        holds, seconds = {}, {}
-        seconds["first"] = client.answer("first", few)
-        holds["first"] = _quiet(lives)
-        killing = threading.Thread(target=_kill_half_way, args=(place, (few + count // 2) * MESSAGES, dies), daemon=True)
-        killing.start()
-        seconds["large"] = client.answer("large", count)
+        holds, took = {"launch": at_rest(lives)}, {}
+        for batch, size in batches.items():
+            if batch == "large":
+                killing = threading.Thread(target=_kill_half_way, args=(place, (few + count // 2) * MESSAGES, dies), daemon=True)
+                killing.start()
+            took[f"seconds of the {batch} batch"] = round(client.answer(batch, size), 1)
+            holds[batch] = at_rest(lives)
         killing.join()
-        holds["large"] = _quiet(lives)
-        seconds["third"] = client.answer("third", few)
-        holds["third"] = _quiet(lives)
-        took = {f"seconds of the {name} batch": round(spent, 1) for name, spent in seconds.items()}
-        return {"conversations": few + count + few, **client.seen(), **took, "the worker that lives on holds": holds}
+        allowed = {what: holds["launch"][what] + more for what, more in _MORE.items()}
+        kept = {"the worker that lives on holds": holds, "its settings allow": allowed}
+        return {"conversations": sum(batches.values()), **client.seen(), **took, **kept}
     finally:
         shutdown()
         kill(dies)
         kill(lives)
 
 
-def _quiet(process: int) -> dict[str, int]:
-    time.sleep(_QUIET)
-    return held(process)
+def at_rest(process: int) -> dict[str, int]:
+    """What a process holds when its threads and files have not changed for some time."""
+    now, since = held(process), time.monotonic()
+    while time.monotonic() - since < _QUIET:
+        time.sleep(0.2)
+        before, now = now, held(process)
+        if any(now[what] != before[what] for what in _MORE):
+            since = time.monotonic()
+    return now
 
 
 def _kill_half_way(place: Place, calls: int, process: int) -> None:
