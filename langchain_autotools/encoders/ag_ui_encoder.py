@@ -47,7 +47,7 @@ from .. import vendor_event_types as vendor_kinds
 from ..event_tables import NOTHING, EventTable
 from ..event_types import RunEvent
 from ..executor import pending_calls
-from ..executor.approval.pending import page_id
+from ..executor.approval.pending import is_apart, page_id
 from ..history.expansion import expand
 from ..messages.calls import ToolCallRecord, calls_of
 from ..messages.metadata import text_of
@@ -85,6 +85,7 @@ class AgUiEncoder:
         self._turns: dict[str | None, int] = {}
         self._snapshot: Any = None if history is None else page_messages(expand(history))
         self._pending = [(mend_surrogates(page_id(call)), call) for call in pending_calls(history or ())]
+        self._apart = {page_id(call) for _, call in self._pending if is_apart(call)}  # no result of the run has their ids
         self._usage: list[TokenUsage] = []
         self._vendor = VendorActivities()
         self._ended: list[kinds.RunEnded] = []
@@ -137,6 +138,7 @@ class AgUiEncoder:
         yield from self._close(run)
         if run.tag is None:
             self._ended.append(event)
+            self._decided(self._apart if event.stop_reason != "calls_pending" else ())
         else:
             yield SubagentFinishedEvent(subagent_run_id=run.tag, result={"stopReason": event.stop_reason, "turns": event.turns})
 
@@ -336,7 +338,7 @@ class AgUiEncoder:
     def _waiting(self, event: kinds.CallsPending) -> Iterator[BaseEvent]:
         run = self._runs[event.run_id]
         if run.tag is None:
-            self._decided({page_id(call) for call in event.calls})
+            self._decided({*self._apart, *(page_id(call) for call in event.calls)})
             self._pending += [(self._id(run, page_id(call)), call) for call in event.calls]
         yield from ()
 

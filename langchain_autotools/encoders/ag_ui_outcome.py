@@ -12,7 +12,7 @@ from ag_ui.core import (
 )
 
 from ..event_types import RunEnded
-from ..executor.approval.pending import APPROVABLE, PendingCall, full_name
+from ..executor.approval.pending import APPROVABLE, PendingCall, full_name, is_apart
 from ..strict_json import mend_surrogates
 from .plain import to_json
 from .posted import signature_of
@@ -46,7 +46,7 @@ def outcome_of(pending: Sequence[tuple[str, PendingCall]], ended: Sequence[RunEn
 
 
 def _interrupt(call_id: str, call: PendingCall) -> Interrupt:
-    arguments = f" Its arguments: {to_json(call.args)}" if call.path else ""  # no event of the run has shown them
+    arguments = f" Its arguments: {to_json(call.args)}" if is_apart(call) else ""  # no event of the run has shown them
     return Interrupt(
         id=signature_of(call),
         reason="tool_call",

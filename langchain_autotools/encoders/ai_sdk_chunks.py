@@ -20,7 +20,7 @@ from .. import event_types as kinds
 from .. import vendor_event_types as vendor_kinds
 from ..event_tables import NOTHING, EventTable
 from ..event_types import RunEvent
-from ..executor.approval.pending import APPROVABLE, Decision, PendingCall, full_name, page_id
+from ..executor.approval.pending import APPROVABLE, Decision, PendingCall, full_name, is_apart, page_id
 from ..messages.calls import ToolCallRecord
 from .ai_sdk_nested import NestedRuns
 from .ai_sdk_values import Chunk, error_text, shown
@@ -274,7 +274,7 @@ class UIMessageChunks:
 
     def _waits(self, pending: PendingCall) -> Iterator[Chunk]:
         needs_answer, call_id = pending.kind in ("approval", "queued"), page_id(pending)
-        if pending.path:
+        if is_apart(pending):
             yield {"type": "tool-input-start", "toolCallId": call_id, "toolName": full_name(pending)}
             yield {"type": "tool-input-delta", "toolCallId": call_id, "inputTextDelta": to_json(shown(pending.args))}
         elif needs_answer:

@@ -1,6 +1,6 @@
-"""Calls inside which runs wait, and that go on with what was decided about the calls of those runs."""
+"""Calls inside which runs wait, and calls that were changed and wait: they go on with what was decided."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -8,12 +8,13 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
 from ..errors import ConfigurationError
-from ..messages.calls import ToolCallRecord, open_end
+from ..messages.calls import ToolCallRecord, canonical_call, open_end
 from ..messages.open_runs import open_results, open_run
+from ..strict_json import equivalent
 from .approval.approvals import Approvals
 from .approval.identity import CallIdentity
 from .approval.open_runs import OuterCall, continued_call, shown_index
-from .approval.pending import Decision, read_decisions
+from .approval.pending import Decision, edited, read_decisions
 from .nested_runs import inside
 from .run_tool import governed, is_run_tool
 
@@ -29,16 +30,19 @@ class Executes(Protocol):
     def meant(self, calls: Iterable[ToolCallRecord]) -> list[ToolCallRecord]:
         """Return the calls under their tools' own names."""
 
+    def decided(self, call: ToolCallRecord, decision: Decision) -> ToolCallRecord:
+        """Return the call with its decision applied."""
+
 
 def continued_calls(
     executor: Executes, decisions: Sequence[Decision], opened: Sequence[ToolMessage], message: AIMessage, calls: Sequence[ToolCallRecord]
 ) -> tuple[list[Decision], dict[str, ToolCallRecord]]:
-    """Return the decisions about a message's own calls, and by id those calls whose runs inside go on with the others.
+    """Return the decisions about a message's own calls, and by id the open calls that go on with the other decisions.
 
     Args:
         executor: Executes the calls.
         decisions: All decisions.
-        opened: The results of calls inside which runs wait.
+        opened: The results of such calls.
         message: The message that made these calls.
         calls: Its calls.
 
@@ -53,11 +57,33 @@ def continued_calls(
         if record is None or call is None or not mine:
             continue
         OuterCall(call, message.id, governed(executor.approvals, inside.get())).check(record)
+        own = [one for one in own if one not in mine]
+        if not record["inside"]:
+            continued[call.id] = _changed_call(executor, call, record, mine)
+            continue
         if call.name not in executor.tools or not is_run_tool(executor.tools[call.name]):
             raise ConfigurationError(_NOT_GIVEN.format(id=call.id, name=call.name))
-        own = [one for one in own if one not in mine]
         continued[call.id] = continued_call(call, record, mine)
     return own, continued
+
+
+def _changed_call(executor: Executes, call: ToolCallRecord, record: Mapping[str, Any], decisions: Sequence[Decision]) -> ToolCallRecord:
+    """Return a call that a wrapper has changed, with the decision about it: to run as it was approved, or to be answered.
+
+    The wrappers get it as they got it before, or as the decision edits it.
+    """
+    if len(decisions) > 1:
+        raise ConfigurationError(f"there are two decisions about call {call.id!r}")
+    (decision,) = decisions
+    (shown,) = executor.meant([edited(call, record["calls"][0]["args"])])
+    made = executor.decided(shown, decision)
+    if made.args is None:
+        return made
+    approved = canonical_call(replace(made, edited=not equivalent(made.args, call.args)))
+    if decision.action == "edit":
+        return replace(approved, approved=approved)
+    own = call if record["args"] is None else canonical_call(replace(call, args=dict(record["args"]), edited=True))
+    return replace(own, waits=None, decision=decision, approved=approved)
 
 
 def continuing(

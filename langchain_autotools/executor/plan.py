@@ -15,7 +15,7 @@ from ..messages.inner_usage import inner_usage
 from ..messages.places import places_of_results
 from .call import ToolRun
 from .content import answered, output_content, preceded
-from .results import ToolCallResult, cancelled_result, failed
+from .results import ToolCallResult, cancelled_result, failed, is_changed
 
 Call = GivenCall | ToolCall
 """A call: a record, an entry of an AI message's `tool_calls`, or a vendor's dict."""
@@ -92,8 +92,9 @@ class Answer:
             result = results[0]
         else:
             result = _combined(self.call, results) if ended else _stopped(self.call, results)
-        if self.call.edited and self.call.args is not None:
-            result = _ran_with(result)
+        ran = self.call.approved or self.call
+        if ran.edited and self.call.args is not None and not is_changed(result):
+            result = _ran_with(result, ran.arguments)
         return self.placed(result)
 
     def placed(self, result: ToolCallResult) -> ToolCallResult:
@@ -101,10 +102,10 @@ class Answer:
         return result if self.place is None else self.place(result)
 
 
-def _ran_with(result: ToolCallResult) -> ToolCallResult:
+def _ran_with(result: ToolCallResult, arguments: str) -> ToolCallResult:
     """Return the result of a call with edited arguments, with a note of these: the history contains the model's own."""
     ran = result.executed or result.message.status == "success"  # a result from a cache is that of an earlier call
-    note = (_RAN_WITH if ran else _MEANT_WITH).format(arguments=result.call.arguments)
+    note = (_RAN_WITH if ran else _MEANT_WITH).format(arguments=arguments)
     return replace(result, message=preceded(result.message, note))
 
 

@@ -14,6 +14,7 @@ from pydantic.v1 import ValidationError as ValidationErrorV1
 from ..compat import asks_for_a_graph
 from ..messages.artifacts import portable_result
 from ..messages.calls import ToolCallRecord
+from ..messages.open_runs import open_run
 from ..strict_json import mend_surrogates
 
 Place = tuple[int | str, ...]
@@ -76,6 +77,11 @@ def failed(
     content = json.dumps({"error": mend_surrogates(text)}, ensure_ascii=False)
     message = ToolMessage(content=content, tool_call_id=call.id, name=call.spelling, status="error")
     return ToolCallResult(call, message, error, duration, executed=executed, attempts=int(executed))
+
+
+def is_changed(result: ToolCallResult) -> bool:
+    """Whether a result says that its call was changed and waits for approval. A run that waits inside a call has begun."""
+    return not result.executed and open_run(result.message) is not None
 
 
 def cancelled_result(call: ToolCallRecord, *, executed: bool = False, duration: float = 0.0) -> ToolCallResult:

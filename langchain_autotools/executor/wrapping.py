@@ -1,12 +1,14 @@
 """The wrappers around a planned call, and their order."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from ..messages.calls import ToolCallRecord
+from .changed import changed_result, is_same, refused_change
 from .plan import PlannedCall
-from .steps import LEFT, CallWrapper, Proceed, Steps, ends_as
+from .steps import CallWrapper, Proceed, Steps, ends_as
 
 
 class Wrappers(NamedTuple):
@@ -32,7 +34,9 @@ class Wrappers(NamedTuple):
     attempts: Proceed
 
 
-def wrapped(planned: PlannedCall, wrappers: Wrappers, is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool]) -> Steps:
+def wrapped(
+    planned: PlannedCall, wrappers: Wrappers, is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool], *, may_wait: bool
+) -> Steps:
     """Return the steps of a planned call within its wrappers.
 
     Args:
@@ -40,10 +44,11 @@ def wrapped(planned: PlannedCall, wrappers: Wrappers, is_concerned: Callable[[To
         wrappers: What stands around it.
         is_concerned: Whether a call that a wrapper has changed needs an approval that it does not have; it is asked of the call before
             and after.
+        may_wait: Whether such a call can wait for it.
     """
     proceed = wrappers.attempts
-    if wrappers.around:
-        proceed = partial(_unchanged, planned, is_concerned, proceed)
+    if wrappers.around or planned.call.approved is not None:
+        proceed = partial(_as_approved, planned, is_concerned, may_wait, proceed)
         for wrapper in reversed(wrappers.around):
             proceed = partial(wrapper, proceed=proceed)
     for outer in (wrappers.begin, wrappers.claim, wrappers.turn, wrappers.entry):
@@ -52,12 +57,24 @@ def wrapped(planned: PlannedCall, wrappers: Wrappers, is_concerned: Callable[[To
     return proceed(planned)
 
 
-def _unchanged(
-    before: PlannedCall, is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool], proceed: Proceed, planned: PlannedCall
+def _as_approved(
+    before: PlannedCall,
+    is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool],
+    may_wait: bool,
+    proceed: Proceed,
+    planned: PlannedCall,
 ) -> Steps:
-    """Continue a call after its wrappers, unless they have changed an approved call."""
-    if planned.call is not before.call and planned.call.args != before.call.args and is_concerned(before.call, planned.call):
-        return ends_as(LEFT)
-    if planned.run is not None and planned.run.call is not planned.call:
-        planned.run.change(planned.call)
+    """Continue a call after its wrappers; a changed one waits if it needs an approval.
+
+    A call that was approved after a change came to the wrappers as it was before it: they may make the same change again, or none.
+    """
+    run, call, approved = planned.run, planned.call, before.call.approved
+    assert run is not None  # only calls that run have wrappers
+    bound = call is not before.call and (approved is not None or is_concerned(before.call, call))
+    if bound and not any(is_same(call, one) for one in (before.call, approved or before.call)):
+        return ends_as(changed_result(run, before.call, call) if may_wait else refused_change(before.call))
+    if approved is not None:
+        planned = replace(planned, call=approved)
+    if run.call is not planned.call:
+        run.change(planned.call)
     return proceed(planned)

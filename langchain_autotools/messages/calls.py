@@ -50,6 +50,7 @@ class ToolCallRecord:
         edited: Whether a decision replaced the arguments that the model wrote.
         answer: Type of the item that answers the call, where the call is an item of the vendor's own and no function call.
         run: The run inside the call that goes on, where one waited there: the call has begun.
+        approved: The call as it was approved after a wrapper had changed it: it runs in no other form.
     """
 
     id: str
@@ -66,6 +67,7 @@ class ToolCallRecord:
     edited: bool = field(default=False, compare=False)
     answer: str | None = None
     run: Any = field(default=None, compare=False, repr=False)
+    approved: "ToolCallRecord | None" = field(default=None, compare=False)
 
     @property
     def toolset(self) -> str | None:

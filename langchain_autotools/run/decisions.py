@@ -112,9 +112,7 @@ def open_calls(
     resumed = _Resumed(message, executor, caller_tools, approvals or Approvals())
     decided = [(number, resumed.decided(known[number], shown[number], by_number.get(number))) for number in waiting]
     going_on = [(number, continued[one.call.id]) for number, one in enumerate(known) if one.call.id in continued]
-    return OpenCalls(
-        message, sorted([*decided, *going_on], key=itemgetter(0)), [one for one in opened if one.tool_call_id not in continued]
-    )
+    return OpenCalls(message, sorted([*decided, *going_on], key=itemgetter(0)), opened)
 
 
 def _split(

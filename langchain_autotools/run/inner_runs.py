@@ -75,11 +75,18 @@ class InnerRuns:
         self._waits, self._resumed = False, not progress.turns
 
     def __call__(self, planned: PlannedCall, proceed: Proceed) -> Steps:
-        """Bound and count the runs inside a call, if it is one of a model or an agent; run no call behind one whose run waits."""
+        """Bound and count the runs inside a call, if it is one of a model or an agent; run no call behind one that waits."""
         run = planned.run
         if self._waits and planned.call.run is None:
             return ends_as(LEFT if self._resumed else failed(planned.call, _BEHIND, RuntimeError(_BEHIND)))
-        return proceed(planned) if run is None or not is_run_tool(run.prepared.tool) else self._counted(run, planned, proceed)
+        steps = proceed(planned) if run is None or not is_run_tool(run.prepared.tool) else self._counted(run, planned, proceed)
+        return self._noted(steps) if self._in_order else steps
+
+    def _noted(self, steps: Steps) -> Steps:
+        """Note whether the call waits, with a run inside or since it was changed."""
+        outcome = yield from steps
+        self._waits = self._waits or (outcome is not LEFT and open_run(outcome.message) is not None)
+        return outcome
 
     def _counted(self, run: ToolRun, planned: PlannedCall, proceed: Proceed) -> Steps:
         limit = self._left().used_up()
@@ -92,10 +99,7 @@ class InnerRuns:
         if self._around is not None:
             self._around.inside.append(used)
         outcome = yield from proceed(planned)
-        if outcome is LEFT:
-            return outcome
-        self._waits = self._waits or (self._in_order and open_run(outcome.message) is not None)
-        return replace(outcome, message=used.on(outcome.message))
+        return outcome if outcome is LEFT else replace(outcome, message=used.on(outcome.message))
 
     def _left(self) -> _Left:
         """Return what is left now, after what the runs inside other calls of the turn are known to have used."""

@@ -91,7 +91,8 @@ class OpenCalls:
         message: The AI message that made them.
         calls: The calls, as they were decided, with their positions among the message's calls. Those that say what they wait for
             stay pending; those with `args` None are answered.
-        opened: The results of other calls of it, inside which runs wait.
+        opened: The results of calls of it inside which runs wait, or that were changed and wait. Those of them that are among the calls
+            wait as before if they get no other result.
     """
 
     message: AIMessage
@@ -134,7 +135,7 @@ class RunPlan:
         ends: Names of declared tools one of which must be called to end the run (the caller forced a call, of a schema for
             example): until then the tool choice must stay.
         decisions: What to do with calls that the input ends in, as `read_resume` gives it.
-        inner: The runs of models and agents that are given as tools; None without any.
+        inner: The runs of models and agents that are given as tools, and the order of calls around waiting ones; None without either.
         used: Counts what the run uses, for the run around it; None if none counts it.
         leaves: What a call may wait for, so that it is left to the caller. What waits for anything else is decided about before it runs.
     """
@@ -287,7 +288,7 @@ class _Run:
             message: The AI message that made them.
             calls: The calls, with their positions in the message.
             callers: The names of the declared tools.
-            opened: The results of other calls of it, inside which runs wait.
+            opened: The results of calls of it that wait, which a new result replaces.
         """
         leaves = self._plan.leaves
         ours = [one for one in calls if one[1].waits not in leaves]  # what waits goes on waiting, whatever this run may do
@@ -296,8 +297,10 @@ class _Run:
         if answered:
             results = yield from self._run_tools(message, self._admitted(answered))
         given = {result.call.id for result in results}
-        pending = [call for _, call in calls if call.id not in given]
-        opened = [*opened, *(result.message for result in results if open_run(result.message) is not None)]
+        opened = [one for one in opened if one.tool_call_id not in given]
+        opened += [result.message for result in results if open_run(result.message) is not None]
+        open_ids = {one.tool_call_id for one in opened}
+        pending = [_as_written(message, call) for _, call in calls if call.id not in given and call.id not in open_ids]
         if pending or opened:
             return self._left(message, pending, opened, started=bool(answered))
         if results and all(result.return_direct for result in results):
@@ -362,6 +365,14 @@ class _Run:
 
     def _outcome(self, reason: StopReason, **rest: Any) -> RunOutcome:
         return RunOutcome(reason, self._progress.turns, self._progress.usage, **rest)
+
+
+def _as_written(message: AIMessage, call: ToolCallRecord) -> ToolCallRecord:
+    """Return a call that goes on waiting with the model's own arguments: an edit that had no effect is no part of it."""
+    if not call.edited:
+        return call
+    written = next(one for one in calls_of(message) if one.id == call.id)
+    return replace(call, args=written.args, arguments=written.arguments, decision=None, edited=False)
 
 
 def _without(call: ToolCallRecord, stopped: Collection[str], why: str) -> ToolCallRecord:

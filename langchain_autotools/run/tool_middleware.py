@@ -13,12 +13,11 @@ from ..errors import ConfigurationError
 from ..executor.call import ToolRun
 from ..executor.content import answered
 from ..executor.plan import PlannedCall
-from ..executor.results import ToolCallResult, failed
+from ..executor.results import ToolCallResult, is_changed
 from ..executor.steps import LEFT, Around, CallWrapper, Outcome, Proceed, Steps
 from ..executor.workers.asking import NOTHING
+from ..messages.memo import copy_containers
 from .middleware import hook_of, name_of
-
-_NOT_APPROVED = "Not run: {name} changed the arguments of this call, and with these it needs an approval that it does not have."
 
 
 def call_wrapper(middleware: Any) -> CallWrapper:
@@ -33,7 +32,7 @@ def _wrapped(middleware: Any, planned: PlannedCall, proceed: Proceed) -> Steps:
 
 
 class _Left(BaseException):
-    """Raised inside a middleware whose change of a call needs an approval. No `except Exception` catches it."""
+    """Raised inside a middleware around a call that stays pending, with its outcome. No `except Exception` catches it."""
 
 
 class _Handling:
@@ -51,8 +50,9 @@ class _Handling:
         wrap = hook_of(self._middleware, "wrap_tool_call", twin="awrap_tool_call")
         try:
             return self._outcome(wrap(self._request(), lambda request: self._answer(carry(self._steps(request)))))
-        except _Left:
-            return self._not_approved()
+        except _Left as left:
+            outcome: Outcome = left.args[0]
+            return outcome
         except Exception as error:
             return self._failed(error)
 
@@ -65,8 +65,9 @@ class _Handling:
         wrap = hook_of(self._middleware, "awrap_tool_call", twin="wrap_tool_call")
         try:
             return self._outcome(await wrap(self._request(), handler))
-        except _Left:
-            return self._not_approved()
+        except _Left as left:
+            outcome: Outcome = left.args[0]
+            return outcome
         except Exception as error:
             return self._failed(error)
 
@@ -77,7 +78,7 @@ class _Handling:
 
     def _request(self) -> Any:
         call, context = self._planned.call, self._run.graph_runtime()
-        known = {"name": call.name, "args": dict(call.args or {}), "id": call.id, "type": "tool_call"}
+        known = {"name": call.name, "args": copy_containers(call.args or {}), "id": call.id, "type": "tool_call"}
         return middleware_types().ToolCallRequest(tool_call=known, tool=self._run.prepared.tool, state=context.state, runtime=context)
 
     def _steps(self, request: Any) -> Steps:
@@ -98,8 +99,8 @@ class _Handling:
 
     def _answer(self, outcome: Outcome) -> ToolMessage:
         """Return a call's message, or raise what its tool raised."""
-        if outcome is LEFT:
-            raise _Left
+        if outcome is LEFT or is_changed(outcome):
+            raise _Left(outcome)
         self._last = outcome
         self._attempts += outcome.attempts
         if outcome.executed and not outcome.success and isinstance(outcome.error, Exception):
@@ -111,11 +112,6 @@ class _Handling:
         if self._last is None or error is not self._last.error:
             raise error
         return replace(self._last, attempts=self._attempts)
-
-    def _not_approved(self) -> ToolCallResult:
-        """Return the result of a call that does not run: its message has been handed out, and can show no other arguments to a human."""
-        text = _NOT_APPROVED.format(name=name_of(self._middleware))
-        return failed(self._planned.call, text, PermissionError(text))
 
     def _outcome(self, answer: Any) -> ToolCallResult:
         """Return what a middleware has returned as the result of the call."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from langchain_autotools import new_messages
+from langchain_autotools import Decision, new_messages
 from langchain_autotools.history import validate
 from langchain_autotools.messages.open_runs import open_run
 from tests.laws.entrances import Entrance, Outcome
@@ -36,7 +36,7 @@ def play(features: Sequence[Feature], entrance: Entrance, accept: Accept) -> Non
     outcome, again = entrance.ask(), None
     check_laws(plan, outcome, accept)
     waiting = {call.id for call in outcome.pending}
-    decisions = [one.decide(call) for call in outcome.pending for one in features if one.waits and _is_of(one, call.id)]
+    decisions = _decided(features, outcome)
     if not ends:
         assert outcome.error is None, outcome.error
         assert plan.work.times("look", city="Paris") == 1
@@ -52,6 +52,11 @@ def play(features: Sequence[Feature], entrance: Entrance, accept: Accept) -> Non
             again = entrance.again(before, decisions, outcome)
             assert not {name for name, _ in plan.work.ran[len(once) :]} & set(plan.fields["requires_approval"])
             plan.work.ran[:] = once  # with the results of a store the second run goes on, and calls what needs nobody
+        if changed := _decided(features, outcome):
+            assert all(call.changed for call in outcome.pending)
+            outcome = entrance.resume(outcome, changed)
+            check_laws(plan, outcome, accept, resumed=True)
+            entrance.check(outcome)
     if not ends:
         assert outcome.error is None, outcome.error
         assert outcome.reason in ("complete", None) and not outcome.pending
@@ -60,6 +65,10 @@ def play(features: Sequence[Feature], entrance: Entrance, accept: Accept) -> Non
     if not ends or len(features) == 1:
         for feature in features:
             feature.check(seen)
+
+
+def _decided(features: Sequence[Feature], outcome: Outcome) -> list[Decision]:
+    return [one.decide(call) for call in outcome.pending for one in features if one.waits and _is_of(one, call.id)]
 
 
 def _is_of(feature: Feature, call_id: str) -> bool:

@@ -78,7 +78,7 @@ class Structured(Entrance):
             return Outcome(after, getattr(error, "stop_reason", None), error=error)
         outcome = self.outcome(history, Ran(new_messages(out["raw"]), out["raw"]))
         if outcome.pending:
-            wants = any(call.kind != "caller" for call in outcome.pending)
+            wants = outcome.reason == "calls_pending" and any(call.kind != "caller" for call in outcome.pending)
             assert out["parsed"] is None and isinstance(out["parsing_error"], CallsPendingError) == wants
         elif outcome.reason == "complete":
             assert out["parsed"] == {"answer": "Done."}

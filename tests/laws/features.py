@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_autotools import AlreadyResumedError, Decision, LimitReachedError, NextTurn, PendingCall, RetryPolicy, ToolPolicy
 from langchain_autotools.messages.failover import mark_of
 from tests.laws.feature import Feature
+from tests.laws.features_changed import ChangedCalls
 from tests.laws.features_inside import AgentsAsTools
 from tests.laws.features_told import VendorEvents
 from tests.laws.planned import LONG, USER, Plan, Seen
@@ -344,7 +345,7 @@ class Middleware(Feature):
         """The middleware, and a call."""
         from tests.support.middleware import Around
 
-        plan.fields["middleware"] = [Around(self._turn, self._call)]
+        plan.fields.setdefault("middleware", []).append(Around(self._turn, self._call))
         plan.add("count", Call("count", {"number": 70}, "middleware_0"))
         plan.allow("count", number=71)
 
@@ -381,5 +382,5 @@ class Failover(Feature):
 
 
 _OF_CALLS = (Approvals, Edits, AtOnce, Claim, Policies, Cache, Injected, ClientTools, AgentsAsTools)
-_OF_RUNS = (Limits, Failure, Cancel, Deadline, ToolChoice, TurnHooks, Middleware, Failover, VendorEvents)
+_OF_RUNS = (Limits, Failure, Cancel, Deadline, ToolChoice, TurnHooks, Middleware, ChangedCalls, Failover, VendorEvents)
 FEATURES: Mapping[str, type[Feature]] = {kind.name: kind for kind in (*_OF_CALLS, *_OF_RUNS)}

@@ -58,6 +58,8 @@ CANNOT: Mapping[tuple[str, str], str] = {
     ("turn hooks", "explicit loop"): _NO_TURN,
     ("middleware", "executor alone"): _NO_TURN,
     ("middleware", "explicit loop"): _NO_TURN,
+    ("changed calls", "executor alone"): _NO_TURN,
+    ("changed calls", "explicit loop"): _NO_TURN,
     ("decided at once", "durable"): _ANEW,
     ("decided at once", "conversations"): _ANEW,
     ("limits", "executor alone"): _NO_RUN,

@@ -124,7 +124,7 @@ class Approvals:
         Raises:
             ConfigurationError: A predicate says neither True nor False.
         """
-        if not self.concerns_calls or call.args is None or call.waits in FOR_CALLER or call.run is not None:
+        if not self.concerns_calls or call.args is None or call.waits in FOR_CALLER or call.run is not None or call.decision is not None:
             return call
         if not call.inner:
             return self._judged(call, arguments)
@@ -241,11 +241,13 @@ class Approvals:
         return PendingCall(call.id, call.name, copy.deepcopy(call.args or {}), record["kind"], record["uuid"], record["digest"])
 
     def claim_key(self, call: ToolCallRecord, identity: CallIdentity) -> str:
-        """Return the key under which a call is claimed, however it was decided.
+        """Return the key under which a call is claimed, however it was decided: for a changed call that of its change.
 
         Raises:
             ConfigurationError: It cannot be told from an equal call of another message.
         """
+        if call.approved is not None:
+            return f"{call.decision.uuid}.{call.decision.digest}"
         if not identity.is_unique:
             text = f"claim needs to know call {call.id!r} from equal ones: its message has no id, or is not given"
             raise ConfigurationError(f"{text}; give the AI message with an id, or its calls and messages= that end in it")

@@ -18,7 +18,7 @@ from ...messages.calls import ToolCallRecord
 from ...messages.carrier import serialize_messages
 from ..call import ToolRun
 from ..plan import Answer, PlannedCall
-from ..results import ToolCallResult, failed, overdue_result
+from ..results import ToolCallResult, failed, is_changed, overdue_result
 from ..steps import LEFT, Ask, BatchEnded, Proceed, Step, Steps
 from ..workers.asking import NOTHING, ask
 
@@ -140,6 +140,8 @@ class Claims:
     ) -> Steps:
         """Claim a call before it begins; store its result, or release the claim if its tool has not begun.
 
+        A call that waits again since it was changed is not released: what was decided has had its effect, for all processes.
+
         Args:
             number: The number of the call.
             index: The index of the planned call.
@@ -161,7 +163,7 @@ class Claims:
             if not _began(run):
                 yield from self._release(number, key)
             raise
-        if outcome is LEFT or not (_began(run) or outcome.success):
+        if outcome is LEFT or not (_began(run) or outcome.success or is_changed(outcome)):
             yield from self._release(number, key)
             return outcome
         self._began.add(number)

@@ -17,7 +17,7 @@ from ...messages.carrier import serialize_messages
 from ..resolution import Meaning
 from .approvals import Approvals, same_digest
 from .identity import plain_json
-from .pending import Decision, PendingCall, check_offered, digest_of
+from .pending import Decision, PendingCall, check_offered, digest_of, plain_copy
 
 _CHANGED = "the record of the run inside call {id!r} is not the one that was made: it, its call or approval_key has changed since"
 
@@ -68,12 +68,28 @@ class OuterCall:
             messages: The messages of that run so far.
             pending: Its pending calls.
         """
+        shown = [self.shown(one) for one in pending]
+        return self._record(shown, [[one.uuid, one.digest] for one in pending], serialize_messages(messages))
+
+    def changed(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the record of this call with other arguments, with which it waits for approval.
+
+        Raises:
+            ConfigurationError: The arguments are not plain JSON.
+        """
+        call, plain = self.call, plain_copy("a call", args)
+        before = None if call.decision is None else call.decision.uuid
+        identity = hashlib.sha256(plain_json(call, ["changed", self.message_id, call.id, call.spelling, before, plain])).hexdigest()
+        shown = PendingCall(call.id, call.name, plain, "approval", identity, changed=True)
+        return self._record([replace(shown, digest=shown_digest(shown, self._key))], [], [])
+
+    def _record(self, shown: Sequence[PendingCall], inside: Sequence[Sequence[str]], messages: Sequence[Any]) -> dict[str, Any]:
         record = {
             "message": self.message_id,
             "args": self.call.args if self.call.edited else None,
-            "calls": [self.shown(one).to_dict() for one in pending],
-            "inside": [[one.uuid, one.digest] for one in pending],
-            "messages": serialize_messages(messages),
+            "calls": [one.to_dict() for one in shown],
+            "inside": inside,
+            "messages": messages,
         }
         return {**record, "digest": self._digest(record)}
 

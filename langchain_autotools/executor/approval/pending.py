@@ -85,7 +85,7 @@ class Decision:
             raise ConfigurationError(f"edit takes the arguments by name, not {type(self.value).__name__}")
         if self.action == "respond" and self.value is None:
             raise ConfigurationError("respond takes the content of the result, not None")
-        _plain(self.action, self.value)
+        plain_copy(self.action, self.value)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the decision as a dict of JSON data."""
@@ -119,6 +119,7 @@ class PendingCall:
         toolset: The vendor's toolset that the tool is of; None for a tool that stands by itself.
         path: The names of the models and agents given as tools inside whose runs it waits, the outermost first; empty for a call of
             the run itself.
+        changed: Whether middleware has given it other arguments than the model wrote or a human approved.
     """
 
     id: str
@@ -129,6 +130,7 @@ class PendingCall:
     digest: str = ""
     toolset: str | None = None
     path: Sequence[str] = ()
+    changed: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -176,11 +178,12 @@ class PendingCall:
 
     def _decision(self, action: Act, value: Any = None) -> Decision:
         check_offered(self.id, self.kind, action)
-        return Decision(self.id, action, _plain(action, value), self.uuid, self.digest)
+        return Decision(self.id, action, plain_copy(action, value), self.uuid, self.digest)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the call as a dict of JSON data."""
-        return {**asdict(self), "path": list(self.path)}
+        """Return the call as a dict of JSON data. `changed` is in it where it is True."""
+        data = {**asdict(self), "path": list(self.path)}
+        return data if data.pop("changed") is False else {**data, "changed": True}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -189,12 +192,17 @@ class PendingCall:
         Raises:
             ConfigurationError: The dict is no pending call.
         """
-        return cls(**_fields(cls, {"path": (), **data} if isinstance(data, Mapping) else data, "a pending call"))
+        return cls(**_fields(cls, {"path": (), "changed": False, **data} if isinstance(data, Mapping) else data, "a pending call"))
+
+
+def is_apart(call: PendingCall) -> bool:
+    """Whether a pending call is another one than the call with its id in the run: a call of a run inside a tool, or a changed one."""
+    return bool(call.path) or call.changed
 
 
 def page_id(call: PendingCall) -> str:
-    """Return the id of a pending call for pages: a call of a run inside a tool may have the id of another one."""
-    return call.uuid if call.path else call.id
+    """Return the id of a pending call for pages, where another call may be shown under its own id."""
+    return call.uuid if is_apart(call) else call.id
 
 
 def full_name(call: PendingCall) -> str:
@@ -202,7 +210,7 @@ def full_name(call: PendingCall) -> str:
     return " > ".join([*call.path, call.name])
 
 
-def _plain(action: str, value: Any) -> Any:
+def plain_copy(action: str, value: Any) -> Any:
     """Return a copy of plain data; raise for other data."""
     try:
         return json.loads(json.dumps(value, allow_nan=False))
@@ -243,7 +251,7 @@ def shown_to_caller(identity: CallIdentity, kind: Kind) -> PendingCall:
     """Return a call that the caller answers, as it is shown."""
     call, record = identity.call, identity.record
     nonce, digest = ("", caller_digest(identity)) if record is None else (record["uuid"], record["digest"])
-    return PendingCall(call.id, call.spelling, _plain("a call", call.args), kind, nonce, digest, call.toolset)
+    return PendingCall(call.id, call.spelling, plain_copy("a call", call.args), kind, nonce, digest, call.toolset)
 
 
 def caller_digest(identity: CallIdentity) -> str:
@@ -259,7 +267,7 @@ def _shown(one: CallIdentity, entry: Mapping[str, Any]) -> PendingCall:
         return shown_to_caller(one, "client_tool" if entry.get("client_tool") is True else "caller")
     tool = record.get("tool")
     name = tool if isinstance(tool, str) and find_name(call.name, {tool: None}) == tool else call.name
-    return PendingCall(call.id, name, _plain("a call", call.args), record["kind"], record["uuid"], record["digest"])
+    return PendingCall(call.id, name, plain_copy("a call", call.args), record["kind"], record["uuid"], record["digest"])
 
 
 def digest_of(call: ToolCallRecord, kind: str, nonce: str = "", key: str | None = None, *, path: Sequence[str] = ()) -> str:

@@ -220,7 +220,8 @@ class Batch:
             claim = partial(claims.wrap, number, index, partial(self._message_with, number, index))
         turn, begin = partial(self._in_turn, number), partial(self._begin, index)
         wrappers = Wrappers(planned.entry, turn, claim, begin, self._options.wrappers, self._attempts)
-        return wrapped(planned, wrappers, self._options.is_concerned)
+        may_wait = planned.call is self._answers[number].call  # a bundle has one result
+        return wrapped(planned, wrappers, self._options.is_concerned, may_wait=may_wait)
 
     def _in_turn(self, number: int, planned: PlannedCall, proceed: Proceed) -> Steps:
         """Wait until a call may begin; answer it if no time is left."""

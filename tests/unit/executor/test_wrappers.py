@@ -11,12 +11,22 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from langchain_autotools import RetryPolicy, ToolCallResult, ToolExecutor, ToolPolicy, new_messages, pending_calls, stop_reason
+from langchain_autotools import (
+    ConfigurationError,
+    RetryPolicy,
+    ToolCallResult,
+    ToolExecutor,
+    ToolPolicy,
+    new_messages,
+    pending_calls,
+    stop_reason,
+)
 from langchain_autotools.cancelling import Cancel
 from langchain_autotools.executor import AsyncToolCallBatch, ToolCallBatch
 from langchain_autotools.executor.admission import Reservation
 from langchain_autotools.executor.plan import PlannedCall
 from langchain_autotools.executor.steps import LEFT, Pause, Proceed, Steps, ends_as
+from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.calls import call
 
@@ -171,21 +181,71 @@ def test_a_bundle_is_left_as_a_whole_or_answered(batch: Batch) -> None:
     assert "waits for approval" in str(result.inner[1].content)
 
 
+def divert(planned: PlannedCall, proceed: Proceed) -> Steps:
+    """A wrapper that writes other arguments."""
+    return proceed(replace(planned, call=replace(planned.call, args={"at": "Eve"})))
+
+
 @batches
-def test_what_is_changed_after_its_approval_does_not_run(batch: Batch) -> None:
-    """A wrapper writes other arguments: a call that the rule concerns is left, any other one runs with them."""
+def test_what_is_changed_after_its_approval_waits(batch: Batch) -> None:
+    """A wrapper writes other arguments: a call that the rule concerns pends with them, any other one runs with them."""
     diary = Diary()
-
-    def divert(planned: PlannedCall, proceed: Proceed) -> Steps:
-        return proceed(replace(planned, call=replace(planned.call, args={"at": "Eve"})))
-
     rule = {"requires_approval": lambda one: one.args["at"] == "Anna", "approve": lambda pending: pending.approve()}
     message = AIMessage("", id="m", tool_calls=[call("look", "1", at="Anna"), call("look", "2", at="Bert")])
     results = batch(ToolExecutor([diary.look], **rule), message, wrappers=[divert])  # type: ignore[arg-type]
-    assert [(result.tool_call_id, result.content) for result in results] == [("2", "seen Eve")]
+    assert [(result.tool_call_id, result.success) for result in results] == [("1", False), ("2", True)]
+    (pending,) = pending_calls([message, *(result.message for result in results)])
+    assert (pending.id, pending.args, pending.kind, pending.changed) == ("1", {"at": "Eve"}, "approval", True)
     concerned = ToolExecutor([diary.look], requires_approval=lambda one: one.args["at"] == "Eve")
-    assert batch(concerned, message, wrappers=[divert]) == []
+    results = batch(concerned, message, wrappers=[divert])
+    assert [one.args for one in pending_calls([message, *(result.message for result in results)])] == [{"at": "Eve"}, {"at": "Eve"}]
     assert diary.lines == ["look at Eve"]
+
+
+@batches
+def test_a_changed_call_inside_a_bundle_is_answered(batch: Batch) -> None:
+    """A bundle has one result, and cannot wait for a call inside: that one is answered, and the others run."""
+    diary = Diary()
+    parts = [{"recipient_name": "look", "parameters": {"at": at}} for at in ("Anna", "Bert")]
+    bundle = call("multi_tool_use.parallel", "b", tool_uses=parts)
+    executor = ToolExecutor([diary.look], requires_approval=lambda one: one.args["at"] == "Eve")
+
+    def divert_anna(planned: PlannedCall, proceed: Proceed) -> Steps:
+        return divert(planned, proceed) if planned.call.args == {"at": "Anna"} else proceed(planned)
+
+    message = AIMessage("", id="m", tool_calls=[bundle])
+    (result,) = batch(executor, message, wrappers=[divert_anna])
+    assert [one.success for one in result.inner] == [False, True] and "needs an approval" in str(result.content)
+    assert (diary.lines, pending_calls([message, result.message])) == (["look at Bert"], [])
+
+
+@batches
+@pytest.mark.parametrize("key", [None, "secret"])
+def test_a_changed_call_runs_once_as_it_was_approved(batch: Batch, key: str | None) -> None:
+    """It is claimed when it runs, and its result names the arguments; a changed record or a second decision is refused."""
+    diary = Diary()
+    executor = ToolExecutor([diary.look], requires_approval=True, claim=Store(diary), approval_key=key)
+    asked = AIMessage("", id="m", tool_calls=[call("look", "1", at="Anna")])
+    rules = executor.approvals
+    assert rules is not None
+    message = rules.recorded(asked, rules.judge(calls_of(asked), executor.prepared.arguments_of, in_order=False))
+    decisions = [one.approve() for one in pending_calls(message)]
+    (waits,) = batch(executor, message, wrappers=[divert], messages=[message], decisions=decisions)
+    history = [message, waits.message]
+    (pending,) = pending_calls(history)
+    with pytest.raises(ConfigurationError, match="two decisions"):
+        batch(executor, message, messages=history, decisions=[pending.approve(), pending.reject()])
+    forged = waits.message.model_copy(deep=True)
+    entry = forged.response_metadata["autotools"]["open_run"]["calls"][0]
+    entry["args"]["at"] = "Mallory"
+    with pytest.raises(ConfigurationError, match="is not the one that was made"):
+        batch(executor, message, messages=[message, forged], decisions=[one.approve() for one in pending_calls([message, forged])])
+    assert diary.lines == ["take", "done"]
+    (result,) = batch(executor, message, wrappers=[divert], messages=history, decisions=[pending.approve()])
+    assert diary.lines == ["take", "done", "take", "look at Eve", "done"]
+    assert "It ran with" in str(result.content) and "seen Eve" in str(result.content)
+    (denied,) = batch(executor, message, wrappers=[divert], messages=history, decisions=[pending.reject("no")])
+    assert (denied.success, "no" in str(denied.content), diary.lines.count("look at Eve")) == (False, True, 1)
 
 
 @batches

@@ -67,3 +67,21 @@ def test_a_model_without_tools_does_not_wait() -> None:
     inner = ScriptedChatModel(replies=answering(one_call("ask_user")), name="cleaner")
     answer = boss([inner.bind_tools([{"type": "function", "function": function}])]).invoke([QUESTION])
     assert stop_reason(answer) == "complete" and pending_calls(answer) == [] and "ask_user" in results_of(answer)[0].text
+
+
+def test_an_edit_that_has_no_effect_is_not_shown() -> None:
+    """An edited call behind one that waits goes on waiting as the model wrote it, and that is what runs once it is approved."""
+    paid: list[str] = []
+
+    def pay(who: str) -> str:
+        """Pay."""
+        paid.append(who)
+        return "paid"
+
+    calls: Any = [{"name": "pay", "args": {"who": who}, "id": who} for who in ("Anna", "Ben")]
+    model = ScriptedChatModel(tools=[pay], replies=[AIMessage("", tool_calls=calls), "Done."], requires_approval=True, parallel=False)
+    history = [QUESTION, *new_messages(model.invoke([QUESTION]))]
+    waits = model.resume(history, [pending_calls(history)[1].edit({"who": "Eve"})])
+    assert [call.args for call in pending_calls(waits)] == [{"who": "Anna"}, {"who": "Ben"}]
+    model.resume(history, [call.approve() for call in pending_calls(waits)])
+    assert paid == ["Anna", "Ben"]

@@ -235,7 +235,7 @@ def test_a_call_waits_before_any_middleware_sees_it(way: Way) -> None:
 @pytest.mark.parametrize("rule", [True, lambda record: record.args["at"] == "Oslo"], ids=["approved before", "not asked before"])
 @every_way
 def test_a_change_comes_under_the_rule_again(way: Way, rule: Any) -> None:
-    """A call whose arguments are changed after its approval, or so that it needs one, does not run: the model gets an error."""
+    """A call whose arguments are changed after its approval, or so that it needs one, pends with them, and runs as it is approved."""
     ran: list[str] = []
 
     def look(at: str) -> str:
@@ -244,9 +244,13 @@ def test_a_change_comes_under_the_rule_again(way: Way, rule: Any) -> None:
         return "seen"
 
     fields = {"tools": [look], "requires_approval": rule, "approve": lambda pending: pending.approve()}
-    run, messages = way(model_of(call(), "Fine.", middleware=[Around(), Around(tool=other_place)], **fields))
-    assert (stop_reason(run), ran, pending_calls(run)) == ("complete", [], [])
-    assert (messages[1].status, "needs an approval" in messages[1].text) == ("error", True)
+    model = model_of(call(), "Fine.", middleware=[Around(), Around(tool=other_place)], **fields)
+    run, messages = way(model)
+    assert (stop_reason(run), ran, messages[1].status) == ("calls_pending", [], "error")
+    (pending,) = pending_calls(run)
+    assert (pending.args, pending.changed) == ({"at": "Oslo"}, True)
+    done = model.resume([HumanMessage("Hi"), *messages], [pending.approve()])
+    assert (stop_reason(done), ran) == ("complete", ["Oslo"])
 
 
 def test_an_approved_call_runs_inside_of_the_middleware() -> None:
@@ -256,3 +260,104 @@ def test_an_approved_call_runs_inside_of_the_middleware() -> None:
     history += new_messages(model.invoke(history))
     run = model.resume(history, [one.approve() for one in pending_calls(history)])
     assert [one.text for one in new_messages(run)] == ["seen Rome", "Fine."]
+
+
+def deeper(request: Any) -> Any:
+    """Change a call's arguments in place, below their first level."""
+    request.tool_call["args"]["at"]["city"] += "!"
+    return (yield request)
+
+
+@every_way
+def test_a_change_in_place_is_a_change(way: Way) -> None:
+    """Nested arguments belong to the middleware's request: the call waits with the changed ones, the history keeps the model's."""
+    ran: list[Any] = []
+
+    def look(at: dict[str, str]) -> str:
+        """Look."""
+        ran.append(at)
+        return "seen"
+
+    asked = AIMessage("", tool_calls=[{"name": "look", "args": {"at": {"city": "Rome"}}, "id": "1"}])
+    fields = {"tools": [look], "requires_approval": True, "approve": lambda pending: pending.approve()}
+    model = model_of(asked, "Fine.", middleware=[Around(tool=deeper)], **fields)
+    run, messages = way(model)
+    assert (ran, [one.args for one in pending_calls(run)]) == ([], [{"at": {"city": "Rome!"}}])
+    assert messages[0].tool_calls[0]["args"] == {"at": {"city": "Rome"}}
+    model.resume([HumanMessage("Hi"), *messages], [one.approve() for one in pending_calls(run)])
+    assert ran == [{"city": "Rome!"}]
+
+
+def test_other_middleware_than_before_changes_a_call_again() -> None:
+    """What it makes is not what was approved: the call waits again; without any, what was approved runs."""
+    ran: list[str] = []
+
+    def look(at: str) -> str:
+        """Look."""
+        ran.append(at)
+        return "seen"
+
+    def changing(text: str) -> Any:
+        def change(request: Any) -> Any:
+            return (yield request.override(tool_call={**request.tool_call, "args": {"at": text}}))
+
+        return [Around(tool=change)]
+
+    def model(middleware: Any) -> ScriptedChatModel:
+        return model_of(call(), "Fine.", middleware=middleware, tools=[look], requires_approval=True)
+
+    history: list[Any] = [HumanMessage("Hi")]
+    history += new_messages(model(()).invoke(history))
+    for middleware, expected in ((changing("Oslo"), "Oslo"), (changing("Bern"), "Bern"), (changing("Oslo"), "Oslo")):
+        run = model(middleware).resume(history, [one.approve() for one in pending_calls(history)])
+        history += new_messages(run)
+        assert ([one.args for one in pending_calls(run)], ran) == ([{"at": expected}], [])
+    run = model_of("Fine.", middleware=(), tools=[look], requires_approval=True).resume(
+        history, [one.approve() for one in pending_calls(history)]
+    )
+    assert (ran, stop_reason(run)) == (["Oslo"], "complete")
+
+
+def test_a_second_call_with_other_arguments_is_answered() -> None:
+    """A call that has run cannot wait: the middleware gets an error for what it changes then."""
+    ran: list[str] = []
+    answers: list[str] = []
+
+    def look(at: str) -> str:
+        """Look."""
+        ran.append(at)
+        return "seen"
+
+    def twice(request: Any) -> Any:
+        first = yield request
+        answers.append((yield request.override(tool_call={**request.tool_call, "args": {"at": "Oslo"}})).text)
+        return first
+
+    fields = {"tools": [look], "requires_approval": True, "approve": lambda pending: pending.approve()}
+    run = model_of(call(), "Fine.", middleware=[Around(tool=twice)], **fields).invoke("Hi")
+    assert (stop_reason(run), ran, new_messages(run)[1].text) == ("complete", ["Rome"], "seen")
+    assert "needs an approval" in answers[0]
+
+
+@every_way
+def test_calls_behind_a_changed_one_wait_for_it(way: Way) -> None:
+    """Where calls run one after another, none runs before one that waits again."""
+    ran: list[str] = []
+
+    def look(at: str) -> str:
+        """Look."""
+        ran.append(at)
+        return "seen"
+
+    def first(request: Any) -> Any:
+        asked = request.tool_call
+        return (yield request.override(tool_call={**asked, "args": {"at": "Oslo"}}) if asked["args"]["at"] == "Rome" else request)
+
+    asked = AIMessage("", tool_calls=[*call("Rome").tool_calls, *call("Bern").tool_calls])
+    model = model_of(asked, "Fine.", middleware=[Around(tool=first)], tools=[look], requires_approval=True, parallel=False)
+    history: list[Any] = [HumanMessage("Hi"), *way(model)[1]]
+    for expected in ([("Bern", False), ("Oslo", True)], []):
+        run = model.resume(history, [one.approve() for one in pending_calls(history)])
+        history += new_messages(run)
+        assert [(one.args["at"], one.changed) for one in pending_calls(run)] == expected
+    assert ran == ["Oslo", "Bern"]
