@@ -23,6 +23,7 @@ EXECUTOR_FLOORS = (
         "steps",
         "admission",
         "observer",
+        "changed",
         "wrapping",
         "settings",
         "approval.approvals",

@@ -57,7 +57,13 @@ class GradioChat:
     @property
     def messages(self) -> list[_Message]:
         """The messages, the value of `gr.Chatbot`."""
-        return [message for message in self._shown.values() if message["content"]]
+        return [message for part, message in self._shown.items() if message["content"] and not self._is_decided(part)]
+
+    def _is_decided(self, part: PartView | str) -> bool:
+        """Whether a part stands for a call that waited inside another one, and no longer waits: that one shows what came of it."""
+        if not isinstance(part, CallView) or part.record is not None or part.pending is None:
+            return False
+        return part.pending not in self.pending
 
     def show(self, event: RunEvent) -> None:
         """Process an event."""
@@ -254,6 +260,8 @@ def _details(call: CallView) -> str:
     record = call.record
     decision = None if record is None else record.decision
     args: Any = call.written if record is None else record.args if record.args is not None else record.arguments
+    if record is None and call.pending is not None:
+        args = call.pending.args
     if decision is not None and decision.action == "edit":
         args = decision.value
     texts = [value_text(args, indent=2), "\n".join(part_text(part) for run in call.runs for part in run.parts)]

@@ -11,7 +11,7 @@ from .. import event_types as kinds
 from .. import vendor_event_types as vendor_kinds
 from ..event_tables import NOTHING, EventTable
 from ..event_types import RunEvent
-from ..executor.approval.pending import PendingCall, full_name, is_apart
+from ..executor.approval.pending import PendingCall, full_name, page_id
 from ..messages.calls import ToolCallRecord
 
 _LATEST: Final = 8  # how many reports of a call are kept
@@ -339,10 +339,11 @@ class ViewModel:
     def _pending(self, event: kinds.CallsPending, run: RunView) -> None:
         run.waiting = list(event.calls)
         for pending in event.calls:
-            found = None if is_apart(pending) else self._calls.get((event.run_id, pending.id))
-            call = CallView(full_name(pending)) if found is None else found[1]
-            if found is None:
+            key = (event.run_id, page_id(pending))
+            call = self._calls[key][1] if key in self._calls else CallView(full_name(pending))
+            if key not in self._calls:
                 run.parts.append(call)
+                self._calls[key] = (run, call)
             call.pending = pending
             self._touch(run, call)
 

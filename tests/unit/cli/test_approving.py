@@ -221,3 +221,34 @@ def test_a_session_asks_at_its_terminal(tools):
         terminal.see("> ")
         assert terminal.leave() == 0
     assert [message["content"][:10] for message in server.messages[-1] if message["role"] == "tool"] == ["Sent to An", '{"error": ']
+
+
+DESK = """
+from langchain_core.messages import AIMessage
+from langchain_autotools.testing import ScriptedChatModel
+
+
+def pay(to: str) -> str:
+    "Pay somebody."
+    return f"Paid {to}."
+
+
+def reply(messages, **_):
+    pays = {"name": "pay", "args": {"to": "Anna"}, "id": "call_1"}
+    return messages[-1].text if messages[-1].type == "tool" else AIMessage("", tool_calls=[pays])
+
+
+tools = [ScriptedChatModel(name="clerk", tools=[pay], requires_approval=True, replies=reply)]
+"""
+
+
+@pytest.mark.parametrize(("lines", "result"), [(["y"], "Paid Anna."), (["e", '{"to": "Ben"}'], "Paid Ben."), (["n"], "was denied")])
+def test_a_call_inside_a_model_is_asked_about_with_the_path(monkeypatch, capsys, tmp_path, lines, result):
+    """The question names the model before the tool, and its answer is that of the call inside."""
+    (tmp_path / "paying_desk.py").write_text(DESK)
+    asks_clerk = Turn(calls=[Call("clerk", {"question": "Pay Anna."}, "call_1")])
+    with OpenAIServer([asks_clerk, Turn("Well.")]) as server:
+        (told,) = asked(monkeypatch, server, ["y", *lines], "-T", str(tmp_path / "paying_desk.py"), "--approve")
+    sys.modules.pop("paying_desk", None)
+    assert result in told
+    assert '? clerk > pay(to="Anna")' in capsys.readouterr().err
