@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from langchain_autotools import Decision, PendingCall
 from tests.laws.feature import Feature
 from tests.laws.planned import Plan, Seen
@@ -28,3 +30,21 @@ class AgentsAsTools(Feature):
         """The inner call ran, once, and the inner model's answer is the result of the outer call."""
         assert seen.work.times("tidy", room="kitchen") == 1
         assert seen.result("agents_0").text == "Done: Tidied the kitchen."
+
+
+class InnerBudgets(Feature):
+    """Of the calls of a run and those of the model that is its tool three may run together."""
+
+    name = "inner budgets"
+
+    def add(self, plan: Plan) -> None:
+        """A model that makes one call more than the run has left."""
+        limits: dict[str, Any] = {"max_tool_calls": 3, "on_limit": "return"}  # with the call that every conversation begins with
+        plan.fields |= limits
+        plan.add("auditor", Call("auditor", {"question": "Count."}, "inner_0"))
+        plan.allow("count", number=80)
+
+    def check(self, seen: Seen) -> None:
+        """One of the two ran, and the outer run, which made no call too many itself, has its answer."""
+        assert [args["number"] for name, args in seen.work.ran if name == "count"] == [80]
+        assert seen.reason in ("complete", None)

@@ -135,6 +135,16 @@ class Work:
 
         return ScriptedChatModel(name="helper", tools=[self.tidy], replies=reply, requires_approval=["tidy"])
 
+    @property
+    def auditor(self) -> ScriptedChatModel:
+        """A model as a tool: it counts twice, and answers."""
+
+        def reply(messages: list[BaseMessage], **_: Any) -> Any:
+            counts: Any = [{"name": "count", "args": {"number": number}, "id": f"inside_{number}"} for number in (80, 81)]
+            return "Counted." if messages[-1].type == "tool" else AIMessage("", tool_calls=counts)
+
+        return ScriptedChatModel(name="auditor", tools=[self.count], replies=reply)
+
     def note(
         self,
         text: str,

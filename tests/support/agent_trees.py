@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,11 +55,14 @@ class Workshop:
     Args:
         node: The tree.
         ran: Gets the label of each act that runs.
+        spent: Gets the tokens of each reply, each another power of two; None: replies have no usage.
         fields: Fields of the outermost model.
     """
 
-    def __init__(self, node: Node, ran: list[str], **fields: Any) -> None:
+    def __init__(self, node: Node, ran: list[str], spent: list[int] | None = None, **fields: Any) -> None:
         self._ran = ran
+        self._spent = spent
+        self._lock = threading.Lock()
         self.model = self._model(node, **fields)
 
     def act(self, label: str) -> str:
@@ -73,12 +77,20 @@ class Workshop:
         def reply(messages: Sequence[BaseMessage], **_: Any) -> Any:
             turn = sum(isinstance(message, AIMessage) for message in messages)
             if turn == len(node.turns):
-                return " / ".join([node.name, *(message.text for message in messages if message.type == "tool")])
-            return AIMessage("", tool_calls=[_call(number, one) for number, one in enumerate(node.turns[turn])])
+                return self._said(" / ".join([node.name, *(message.text for message in messages if message.type == "tool")]))
+            return self._said("", [_call(number, one) for number, one in enumerate(node.turns[turn])])
 
         return ScriptedChatModel(
             tools={"act": self.act, **given}, replies=reply, requires_approval=_is_asked, no_progress=None, name=node.name, **fields
         )
+
+    def _said(self, text: str, calls: Any = ()) -> AIMessage:
+        if self._spent is None:
+            return AIMessage(text, tool_calls=list(calls))
+        with self._lock:
+            tokens = 1 << len(self._spent)
+            self._spent.append(tokens)
+        return AIMessage(text, tool_calls=list(calls), usage_metadata={"input_tokens": tokens, "output_tokens": 0, "total_tokens": tokens})
 
     def _given(self, node: Node) -> Any:
         model = self._model(node)
