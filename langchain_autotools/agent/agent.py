@@ -15,7 +15,7 @@ from .attachments import Attachment, question_message
 from .exchange import Exchange
 from .floor import Floor
 from .memory import OwnMemory, memory_of
-from .models import AgentModel, agent_model, plain_model
+from .models import AgentModel, agent_model, check_given_as_tool, plain_model
 from .output import Output
 from .results import AgentResult
 from .streams import AgentStream, AsyncAgentStream
@@ -165,8 +165,9 @@ class Agent(GivenAsTool):
             description: The description for the model that calls it.
 
         Raises:
-            ConfigurationError: There is no name.
+            ConfigurationError: There is no name, or the agent's model is a durable one.
         """
+        check_given_as_tool(self.model)
         return RunTool.of(self, "an agent", name or plain_model(self.model).name, description)
 
     def _exchange(

@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from ..messages.calls import ToolCallRecord, awaited_calls, calls_of
 from ..messages.given_calls import NOT_ONE_OBJECT, GivenCall, read_call
 from ..messages.inner_usage import inner_usage
+from ..messages.open_runs import open_run
 from ..messages.places import places_of_results
 from .call import ToolRun
 from .content import answered, output_content, preceded
@@ -28,6 +29,7 @@ Placing = Callable[[ToolCallResult], ToolCallResult]
 
 _RAN_WITH = "The arguments of this call were changed before it ran. It ran with: {arguments}"
 _MEANT_WITH = "The arguments of this call were changed, and it did not run. They were changed to: {arguments}"
+_CANNOT_WAIT = "{name!r} cannot wait for a decision inside another call. Call it by itself if its result is needed."
 _APPROVED = "Approved."
 _DENIED = "This call was denied and did not run."
 _INTERRUPTED = "interrupted: the run ended before this call gave a result"
@@ -191,7 +193,7 @@ def _unknown_tool(call: ToolCallRecord, names: Iterable[str]) -> ToolCallResult:
 
 def _combined(call: ToolCallRecord, results: Sequence[ToolCallResult]) -> ToolCallResult:
     """Return one result for the bundling call, with the results of all calls inside."""
-    parts = [{"tool": result.call.spelling, "status": result.message.status, "result": result.message.content} for result in results]
+    parts = [{"tool": result.call.spelling, "status": result.message.status, "result": _part(result)} for result in results]
     failures = [result.error for result in results if result.message.status == "error"]
     message = ToolMessage(
         content=json.dumps(parts, ensure_ascii=False),
@@ -207,6 +209,12 @@ def _combined(call: ToolCallRecord, results: Sequence[ToolCallResult]) -> ToolCa
     error = next(iter(failures), None)
     result = ToolCallResult(call, message, error, duration, executed=executed, commands=commands, inner=tuple(results))
     return replace(result, attempts=max(one.attempts for one in results))
+
+
+def _part(result: ToolCallResult) -> Any:
+    """Return the content of a result in a bundle; where a run inside would wait, with a note that it cannot do so there."""
+    waits = open_run(result.message) is not None
+    return preceded(result.message, _CANNOT_WAIT.format(name=result.call.name)).content if waits else result.message.content
 
 
 def _stopped(call: ToolCallRecord, results: Sequence[ToolCallResult]) -> ToolCallResult:

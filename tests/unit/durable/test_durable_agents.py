@@ -92,3 +92,15 @@ async def test_calls_of_an_agent_wait_in_its_conversation(life: Life) -> None:
     result = await ask(one, "run", resume=[call.approve() for call in waiting])
     assert result.text == "That is all." and pending_calls(chats.messages("alice")) == []
     assert isinstance(chats.messages("alice")[-1], AIMessage)
+
+
+def test_an_agent_of_a_durable_model_is_no_tool(life: Life) -> None:
+    """It is refused when it is given, with what to do; the agent of the model itself is a tool of a durable one."""
+    durable = life.model(counting, [double])
+    agent = Agent(durable)
+    for give in (lambda: agent.as_tool("helper"), lambda: life.model(counting, {"helper": agent}, name="outer")):
+        with pytest.raises(ValueError, match="DurableModel cannot be a tool.*make the outer model durable"):
+            give()
+    outer = life.model([asks(("helper", {"question": "?"})), "Done."], {"helper": Agent(durable.model)}, name="outer")
+    life.begin()
+    assert outer.invoke("Go").text == "Done."

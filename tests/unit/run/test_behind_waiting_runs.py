@@ -85,3 +85,21 @@ def test_an_edit_that_has_no_effect_is_not_shown() -> None:
     assert [call.args for call in pending_calls(waits)] == [{"who": "Anna"}, {"who": "Ben"}]
     model.resume(history, [call.approve() for call in pending_calls(waits)])
     assert paid == ["Anna", "Ben"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_model_inside_a_bundle_cannot_wait(way: str) -> None:
+    """Its part of the result says so, and by whom to call it; nothing waits, and the calls beside it have their results."""
+    shed = Shed()
+    uses = [{"recipient_name": "cleaner", "parameters": {"question": "?"}}, {"recipient_name": "note", "parameters": {"text": "a"}}]
+
+    def note(text: str) -> str:
+        """Note."""
+        return f"noted {text}"
+
+    bundle = one_call("multi_tool_use.parallel", tool_uses=uses)
+    ran = run(way, ScriptedChatModel(tools=[cleaner(shed), note], replies=[bundle, "Done."]), [QUESTION])
+    assert ran.message is not None and stop_reason(ran.message) == "complete" and pending_calls(ran.message) == []
+    (text,) = [result.text for result in ran.new if isinstance(result, ToolMessage)]
+    assert "'cleaner' cannot wait for a decision inside another call" in text and "noted a" in text
+    assert shed.deleted == []
