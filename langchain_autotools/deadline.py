@@ -19,6 +19,7 @@ _Part = TypeVar("_Part")
 
 _END: Any = object()
 _AGAIN_SECONDS = 1.0
+_OURS = "the deadline of a run has come"
 _current: ContextVar["Deadline | None"] = ContextVar("autotools_deadline", default=None)
 
 reply_begins: ContextVar[Callable[[], None] | None] = ContextVar("autotools_reply_begins", default=None)
@@ -33,6 +34,7 @@ class Deadline:
         cut: What ended a turn before it was whole; None as long as nothing has.
         poll: After how many seconds of a wait somebody must look again whether it has come; None where the time alone says so.
         came: Whether the caller was found to have cancelled.
+        reply: Returns what is known of the reply that is being read, or that the deadline has cut; None where there is none.
         ends_run: Whether the whole run ends with it, and not a step alone.
     """
 
@@ -45,6 +47,7 @@ class Deadline:
         self.at: float = own if around is None else min(own, around.at)
         self.cut: DeadlinePassed | None = None
         self.poll: float | None = None if around is None else around.poll
+        self.reply: Callable[[], Any] | None = None
         self._around = around
 
     @property
@@ -120,6 +123,12 @@ class Deadline:
         with self.in_sight():
             return Deadline(None)
 
+    def reads(self, reply: Callable[[], Any] | None) -> None:
+        """Record, here and in the deadlines around, what returns what is known of the reply that is being read; None if it is read."""
+        self.reply = reply
+        if self._around is not None:
+            self._around.reads(reply)
+
     def stay_in_sight(self) -> None:
         """Set this deadline for the rest of this context."""
         _current.set(self)
@@ -140,6 +149,7 @@ class Deadline:
     @contextmanager
     def ends_turn(self) -> Iterator[None]:
         """A context manager that records whether this deadline, and not an outer one, ends its body."""
+        self.reply = None
         try:
             yield
         except DeadlinePassed as passed:
@@ -166,6 +176,9 @@ class _Never(Deadline):
     def passed(self, within: float = 0.0) -> Deadline | None:
         """Return None: the deadline never passes."""
         return None
+
+    def reads(self, reply: Callable[[], Any] | None) -> None:
+        """Do nothing: no reply is cut."""
 
     def inside(self) -> Deadline:
         """Return the same object, since there is nothing to cancel."""
@@ -242,55 +255,74 @@ async def abounded(parts: AsyncGenerator[_Part, None], deadline: Deadline) -> As
 async def _in_time(parts: AsyncGenerator[_Part, None], deadline: Deadline, watch: "asyncio.Future[None]") -> _Part:
     """Return the next part, if it comes in time. A cancellation by the caller stays one."""
     deadline.check()
+    scope = _Scope(deadline.remaining())
+    watch.add_done_callback(scope.end)
     try:
-        async with asyncio.timeout(deadline.remaining()) as scope:
-            with _ended_by(watch, scope), _cancelled_again(scope):
-                return await anext(parts, _END)
-    except TimeoutError:
-        if not scope.expired():
+        part = await anext(parts, _END)
+    except BaseException as error:
+        if not scope.close(error):
             raise
         deadline.check()
         raise DeadlinePassed(deadline) from None
-
-
-@contextmanager
-def _ended_by(watch: "asyncio.Future[None]", scope: asyncio.Timeout) -> Iterator[None]:
-    """A context manager that ends the scope with the future."""
-    waits = True
-
-    def end(_: object) -> None:
-        if waits:
-            scope.reschedule(asyncio.get_running_loop().time())
-
-    watch.add_done_callback(end)
-    try:
-        yield
     finally:
-        waits = False
-        watch.remove_done_callback(end)
+        watch.remove_done_callback(scope.end)
+    scope.close(None)
+    return part
 
 
-@contextmanager
-def _cancelled_again(scope: asyncio.Timeout) -> Iterator[None]:
-    """A context manager that cancels the task again as long as its body goes on after the end of the scope: libraries that clean up in a
-    scope of their own have been seen to swallow a cancellation, and `asyncio.timeout` makes only one."""
-    loop, task, times = asyncio.get_running_loop(), cast("asyncio.Task[Any]", asyncio.current_task()), 0
-    timer: asyncio.TimerHandle
+class _Scope:
+    """Cancels the current task at a moment, and again each second until it is closed: libraries that clean up in a scope of their own have
+    been seen to swallow a cancellation, and to leave one of their own counted.
 
-    def look() -> None:
-        nonlocal times, timer
-        if (end := scope.when()) is not None and loop.time() >= end + _AGAIN_SECONDS:
-            times += 1
-            task.cancel()
-        timer = loop.call_later(_AGAIN_SECONDS, look)
+    Args:
+        seconds: The time until then; None: only `end` ends it.
+    """
 
-    timer = loop.call_later(_AGAIN_SECONDS, look)
-    try:
-        yield
-    finally:
-        timer.cancel()
-        for _ in range(times):
-            task.uncancel()
+    def __init__(self, seconds: float | None) -> None:
+        self._loop, self._task = asyncio.get_running_loop(), cast("asyncio.Task[Any]", asyncio.current_task())
+        self._before, self._times, self._is_open = self._task.cancelling(), 0, True
+        self._timer = None if seconds is None else self._loop.call_later(seconds, self._cancel)
+
+    def end(self, _: object) -> None:
+        """Cancel the task now."""
+        if self._is_open:
+            self._stop()
+            self._timer = self._loop.call_later(0, self._cancel)
+
+    def _cancel(self) -> None:
+        self._times += 1
+        self._task.cancel(_OURS)
+        self._timer = self._loop.call_later(_AGAIN_SECONDS, self._cancel)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def close(self, error: BaseException | None) -> bool:
+        """Return whether an error of the task's step is that of these cancellations, and not the caller's; count them no more."""
+        self._is_open = False
+        self._stop()
+        for _ in range(self._times):
+            self._task.uncancel()
+        if not self._times or not isinstance(error, asyncio.CancelledError):
+            return False
+        if self._task.cancelling() > self._before and not _is_ours(error):
+            return False
+        while self._task.cancelling() > self._before:
+            self._task.uncancel()
+        return True
+
+
+_MESSAGES = (_OURS, "Cancelled by cancel scope", "Cancelled via cancel scope")
+
+
+def _is_ours(error: BaseException | None) -> bool:
+    """Whether all cancellations that led to an error were made here, or by a scope of a library."""
+    while error is not None:
+        if isinstance(error, asyncio.CancelledError) and not str(error).startswith(_MESSAGES):
+            return False
+        error = error.__context__
+    return True
 
 
 def _shorter(*seconds: float | None) -> float | None:

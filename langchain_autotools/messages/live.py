@@ -3,7 +3,8 @@
 They are in no data: a sum, a copy that serialises, a pickle, a checkpoint have what the data says.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any, Final
 
 from langchain_core.messages import AIMessageChunk, BaseMessage
@@ -68,7 +69,24 @@ def was_shown(message: BaseMessage) -> bool:
 
 def attach_cut_reply(error: BaseException, last: AIMessageChunk) -> None:
     """Attach to an error what was known of the reply that it cut off: usage and metadata, without content and calls."""
-    error.__dict__[_CUT_REPLY] = AIMessageChunk(content="", response_metadata=last.response_metadata, usage_metadata=last.usage_metadata)
+    error.__dict__[_CUT_REPLY] = _counted(last)
+
+
+def known_reply(reply: Callable[[], AIMessageChunk] | None) -> AIMessageChunk | None:
+    """Return what is known of a reply that a deadline has cut, without its content, its calls and its end; None if nothing is.
+
+    Args:
+        reply: Returns its last chunk; None where no reply was read.
+    """
+    with suppress(Exception):  # what the end of a cut reply would raise is no news
+        return None if reply is None else _counted(reply(), "finish_reason")
+    return None
+
+
+def _counted(last: AIMessageChunk, *but: str) -> AIMessageChunk:
+    """Return what of a last chunk counts: its usage, and its metadata but for some."""
+    metadata = {name: value for name, value in last.response_metadata.items() if name not in but}
+    return AIMessageChunk(content="", response_metadata=metadata, usage_metadata=last.usage_metadata)
 
 
 def cut_reply(error: BaseException | None) -> AIMessageChunk | None:

@@ -20,7 +20,7 @@ from ..errors import ConfigurationError, LimitReachedError
 from ..executor import pending_calls
 from ..messages.calls import awaited_calls, calls_of
 from ..messages.endings import stop_reason
-from ..messages.live import attach_messages
+from ..messages.live import attach_messages, known_reply
 from ..turn.accumulator import caller_metadata
 from ..turn.tool_choice import ToolChoice
 from ..turn.tools import format_request_tools
@@ -126,8 +126,11 @@ class Reply:
         reason = self._parts.end.reason
         if reason == "deadline":
             _logger.warning("a reply has ended at its limit deadline=%s", self._seconds)
-        known = self._chunks.message().id
-        return AIMessageChunk(content="", id=known or str(uuid.uuid4()), response_metadata={"finish_reason": reason}, chunk_position="last")
+        last = known_reply(self._parts.end.reply) or AIMessageChunk(content="")
+        last.id = self._chunks.message().id or str(uuid.uuid4())
+        last.response_metadata["finish_reason"] = reason
+        last.chunk_position = "last"
+        return last
 
     def _observed(self, message: AIMessage) -> None:
         """Notify the observer of the whole message, and of the end, as of a run of one turn."""

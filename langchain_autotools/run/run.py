@@ -23,7 +23,7 @@ from ..executor.approval.pending import ON_CLIENT
 from ..executor.nested_runs import inside
 from ..history import repair
 from ..messages.calls import ToolCallRecord, call_ids, calls_of, with_records
-from ..messages.live import attach_messages
+from ..messages.live import attach_messages, known_reply
 from ..messages.metadata import text_of
 from ..messages.pauses import is_paused
 from ..messages.places import numbered_result, result_id
@@ -241,6 +241,8 @@ class Run:
             _logger.debug("the deadline of a run has ended a turn before its reply was whole%s", because)
         parts, self._chunks = self._chunks, ChunkSum()
         withheld = self._turn_chunks(parts) if self.settings.last_text_only else []
+        if parts and (known := known_reply(self._parts.end.reply)) is not None:
+            parts.add(known)
         said = cut_message(parts.message()) if parts else None
         message, brings = None, []
         if said is not None:

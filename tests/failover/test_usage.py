@@ -12,6 +12,7 @@ from langchain_autotools.messages.failover import is_cut
 from langchain_autotools.messages.live import cut_reply
 from tests.failover.vendors import VENDORS, model_of
 from tests.laws.ways import run
+from tests.support.http_server import Pause
 from tests.support.script import Call, Cut, Turn
 
 TEXT = "Let me look at the first of both places now, and then at the other one."
@@ -76,3 +77,18 @@ def test_a_reply_that_is_discarded_counts_too(way: str) -> None:
     assert ran.message is not None and [one.text for one in ran.new] == ["Done."]
     total = run_usage(ran.message)
     assert total is not None and total["input_tokens"] == 22
+
+
+@pytest.mark.parametrize(("way", "tools"), [("stream", [look]), ("astream", [look]), ("stream", []), ("astream", [])])
+def test_what_a_deadline_has_cut_counts_too(way: str, tools: list[Any]) -> None:
+    """As far as the stream had said it, in a run with tools and in a single reply."""
+    vendor = "google" if len(tools) == (way == "stream") else "anthropic"
+    slow = Turn(TEXT, holds={6: Pause(60)})
+    with VENDORS[vendor][0](lambda _: slow) as server:
+        run("stream", model_of(vendor, server, deadline=0.3), [HumanMessage("Go.")])  # what is loaded at first takes none of the time
+        ran = run(way, model_of(vendor, server, deadline=1, tools=tools), [HumanMessage("Go.")])
+    assert ran.error is None and ran.message is not None and ran.message.text and TEXT.startswith(ran.message.text)
+    assert stop_reason(ran.message) == "deadline"
+    total = run_usage(ran.message)
+    assert total is not None and total["input_tokens"] == COUNTS[vendor]
+    assert [one.response_metadata.get("model_name") for one in ran.new] == [f"model-{vendor}"]

@@ -11,7 +11,7 @@ from jiter import from_json
 from langchain_core.messages import AIMessageChunk
 
 from ...chunks import new_chunk
-from ...deadline import reply_begins
+from ...deadline import Deadline, current_deadline, reply_begins
 from ...errors import StreamError
 from ...event_types import RunEvent
 from ...messages.live import attach_cut_reply
@@ -23,7 +23,7 @@ _SHOWN = 200
 _STREAM_TYPE = re.compile(r"event-stream|ndjson|jsonl", re.IGNORECASE)
 _FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:")
 
-MISREAD = (TypeError, AttributeError, LookupError, ValueError)
+MISREAD = (TypeError, AttributeError, LookupError, ValueError, OverflowError)
 """Errors that a decoder raises for a field of an unexpected type."""
 
 
@@ -148,13 +148,19 @@ class ReplyReader:
     _head: bytes = field(default=b"", init=False)
     _now: bytes = field(default=b"", init=False)
     _begun: bool = field(default=False, init=False)
+    _end: Deadline | None = field(default=None, init=False)
     _last_event: float = field(default_factory=time.monotonic, init=False)
 
     def __enter__(self) -> Self:
+        if (end := current_deadline()) is not None:
+            self._end = end
+            end.reads(self.decoder.finish)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Attach to an error that cuts the reply off what its stream had brought of usage and metadata."""
+        """Attach to an error that cuts the reply off what its stream had brought of usage and metadata. A deadline keeps it."""
+        if self._end is not None and self._end.passed() is None:
+            self._end.reads(None)
         if isinstance(error, Exception) and not isinstance(error, EndedEarly) and self._begun:
             with suppress(Exception):  # what the end would raise is no news: the error that cut the reply off is on its way
                 attach_cut_reply(error, self.decoder.finish())
