@@ -41,8 +41,8 @@ def http_options(endpoint: Endpoint, headers: Mapping[str, str] | None, timeout:
 
 def plain_schema(schema: Any) -> Any:
     """Return the JSON schema of a `types.Schema`; other values unchanged."""
-    sdk: Any = sys.modules.get(_TYPES)
-    if sdk is None or not isinstance(schema, sdk.Schema):
+    known = _sdk_class("Schema")
+    if known is None or not isinstance(schema, known):
         return schema
     return {"title": "Output", **schema.json_schema.model_dump(mode="json", by_alias=True, exclude_none=True)}
 
@@ -52,14 +52,19 @@ def read_contents(given: Any) -> Any:
 
     Thoughts are left out, as for any history that does not name the model that wrote it.
     """
-    sdk: Any = sys.modules.get(_TYPES)
-    if sdk is None or isinstance(given, str):
+    content = _sdk_class("Content")
+    if content is None or isinstance(given, str):
         return given
-    if isinstance(given, sdk.Content):
+    if isinstance(given, content):
         return _messages(given)
-    if not isinstance(given, Sequence) or not any(map(isinstance, given, repeat(sdk.Content))):
+    if not isinstance(given, Sequence) or not any(map(isinstance, given, repeat(content))):
         return given
-    return [message for one in given for message in (_messages(one) if isinstance(one, sdk.Content) else [one])]
+    return [message for one in given for message in (_messages(one) if isinstance(one, content) else [one])]
+
+
+def _sdk_class(name: str) -> Any:
+    """Return a class of the SDK; None if nobody can have an object of it yet, also while another thread imports the SDK."""
+    return getattr(sys.modules.get(_TYPES), name, None)
 
 
 def _messages(content: Any) -> list[BaseMessage]:

@@ -49,14 +49,14 @@ def read_messages(given: Any) -> Any:
     Raises:
         ConfigurationError: A message of the SDK has a role that no message has.
     """
-    sdk: Any = sys.modules.get("ollama")
-    if sdk is None or isinstance(given, str):
+    message = getattr(sys.modules.get("ollama"), "Message", None)  # None also while another thread imports the SDK
+    if message is None or isinstance(given, str):
         return given
-    if isinstance(given, sdk.Message):
+    if isinstance(given, message):
         return [_message(given)]
-    if not isinstance(given, Sequence) or not any(map(isinstance, given, repeat(sdk.Message))):
+    if not isinstance(given, Sequence) or not any(map(isinstance, given, repeat(message))):
         return given
-    return [_message(one) if isinstance(one, sdk.Message) else one for one in given]
+    return [_message(one) if isinstance(one, message) else one for one in given]
 
 
 def _message(given: "ollama.Message") -> BaseMessage:
