@@ -1,10 +1,10 @@
 """Serialization of events to plain JSON for the database, and back."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from .. import event_types as kinds
 from .. import vendor_event_types as vendor_kinds
@@ -94,17 +94,47 @@ class UnknownEvent:
 
 def event_of(row: Mapping[str, Any]) -> RunEvent | UnknownEvent:
     """Return the event from its plain form. Unknown data of a later release is dropped, with a warning."""
-    known = _KINDS.get(row["type"])
+    if not isinstance(row, Mapping):
+        _warn("an event that is no object is skipped")
+        return UnknownEvent("", nested=False, call_id="")
+    name, call_id = str(row.get("type")), row.get("call_id")
+    known = _KINDS.get(name)
     if known is not None:
         kind, rules = known
         try:
             read = {name: _READ[name](value) if name in _READ else value for name, value in _known(kind, row).items()}
-            return kind(**{**rules.absent, **read})  # type: ignore[no-any-return]
-        except (LookupError, TypeError, ValueError) as error:
-            _warn(f"an event {row['type']} cannot be read ({type(error).__name__}) and is skipped")
+            return _checked(kind(**{**rules.absent, **read}))
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            _warn(f"an event {name} cannot be read ({type(error).__name__}) and is skipped")
     else:
-        _warn(f"events {row['type']} are unknown and are skipped")
-    return UnknownEvent(row["type"], nested=row.get("parent_run_id") is not None, call_id=row.get("call_id", ""))
+        _warn(f"events {name} are unknown and are skipped")
+    return UnknownEvent(name, nested=row.get("parent_run_id") is not None, call_id=call_id if isinstance(call_id, str) else "")
+
+
+def read_row(row: Any) -> tuple[str, Sequence[Any]] | None:
+    """Return which execution has written a row, and the plain forms of its events; None, with a warning, if it is no such row."""
+    if isinstance(row, Mapping) and isinstance(row.get("execution"), str) and isinstance(row.get("events"), list):
+        return row["execution"], row["events"]
+    _warn("a row that is none of a run's is skipped")
+    return None
+
+
+def _checked(event: RunEvent) -> RunEvent:
+    """Return an event whose texts are texts.
+
+    Raises:
+        TypeError: One of them is not.
+    """
+    for name, kind in _texts_of(type(event)):
+        if not isinstance(getattr(event, name), kind):
+            raise TypeError(f"{name} is no text")
+    return event
+
+
+@cache
+def _texts_of(kind: Any) -> list[tuple[str, Any]]:
+    """Return the fields of a kind of event that hold texts, with their types."""
+    return [(name, annotation) for name, annotation in get_type_hints(kind).items() if annotation in (str, str | None)]
 
 
 def _known(kind: Any, data: Mapping[str, Any]) -> dict[str, Any]:

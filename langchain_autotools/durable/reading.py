@@ -12,7 +12,7 @@ from ..event_tables import NOTHING, EventTable
 from ..event_types import RunEvent
 from .engine import Link, outside
 from .errors import RunFailedError
-from .event_rows import UnknownEvent, event_of
+from .event_rows import UnknownEvent, event_of, read_row
 from .followed_runs import arows_as_written, rows_as_written
 from .streams import rows_of
 
@@ -48,14 +48,15 @@ class Story:
 
     def events_of(self, row: Mapping[str, Any]) -> Iterator[RunEvent]:
         """Yield the events of the next row."""
-        if row["execution"] in self._past:  # a worker that was slow, and lost the run
+        execution, entries = read_row(row) or (self._execution, ())
+        if execution in self._past:  # a worker that was slow, and lost the run
             return
-        if row["execution"] != self._execution:
+        if execution != self._execution:
             if self._execution is not None:
                 self._past.add(self._execution)
                 yield from map(self._placed, self._voided())
-            self._execution, self._own_id = row["execution"], None
-        for event in map(event_of, row["events"]):
+            self._execution, self._own_id = execution, None
+        for event in map(event_of, entries):
             if isinstance(event, UnknownEvent):
                 self._count += event.nested or self._once(event.kind, event.call_id)
             elif self._is_new(renamed := self._renamed(event)):

@@ -25,6 +25,8 @@ _logger = logging.getLogger("langchain_autotools")
 
 _OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage", ASKED, OPEN_CALLS})
 _DEEPEST = 100
+_MISREAD = (LookupError, TypeError, ValueError, AttributeError)
+"""Errors that LangChain raises for entries that are no messages."""
 
 _M = TypeVar("_M", bound=BaseMessage)
 
@@ -39,14 +41,25 @@ def carried_messages(message: BaseMessage) -> list[BaseMessage] | None:
     could put words into the mouth of the system or the user.
     """
     entries = own_metadata(message).get("messages")
-    if entries is None:
+    if not isinstance(entries, list):
         return None
-    messages = messages_from_dict(entries)
+    try:
+        messages: list[Any] = messages_from_dict(entries)
+    except _MISREAD:
+        messages = [_read(entry) for entry in entries]
     kept: list[BaseMessage] = [one for one in messages if isinstance(one, AIMessage | ToolMessage)]
     if len(kept) != len(messages):
         foreign = sorted({type(one).__name__ for one in messages} - {type(one).__name__ for one in kept})
         _logger.warning("a message carries what no run makes, which is left out: %s", ", ".join(foreign))
     return kept
+
+
+def _read(entry: Any) -> Any:
+    """Return the message of an entry; an entry that is none unchanged."""
+    try:
+        return messages_from_dict([entry])[0]
+    except _MISREAD:
+        return entry
 
 
 def serialize_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:

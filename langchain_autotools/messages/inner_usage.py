@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from .metadata import KEY, own_metadata, with_own_metadata
-from .rejected import recorded_replies, rejected_replies
+from .rejected import recorded_replies, rejected_replies, valid_records
 
 USED_INSIDE: Final = "used_inside"
 """The key of the record, in the package's metadata of a result."""
@@ -96,5 +96,8 @@ def replies_inside(message: BaseMessage) -> Sequence[AIMessage]:
 
 def _record(message: BaseMessage) -> dict[str, Any]:
     own = message.response_metadata.get(KEY)
-    record: dict[str, Any] = own.get(USED_INSIDE, {}) if isinstance(own, dict) else {}
-    return record
+    record = own.get(USED_INSIDE) if isinstance(own, dict) else None
+    if not isinstance(record, dict):
+        return {}
+    calls = record.get("tool_calls")
+    return {"replies": valid_records(record.get("replies")), "tool_calls": calls if isinstance(calls, int) else 0}

@@ -42,8 +42,20 @@ def recorded_replies(message: AIMessage) -> Sequence[dict[str, Any]]:
 
 
 def _records(message: AIMessage) -> Sequence[dict[str, Any]]:
-    records: Sequence[dict[str, Any]] = own_metadata(message).get(REJECTED, ())
-    return records
+    return valid_records(own_metadata(message).get(REJECTED))
+
+
+def valid_records(records: Any) -> Sequence[dict[str, Any]]:
+    """Return those of some records that are records of replies: a history may come from a client."""
+    return [record for record in records if _is_record(record)] if isinstance(records, list | tuple) else ()
+
+
+def _is_record(record: Any) -> bool:
+    try:
+        AIMessage(**record)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _record(reply: AIMessage) -> dict[str, Any]:

@@ -91,8 +91,8 @@ def run_cost(run: BaseMessage | HoldsRun, *, prices: Mapping[str, Mapping[str, A
         raise ValueError(f"run_cost takes what a chat model returned, not a {type(run).__name__}")
     messages = new_messages(run)
     replies = sum(isinstance(message, AIMessage) for message in messages)
-    turns = own_metadata(whole).get("turns", 0)
-    if replies < turns:
+    turns = own_metadata(whole).get("turns")
+    if isinstance(turns, int) and replies < turns:
         raise ValueError(f"the run message carries {replies} of the replies of its {turns} turns: its cost is not known")
     return RunCost([cost_of(billed_usage(one), own, at) for one in paid_replies(messages)])
 

@@ -119,5 +119,5 @@ def _index(value: Any) -> int | None:
         return value
     try:
         return int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None

@@ -25,12 +25,14 @@ class Fault:
         harmless: Whether a client must not mind it.
         hangs: Whether nothing ends it but a limit in time.
         seconds: Whether it costs much time or memory.
+        refuses: Whether nobody listens any more: then it lasts, and spoils no reply.
     """
 
     spoil: Callable[[str, Whole], HttpReply]
     harmless: bool = False
     hangs: bool = False
     seconds: bool = False
+    refuses: bool = False
 
     def of(self, wire: str) -> Spoil:
         """What spoils the replies of a wire."""
@@ -139,7 +141,7 @@ def _error_inside(wire: str, whole: Whole) -> HttpReply:
 
 
 def _error_after(share: float, wire: str, whole: Whole) -> HttpReply:
-    events = list(_events(whole))
+    events = list(events_of(whole))
     if not whole.is_stream:
         return _error_inside(wire, whole)
     return _reply(whole, *events[: int(len(events) * share)], _written(wire, _error(wire), whole))
@@ -155,7 +157,7 @@ def _written(wire: str, said: Any, whole: Whole) -> bytes:
     return name + b"data: " + data + b"\n\n"
 
 
-def _events(whole: Whole) -> Iterator[bytes]:
+def events_of(whole: Whole) -> Iterator[bytes]:
     """The events of a stream, each with its end; a body that is none is one."""
     if not whole.is_stream:
         yield whole.body
@@ -165,7 +167,7 @@ def _events(whole: Whole) -> Iterator[bytes]:
 
 
 def _end_again(_: str, whole: Whole) -> HttpReply:
-    events = list(_events(whole))
+    events = list(events_of(whole))
     return _reply(whole, *events, *(events[-1:] if whole.is_stream else []))
 
 
@@ -174,7 +176,7 @@ def _data_after_the_end(_: str, whole: Whole) -> HttpReply:
 
 
 def _never_ends(_: str, whole: Whole) -> HttpReply:
-    return _reply(whole, *list(_events(whole))[:-2], _FOREVER)
+    return _reply(whole, *list(events_of(whole))[:-2], _FOREVER)
 
 
 def _only_comments(_: str, whole: Whole) -> HttpReply:
@@ -196,7 +198,7 @@ def _long_text(_: str, whole: Whole) -> HttpReply:
 def _wrong_type(seed: int, _: str, whole: Whole) -> HttpReply:
     """One value of one event has another type."""
     chance = random.Random(seed)
-    events = list(_events(whole))
+    events = list(events_of(whole))
     number = chance.randrange(len(events))
     before, mark, data = events[number].rpartition(b"data: ")
     try:
@@ -224,6 +226,7 @@ def _other_types(value: Any, chance: random.Random) -> Any:
 
 FAULTS: Mapping[str, Fault] = {
     "none": Fault(lambda _, whole: _reply(whole, whole.body), harmless=True),
+    "refused": Fault(lambda _, whole: _reply(whole, whole.body), refuses=True),
     "closed without an answer": Fault(_no_head),
     "reset before the head": Fault(_reset),
     "reset after the head": Fault(partial(_cut, 0.0, Drop())),

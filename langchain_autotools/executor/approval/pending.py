@@ -137,8 +137,10 @@ class PendingCall:
             raise ConfigurationError(f"the kind of a pending call is one of {', '.join(get_args(Kind))}, not {self.kind!r}")
         if not (isinstance(self.args, dict) and all(isinstance(text, str) for text in (self.id, self.name, self.uuid, self.digest))):
             raise ConfigurationError("the id, the name, the uuid and the digest of a pending call are texts, its args a dict")
-        if isinstance(self.path, str) or not all(isinstance(name, str) for name in self.path):
+        if not (isinstance(self.path, list | tuple) and all(isinstance(name, str) for name in self.path)):
             raise ConfigurationError("the path of a pending call is a list of names")
+        if not isinstance(self.toolset, str | None):
+            raise ConfigurationError("the toolset of a pending call is a text, or None")
         object.__setattr__(self, "path", tuple(self.path))
 
     def approve(self) -> Decision:

@@ -1,0 +1,51 @@
+"""What random changes have found, one by one."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, messages_to_dict
+
+from langchain_autotools import ConfigurationError, PendingCall, new_messages, run_cost, run_usage
+from langchain_autotools.history import repair
+from langchain_autotools.tool_calls.assembler import ToolCallAssembler
+
+WHOLE = messages_to_dict([AIMessage("It is 21.")])
+SHOWN = {"id": "c", "name": "wipe", "args": {}, "kind": "approval", "uuid": "u", "digest": "d", "toolset": None, "path": []}
+
+
+@pytest.mark.parametrize("entries", [{}, "text", 5, [{}], ["text"], [None], [{"type": "ai"}], [{"type": "ai", "data": {"content": 5}}]])
+def test_a_carrier_that_cannot_be_read_brings_what_can_be(entries: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """With a warning for what is left out; a carrier that is no list is none."""
+    mixed = [*entries, *WHOLE] if isinstance(entries, list) else entries
+    message = AIMessage("It is 21.", response_metadata={"autotools": {"messages": mixed, "stop_reason": "complete"}})
+    with caplog.at_level(logging.WARNING):
+        assert [one.text for one in new_messages(message)] == ["It is 21."]
+    assert [one.text for one in repair([HumanMessage("Go."), message])] == ["Go.", "It is 21."]
+    assert ("left out" in caplog.text) == isinstance(entries, list)
+
+
+@pytest.mark.parametrize("record", [5, {"rejected": 5, "turns": [1]}, {"rejected": [5, {"content": 5}]}])
+def test_records_of_replies_that_are_none_do_not_count(record: Any) -> None:
+    """Of a message and of a result."""
+    message = AIMessage("It is 21.", response_metadata={"autotools": record})
+    assert run_usage(message) is None and len(run_cost(message, prices={}).turns) == 1
+    result = ToolMessage("x", tool_call_id="c", response_metadata={"autotools": {"used_inside": record}})
+    assert run_cost(AIMessage("", response_metadata={"autotools": {"messages": messages_to_dict([result])}}), prices={}).turns == []
+
+
+@pytest.mark.parametrize("change", [{"path": 5}, {"path": None}, {"path": {"a": 1}}, {"toolset": float("nan")}, {"toolset": 5}])
+def test_a_pending_call_is_refused_by_name(change: Any) -> None:
+    """Where its path is no list, or its toolset no text."""
+    with pytest.raises(ConfigurationError, match=next(iter(change))):
+        PendingCall.from_dict({**SHOWN, **change})
+
+
+def test_an_index_beyond_all_numbers_is_none() -> None:
+    """`1e999` is JSON for servers that do not look."""
+    assembler = ToolCallAssembler(("f",))
+    assembler.feed({"index": float("inf"), "id": "a", "function": {"name": "f", "arguments": "{}"}})
+    (call,) = assembler.finish()
+    assert call.args == {}
