@@ -10,6 +10,7 @@ import time
 import traceback
 
 from tests.failover.cases import Broken, Case
+from tests.failover.worker import stop_worker
 from tests.laws.ways import stop_loops
 
 
@@ -34,8 +35,10 @@ def main() -> int:
         if options.seed is not None:
             break
     print(f"{seed - options.first if options.seed is None else 1} cases, {failed} failed; the next sitting: --first {seed}")
+    stop_worker()
     stop_loops()
     return failed
 
 
-sys.exit(min(main(), 1))
+if __name__ == "__main__":
+    sys.exit(min(main(), 1))

@@ -1,7 +1,7 @@
 """One conversation whose first vendor breaks off at a byte of one of its replies, and what must be true of it.
 
 A case follows from a number: the two vendors, the turn and the byte of the cut, whether the first one thinks, the way to run, whether
-calls wait for approval.
+calls wait for approval, whether it is a durable run, and whether the worker of that dies in the middle.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -20,6 +22,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOpenAI, ToolsAndMessagesMixin, pending_calls, stop_reason
 from langchain_autotools.history import validate
 from langchain_autotools.messages.failover import is_cut
+from tests.failover.worker import worker
 from tests.laws.ways import Ran, run
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.google_server import GoogleServer
@@ -35,6 +38,7 @@ VENDORS: Mapping[str, tuple[Any, Any]] = {
 PAIRS = [(one, other) for one in VENDORS for other in VENDORS if one != other]
 WAYS = ("stream", "astream", "invoke", "ainvoke")
 TEXTS = ("Let me look at the first of both places now.", "And now at the other one of the two.", "It is 21 degrees in both of them.")
+HAS_DURABLE = find_spec("dbos") is not None
 LONGEST = 2600
 """Bytes behind which no reply of these is cut any more."""
 
@@ -52,6 +56,7 @@ class Case:
         thinks: Whether both vendors reason.
         way: How it is run.
         approvals: Whether the calls wait for approval.
+        durable: Whether it is a durable run ("run"), whose worker may die at the second call ("crash"); empty: it is none.
     """
 
     first: str
@@ -62,6 +67,7 @@ class Case:
     thinks: bool
     way: str
     approvals: bool
+    durable: str = ""
 
     @classmethod
     def of(cls, seed: int) -> Case:
@@ -70,7 +76,8 @@ class Case:
         first, second = chance.choice(PAIRS)
         way = chance.choice((*WAYS[:2], *WAYS))  # text leaves in streams
         rest = (chance.random() < 0.5, chance.random() < 0.5, way, chance.random() < 0.25)
-        return cls(first, second, chance.randrange(3), chance.randrange(LONGEST), *rest)
+        place = chance.randrange(3), chance.randrange(LONGEST)
+        return cls(first, second, *place, *rest, chance.choice(("", "", "", "run", "crash") if HAS_DURABLE else ("",)))
 
 
 class Broken:
@@ -84,11 +91,15 @@ class Broken:
         self.case = case
         self.ran: list[str] = []
         self.sent: list[str] = []
+        self._dies = case.durable == "crash"
         self._replies = 0
         self._lock = threading.Lock()
 
     def look(self, city: str) -> str:
         """Look at a city."""
+        if self._dies and city == "city 1":
+            self._dies = False
+            worker().crash()
         with self._lock:
             self.ran.append(city)
         return "21"
@@ -122,14 +133,15 @@ class Broken:
 
     def _run(self, model: ToolsAndMessagesMixin) -> tuple[Ran, list[BaseMessage]]:
         history: list[BaseMessage] = [HumanMessage("How warm is it?")]
-        ran = run(self.case.way, model, history)
+        go_on = worker().runs(model) if self.case.durable else partial(run, model=model)
+        ran = go_on(self.case.way, messages=history)
         while ran.error is None:
             history += ran.new
             waiting = pending_calls(history)
             if not waiting:
                 break
             assert self.case.approvals
-            ran = run(self.case.way, model, history, resume=[call.approve() for call in waiting])
+            ran = go_on(self.case.way, messages=history, resume=[call.approve() for call in waiting])
         return ran, history
 
     def _breaking(self, exchange: Exchange) -> Any:
@@ -166,7 +178,11 @@ class Broken:
         whole = [one.text for one in replies if not is_cut(one)]
         assert whole == list(TEXTS), whole
         for one in cut:
-            assert self.case.way in ("stream", "astream") and one.text.strip() and TEXTS[self.case.turn].startswith(one.text)
+            assert (
+                (self.case.way in ("stream", "astream") or self.case.durable)
+                and one.text.strip()
+                and TEXTS[self.case.turn].startswith(one.text)
+            )
             assert not one.tool_calls
 
 

@@ -98,7 +98,8 @@ class Spoilt:
         """
         serve, kind, fields = WIRES[self.case.wire]
         threads = {thread for thread in threading.enumerate()}
-        with serve(self._reply) as server, serve(self._reply) as other, FaultProxy(server, self._plan) as proxy:
+        refused = self.case.request if FAULTS[self.case.fault].refuses else None
+        with serve(self._reply) as server, serve(self._reply) as other, FaultProxy(server, self._plan, refused) as proxy:
             options = {"retry": {"wait_scale": 0}, "max_retries": 1, **fields}
             second = [kind(model="two", base_url=other.url, **options)] if self.case.fallback else []
             if FAULTS[self.case.fault].hangs:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 from tests.support.http_server import Exchange, HttpReply, LoopbackServer
 from tests.support.scripted_server import ScriptedServer
@@ -44,12 +45,20 @@ class FaultProxy(LoopbackServer):
     Args:
         server: The server.
         plan: What becomes of the reply to a request, by its number; None: it is handed on as it is.
+        refused: The number of the first request for which nobody listens any more; None: somebody always does.
     """
 
-    def __init__(self, server: ScriptedServer, plan: Callable[[int], Spoil | None]) -> None:
+    def __init__(self, server: ScriptedServer, plan: Callable[[int], Spoil | None], refused: int | None = None) -> None:
         super().__init__(self._handed_on)
         self._server = server
         self._plan = plan
+        self._refused = refused
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        if self._refused == 0:
+            self.refuse()
+        return self
 
     @property
     def url(self) -> str:
@@ -59,6 +68,9 @@ class FaultProxy(LoopbackServer):
     def _handed_on(self, exchange: Exchange) -> HttpReply:
         spoil = self._plan(exchange.number)
         whole = self._fetched(exchange)
+        if exchange.number + 1 == self._refused:
+            self.refuse()
+            return HttpReply([whole.body], whole.status, whole.headers, "close")
         return HttpReply([whole.body], whole.status, whole.headers) if spoil is None else spoil(whole)
 
     def _fetched(self, exchange: Exchange) -> Whole:

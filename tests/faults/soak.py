@@ -1,18 +1,25 @@
 """A soak: 200 conversations side by side for so long, with faults, tools and fallbacks; memory, sockets and threads must stay flat.
 
-The first fifth of the time warms up: pools fill, SDKs load. What the process holds then is compared with what it holds at the end.
+Four in five are tasks of one event loop, the others threads. The servers have a process of their own. What this process holds is
+looked at 40 times. The first fifth of the time warms up (pools fill, SDKs load); the median of the second fifth is compared with that
+of the last one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import multiprocessing
 import os
 import random
+import statistics
+import sys
 import threading
 import time
+import traceback
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +29,17 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_autotools import new_messages
 from langchain_autotools.errors import AutoToolsError
 from tests.faults.cases import WIRES
-from tests.faults.kinds import FAULTS
-from tests.faults.proxy import FaultProxy, Spoil
-from tests.support.http_server import Exchange
-from tests.support.script import Call, Turn
+from tests.faults.soak_servers import serve
 
-CONVERSATIONS = 200
+TASKS, THREADS = 160, 40
 LONGEST = 12
 """Messages after which a conversation begins again."""
-GROWTH = 64
-"""Megabytes by which the memory may grow."""
+LOOKS = 40
+"""How often is looked at what the process holds."""
+DEADLINE = 20
+"""Seconds after which a run through a fault that never ends must end."""
+BOUNDS: Mapping[str, float] = {"megabytes": 10, "files": 20, "threads": 8, "blocks": 50_000}
+"""How much more a process may hold in the last fifth of the time than in the second."""
 
 
 @dataclass(frozen=True)
@@ -40,104 +48,153 @@ class Held:
 
     Attributes:
         megabytes: Its memory.
-        sockets: Its open files and sockets.
+        files: Its open files and sockets.
         threads: Its threads.
-        objects: The messages that it holds.
+        blocks: The blocks of memory of its Python objects.
     """
 
     megabytes: float
-    sockets: int
-    threads: int
-    objects: int
+    files: float
+    threads: float
+    blocks: float
 
     @classmethod
     def now(cls) -> Held:
         """What this process holds."""
         gc.collect()
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-        messages = sum(isinstance(one, BaseMessage) for one in gc.get_objects())
-        return cls(pages * os.sysconf("SC_PAGE_SIZE") / 1e6, len(os.listdir("/proc/self/fd")), threading.active_count(), messages)
+        size = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+        return cls(round(size, 1), len(os.listdir("/proc/self/fd")), threading.active_count(), sys.getallocatedblocks())
+
+    @classmethod
+    def median(cls, looks: Sequence[Held]) -> Held:
+        """The median of several."""
+        return cls(*(statistics.median(one) for one in zip(*map(astuple, looks), strict=True)))
+
+    def grown(self, since: Held) -> dict[str, float]:
+        """By how much it is more than it was, by what."""
+        return {name: round(getattr(self, name) - getattr(since, name), 1) for name in BOUNDS}
 
 
 def look(city: str) -> str:
     """Look at a city."""
-    return "21"
+    return "21 in it"
 
 
-def _reply(exchange: Exchange) -> Turn:
-    """A call for each question, and an answer to each result."""
-    asks = exchange.body.rfind(b"How warm") > exchange.body.rfind(b"21 of it")
-    return Turn("Let me look.", [Call("look", {"city": "Zürich"})]) if asks and True else Turn("21 of it.")
+class Conversations:
+    """The conversations, until a moment.
+
+    Args:
+        urls: Of each wire the URL of a proxy with faults, and of a server without.
+        end: The moment, on the monotonic clock.
+    """
+
+    def __init__(self, urls: Mapping[str, tuple[str, str]], end: float) -> None:
+        self.ended: Counter[str] = Counter()
+        self.undocumented = 0
+        self._end = end
+        self._models = [model for wire in WIRES for model in _models(wire, *urls[wire])]
+
+    async def all(self) -> None:
+        """Hold all of them."""
+        threads = [threading.Thread(target=self._in_thread, args=(number,)) for number in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        await asyncio.gather(*(self._as_task(number) for number in range(TASKS)))
+        for thread in threads:
+            await asyncio.to_thread(thread.join)
+
+    async def _as_task(self, number: int) -> None:
+        model, chance, history = self._begin(number)
+        while time.monotonic() < self._end:
+            _ask(history, chance)
+            try:
+                if chance.random() < 0.5:
+                    async for chunk in model.astream(history):
+                        history += new_messages(chunk)
+                else:
+                    history += new_messages(await model.ainvoke(history))
+                self.ended["answered"] += 1
+            except (Exception, asyncio.CancelledError) as error:
+                self._failed(history, error)
+
+    def _in_thread(self, number: int) -> None:
+        model, chance, history = self._begin(number)
+        while time.monotonic() < self._end:
+            _ask(history, chance)
+            try:
+                if chance.random() < 0.5:
+                    for chunk in model.stream(history):
+                        history += new_messages(chunk)
+                else:
+                    history += new_messages(model.invoke(history))
+                self.ended["answered"] += 1
+            except (Exception, asyncio.CancelledError) as error:
+                self._failed(history, error)
+
+    def _begin(self, number: int) -> tuple[Any, random.Random, list[BaseMessage]]:
+        return self._models[number % len(self._models)], random.Random(number), []
+
+    def _failed(self, history: list[BaseMessage], error: BaseException) -> None:
+        history += new_messages(error)
+        self.ended[type(error).__name__] += 1
+        if not isinstance(error, AutoToolsError | LangChainException):
+            self.undocumented += 1
+            traceback.print_exception(error)
 
 
-class _Plan:
-    """Spoils a reply of five, by chance."""
-
-    def __init__(self, wire: str, chance: random.Random) -> None:
-        self._wire = wire
-        self._chance = chance
-        self._faults = [fault for fault in FAULTS.values() if not (fault.hangs or fault.seconds)]
-
-    def __call__(self, number: int) -> Spoil | None:
-        return self._chance.choice(self._faults).of(self._wire) if self._chance.random() < 0.2 else None
-
-
-async def _talk(model: Any, chance: random.Random, end: float, seen: Counter[str]) -> None:
-    """One conversation until the end."""
-    history: list[BaseMessage] = []
-    while time.monotonic() < end:
-        history = [] if len(history) > LONGEST else history
-        history.append(HumanMessage(f"How warm is it in place {chance.randrange(1000)}?"))
-        try:
-            if chance.random() < 0.5:
-                async for chunk in model.astream(history):
-                    history += new_messages(chunk)
-            else:
-                history += new_messages(await model.ainvoke(history))
-            seen["answered"] += 1
-        except (AutoToolsError, LangChainException) as error:
-            history += new_messages(error)
-            seen[type(error).__name__] += 1
+def _models(wire: str, spoilt: str, whole: str) -> list[Any]:
+    """The models of a wire: with and without a fallback."""
+    _, kind, fields = WIRES[wire]
+    options = {"retry": {"wait_scale": 0}, "max_retries": 1, **fields}
+    fallback = kind(model="two", base_url=whole, **options)
+    return [
+        kind(model="one", base_url=spoilt, tools=[look], fallbacks=fallbacks, deadline=DEADLINE, **options)
+        for fallbacks in ([], [fallback])
+    ]
 
 
-async def _all(minutes: float, seen: Counter[str]) -> tuple[Held, Held]:
-    chance = random.Random(0)
-    servers, models = [], []
-    for wire, (serve, kind, fields) in WIRES.items():
-        server, other = serve(_reply).__enter__(), serve(_reply).__enter__()
-        proxy = FaultProxy(server, _Plan(wire, chance)).__enter__()
-        servers += [proxy, server, other]
-        options = {"retry": {"wait_scale": 0}, "max_retries": 1, **fields}
-        fallback = kind(model="two", base_url=other.url, **options)
-        for fallbacks in ([], [fallback]):
-            models.append(kind(model="one", base_url=proxy.url, tools=[look], fallbacks=fallbacks, deadline=20, **options))
-    end = time.monotonic() + minutes * 60
-    talks = [asyncio.create_task(_talk(models[number % len(models)], chance, end, seen)) for number in range(CONVERSATIONS)]
-    watch = asyncio.create_task(_forget(servers, end))
-    await asyncio.sleep(minutes * 12)
-    before = await asyncio.to_thread(Held.now)
-    await asyncio.sleep(max(0.0, end - time.monotonic() - 1))
-    after = await asyncio.to_thread(Held.now)
-    await asyncio.gather(watch, *talks)
-    for server in servers:
-        server.stop()
-    return before, after
+def _ask(history: list[BaseMessage], chance: random.Random) -> None:
+    """Put the next question into a history, which begins again where it has become long."""
+    if len(history) > LONGEST:
+        history.clear()
+    history.append(HumanMessage(f"How warm is it in place {chance.randrange(1000)}?"))
 
 
-async def _forget(servers: list[Any], end: float) -> None:
-    """Let the servers forget what they have served: they keep it for tests."""
-    while time.monotonic() < end:
-        for server in servers:
-            del server.exchanges[:-200]
-        await asyncio.sleep(0.5)
+def _looks(seconds: float, seen: list[Held]) -> None:
+    """Look at what the process holds, again and again; print some of it."""
+    begun = time.monotonic()
+    for number in range(1, LOOKS + 1):
+        time.sleep(max(0.0, begun + number * seconds / (LOOKS + 1) - time.monotonic()))
+        seen.append(Held.now())
+        if number % (LOOKS // 10) == 0:
+            print(f"{number / LOOKS:4.0%} {seen[-1]}", flush=True)
 
 
 def soak(minutes: float) -> int:
-    """Soak for so many minutes; print what came of the runs and what the process held; return whether something grew or was refused."""
-    seen: Counter[str] = Counter()
-    before, after = asyncio.run(_all(minutes, seen))
-    print(f"{sum(seen.values())} runs: {dict(seen.most_common())}")
-    print(f"after a fifth of the time: {before}")
-    print(f"at the end:                {after}")
-    grown = after.megabytes - before.megabytes > GROWTH or after.sockets > before.sockets * 1.25 or after.threads > before.threads * 1.25
-    return int(grown)
+    """Soak for so many minutes; print what came of the runs and what the process held; return whether something must not be."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    servers = context.Process(target=serve, args=(theirs,))
+    servers.start()
+    talks = Conversations(ours.recv(), time.monotonic() + minutes * 60)
+    seen: list[Held] = []
+    looking = threading.Thread(target=_looks, args=(minutes * 60, seen))
+    looking.start()
+    asyncio.run(talks.all())
+    looking.join()
+    ours.send(None)
+    refused = ours.recv()
+    servers.join()
+    return _found(talks, seen, refused)
+
+
+def _found(talks: Conversations, seen: Sequence[Held], refused: Sequence[str]) -> int:
+    """Print what was found; return whether it must not be."""
+    fifth = len(seen) // 5
+    before, after = Held.median(seen[fifth : 2 * fifth]), Held.median(seen[-fifth:])
+    grown = after.grown(before)
+    too_much = {name: more for name, more in grown.items() if more > BOUNDS[name]}
+    print(f"{talks.ended.total()} runs: {dict(talks.ended.most_common())}; {talks.undocumented} with errors that are not documented")
+    print(f"second fifth: {before}\nlast fifth:   {after}\ngrown by:     {grown}; too much: {too_much or None}")
+    print(f"refused requests: {len(refused)} {sorted(set(refused))[:5]}")
+    return int(bool(too_much or refused or talks.undocumented))

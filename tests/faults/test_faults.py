@@ -48,7 +48,7 @@ def test_every_fault_of_every_wire(fault: str, wire: str) -> None:
             Spoilt(Case(wire, fault, request, number % 3 == 0, WAYS[(start + number) % 4], fallback)).play()
 
 
-@pytest.mark.parametrize("fault", ["status 503", "reset at 50%", "an error at 30%", "an empty body", "a page"])
+@pytest.mark.parametrize("fault", ["refused", "status 503", "reset at 50%", "an error at 30%", "an empty body", "a page"])
 @pytest.mark.parametrize("way", ["stream", "ainvoke"])
 def test_a_fallback_answers(fault: str, way: str) -> None:
     """A fault that lasts is not noticed, or goes on with the text that has left."""

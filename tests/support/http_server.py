@@ -113,8 +113,9 @@ class LoopbackServer:
         if self._stopping.is_set():
             return
         self._stopping.set()
-        with socket.create_connection(("127.0.0.1", self.port)):
-            self._acceptor.join(10)
+        with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", self.port)):
+            pass
+        self._acceptor.join(10)
         self._listener.close()
         with self._lock:
             for connection in self._open:
@@ -122,6 +123,10 @@ class LoopbackServer:
             threads = list(self._threads)
         for thread in threads:
             thread.join(10)
+
+    def refuse(self) -> None:
+        """Listen no more: whoever connects from now on is refused. Open connections stay."""
+        self._listener.shutdown(socket.SHUT_RDWR)
 
     @property
     def address(self) -> str:
@@ -141,7 +146,10 @@ class LoopbackServer:
 
     def _accept(self) -> None:
         while True:
-            connection, _ = self._listener.accept()
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:  # it listens no more
+                return
             if self._stopping.is_set():
                 connection.close()
                 return
