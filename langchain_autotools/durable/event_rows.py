@@ -125,7 +125,8 @@ def _checked(event: RunEvent) -> RunEvent:
     Raises:
         TypeError: One of them is not.
     """
-    for name, kind in _texts_of(type(event)):
+    kind_of_event: Any = type(event)
+    for name, kind in _texts_of(kind_of_event):
         if not isinstance(getattr(event, name), kind):
             raise TypeError(f"{name} is no text")
     return event
