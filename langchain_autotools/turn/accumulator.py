@@ -14,6 +14,7 @@ from langchain_core.messages.tool import ToolCall, ToolCallChunk, invalid_tool_c
 
 from ..chunks import new_chunk
 from ..compat import UNPARSABLE
+from ..errors import StreamError
 from ..messages.blocks import is_call_block
 from ..messages.calls import ToolCallRecord
 from ..messages.carrier import tells
@@ -214,6 +215,9 @@ class TurnAccumulator:
 
         Args:
             cut: Whether the stream broke off before the end that its wire marks.
+
+        Raises:
+            StreamError: What the reply says of itself, its usage for example, can stand in no message.
         """
         blocked = CUT if cut else self._blocked()
         form = self._own.pop(_FORM, None)
@@ -222,14 +226,17 @@ class TurnAccumulator:
         self._metadata = {**self._held, **self._metadata}
         if verdict or self._own:
             self._metadata[KEY] = {**self._own, **verdict}
-        return AIMessageChunk(
-            content=_call_blocks(records, form) if form else "",
-            id=self.message_id,
-            usage_metadata=self._usage,
-            response_metadata=self._metadata,
-            tool_call_chunks=chunks,
-            chunk_position="last",
-        )
+        try:
+            return AIMessageChunk(
+                content=_call_blocks(records, form) if form else "",
+                id=self.message_id,
+                usage_metadata=self._usage,
+                response_metadata=self._metadata,
+                tool_call_chunks=chunks,
+                chunk_position="last",
+            )
+        except ValueError as error:  # counts of tokens beyond all numbers, or with fractions
+            raise StreamError(f"the end of the reply is not of its vendor's form: {error}") from error
 
     def _blocked(self) -> str | None:
         reason = self._metadata.get("finish_reason")

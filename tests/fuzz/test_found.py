@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, messages_to_dict
 
-from langchain_autotools import ConfigurationError, PendingCall, new_messages, run_cost, run_usage
+from langchain_autotools import ChatOllama, ConfigurationError, PendingCall, StreamError, new_messages, run_cost, run_usage
 from langchain_autotools.history import repair
 from langchain_autotools.tool_calls.assembler import ToolCallAssembler
+from tests.laws.ways import run
+from tests.support.ollama_server import OllamaServer
+from tests.support.script import Raw
 
 WHOLE = messages_to_dict([AIMessage("It is 21.")])
 SHOWN = {"id": "c", "name": "wipe", "args": {}, "kind": "approval", "uuid": "u", "digest": "d", "toolset": None, "path": []}
@@ -41,6 +44,16 @@ def test_a_pending_call_is_refused_by_name(change: Any) -> None:
     """Where its path is no list, or its toolset no text."""
     with pytest.raises(ConfigurationError, match=next(iter(change))):
         PendingCall.from_dict({**SHOWN, **change})
+
+
+@pytest.mark.parametrize("count", ["1e308", "7.5", '"many"'])
+@pytest.mark.parametrize("way", ["invoke", "astream"])
+def test_a_count_that_is_none_is_an_error_of_the_reply(count: str, way: str) -> None:
+    """Of tokens: beyond all numbers, with a fraction, or a text."""
+    said = '{"model": "one", "message": {"role": "assistant", "content": "Y"}, "done": true, "prompt_eval_count": COUNT, "eval_count": 7}'
+    with OllamaServer([Raw([said.replace("COUNT", count).encode() + b"\n"], "application/x-ndjson")]) as server:
+        ran = run(way, ChatOllama(model="one", base_url=server.url, max_retries=0), [HumanMessage("Go.")])
+    assert isinstance(ran.error, StreamError) and "not of its vendor's form" in str(ran.error)
 
 
 def test_an_index_beyond_all_numbers_is_none() -> None:
