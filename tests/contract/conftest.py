@@ -20,14 +20,16 @@ _DATA = ("strict", "name", "choice", "schema_is", "structured", "bound", "from_e
 """What the names of tests have whose values meet the data of a row: its dialect of schemas, its choices, its own histories."""
 TURNS = ("stream", "ainvoke")
 """The ways that those others take by turns: a stream and a whole body, in a thread and on an event loop."""
+OPPOSITES = (TURNS, ("invoke", "astream"))
+"""The ways that a wire's own row takes by turns, the next test the other two: each has a stream, a whole body, a thread and a loop."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A behaviour runs where it can differ: in every way over a wire's own row, in one way over others; the rest is `exhaustive`.
+    """A behaviour runs where it can differ: in two ways over a wire's own row, in one way over others; the rest is `exhaustive`.
 
-    Of what a test has beside row and way (methods, schemas, replies) each value meets each wire's own row and each way, not each row in
-    each way; rows that share a wire take the values by turns where their data makes no difference.
+    Of what a test has beside row and way (methods, schemas, replies) each value meets each wire's own row and each of its ways, not both at
+    once; rows that share a wire take the values by turns where their data makes no difference.
     """
     chosen: dict[str, list[Any]] = {}
     for item in items:
@@ -62,7 +64,8 @@ def _differs(row: Wire, test: str, params: Mapping[str, Any]) -> bool:
     """
     origin = params.get("origin", row.name)
     if row.name in OWN:
-        return params.get("times") != "few" and (origin in OWN or _turn(origin) == row.name)
+        ways = OPPOSITES[(OWN.index(row.name) + len(test)) % len(OPPOSITES)]
+        return params.get("way", ways[0]) in ways and params.get("times") != "few" and (origin in OWN or _turn(origin) == row.name)
     turn = TURNS[(ROWS.index(row) + len(test)) % len(TURNS)]
     return params.get("way", turn) == turn and params.get("times") != "many" and origin in {_turn(row.name), row.name}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from pydantic import BaseModel
 from langchain_autotools import ChatAnthropic, ChatOpenAI, ConfigurationError, FirstToken
 from tests.laws.ways import run
 from tests.support.anthropic_server import AnthropicServer
+from tests.support.at_once import at_once
 from tests.support.http_server import Gate, Pause
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Call, Cut, Failure, Turn
@@ -31,9 +33,13 @@ def anthropic(server: AnthropicServer, **fields: Any) -> ChatAnthropic:
     return ChatAnthropic(**{"model": "two", "api_key": "other", "base_url": server.url, "prompt_caching": False, **fields})
 
 
-@pytest.mark.parametrize("way", ["stream", "astream"])
-def test_a_reply_that_does_not_begin_in_time_is_given_up(way: str) -> None:
+def test_a_reply_that_does_not_begin_in_time_is_given_up() -> None:
     """`FirstToken`: the silent server's connection ends, and the next model answers."""
+    at_once({way: partial(gives_up_what_does_not_begin, way) for way in ("stream", "astream")})
+
+
+def gives_up_what_does_not_begin(way: str) -> None:
+    """A run whose first model says nothing."""
     with OpenAIServer([Turn("First."), Turn("Never.", holds={0: Gate()})]) as silent, OpenAIServer([Turn("Here.")]) as other:
         run(way, openai(silent), [HumanMessage("Go.")])  # what is loaded at the first request takes none of the time
         model = openai(silent, fallbacks=[openai(other)], fallback_on=FirstToken(1))
@@ -42,9 +48,13 @@ def test_a_reply_that_does_not_begin_in_time_is_given_up(way: str) -> None:
         assert silent.exchanges[1].disconnected.wait(10)
 
 
-@pytest.mark.parametrize("way", ["stream", "astream"])
-def test_a_call_begins_a_reply_too(way: str) -> None:
+def test_a_call_begins_a_reply_too() -> None:
     """Though nothing of it leaves before the turn ends: the rest of it may take longer."""
+    at_once({way: partial(waits_for_a_call, way) for way in ("stream", "astream")})
+
+
+def waits_for_a_call(way: str) -> None:
+    """A run whose first model takes longer for its call than another one for its first token."""
     slow = Turn(calls=[Call("look", {"city": "a city of a long name"})], holds={3: Pause(2.5)})
     with OpenAIServer([slow, Turn("Done.")]) as server, OpenAIServer([]) as other:
         model = openai(server, tools=[look], fallbacks=[openai(other)], fallback_on=FirstToken(2))

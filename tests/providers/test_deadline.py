@@ -137,12 +137,12 @@ def keeps_what_had_completed(way: Way, on_limit: str) -> None:
         assert server.requests == 2
 
 
-@pytest.mark.parametrize("parallel", [True, False])
-def test_running_tools_end_with_the_deadline(parallel: bool, caplog: pytest.LogCaptureFixture) -> None:
+def test_running_tools_end_with_the_deadline(caplog: pytest.LogCaptureFixture) -> None:
     """A thread is given up with a warning, an asynchronous tool is cancelled, each call is answered, no request follows."""
+    cases = [(way, parallel) for way in EVERY_WAY for parallel in (True, False)]
     with caplog.at_level(logging.WARNING, "langchain_autotools"):
-        at_once({way.__name__: partial(ends_running_tools, way, parallel) for way in EVERY_WAY})
-    assert caplog.text.count("tool block is given up") == len(EVERY_WAY) * parallel
+        at_once({f"{way.__name__} {parallel}": partial(ends_running_tools, way, parallel) for way, parallel in cases})
+    assert caplog.text.count("tool block is given up") == len(EVERY_WAY)  # where one call runs after another it has not begun
 
 
 def ends_running_tools(way: Way, parallel: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from langchain_autotools import ConfigurationError, Decision, PendingCall, ToolE
 from langchain_autotools.executor.approval.identity import RECORD
 from langchain_autotools.messages.metadata import KEY
 from tests.laws.ways import WAYS, run
+from tests.support.at_once import at_once
 from tests.support.desk import QUESTION, TURN, Desk, asking, call, reason
 
 RULE: dict[str, Any] = {"requires_approval": ["send"]}
@@ -134,10 +136,14 @@ def test_anything_else_ends_the_run_with_nothing_run(way: str, wrong: str) -> No
     assert [type(message) for message in ran.new] == [AIMessage, ToolMessage, ToolMessage, ToolMessage]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("asynchronous", [False, True])
-def test_the_deadline_leaves_calls_pending(way: str, asynchronous: bool) -> None:
+def test_the_deadline_leaves_calls_pending() -> None:
     """Whoever is being asked is waited for no longer, and nobody else is asked."""
+    cases = [(way, asynchronous) for way in WAYS for asynchronous in (False, True)]
+    at_once({f"{way} {asynchronous}": partial(leaves_calls_pending, way, asynchronous) for way, asynchronous in cases})
+
+
+def leaves_calls_pending(way: str, asynchronous: bool) -> None:
+    """A run whose deadline comes while somebody is asked."""
     desk, asked, go = Desk(), [], threading.Event()
 
     def slow(pending: PendingCall) -> Decision:
@@ -151,7 +157,7 @@ def test_the_deadline_leaves_calls_pending(way: str, asynchronous: bool) -> None
         return pending.approve()
 
     try:
-        ran = run(way, desk.model(TURN, **RULE, approve=aslow if asynchronous else slow, deadline=0.5), [QUESTION])
+        ran = run(way, desk.model(TURN, **RULE, approve=aslow if asynchronous else slow, deadline=1.0), [QUESTION])
     finally:
         go.set()
     assert (asked, reason(ran)) == (["1"], "calls_pending")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from langchain_autotools.event_types import RunEnded
 from langchain_autotools.testing import ScriptedChatModel
 from tests.laws.service import through_json
 from tests.laws.ways import WAYS, run
+from tests.support.at_once import at_once
 
 PRICES = {"m": {"input_mtok": 10, "output_mtok": 10}}
 QUESTION = HumanMessage("Look.", id="question")
@@ -263,10 +265,14 @@ def test_what_failed_runs_have_used_counts(way: str) -> None:
     assert tokens(ran.message) == paid(model) + 2 * EACH
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("limit", ["timeout", "deadline"])
-def test_what_a_run_that_is_given_up_has_used_counts(way: str, limit: str) -> None:
+def test_what_a_run_that_is_given_up_has_used_counts() -> None:
     """A call that takes too long, at depth three, has paid for the replies that were whole by then."""
+    cases = [(way, limit) for way in WAYS for limit in ("timeout", "deadline")]
+    at_once({f"{way} {limit}": partial(counts_what_was_given_up, way, limit) for way, limit in cases})
+
+
+def counts_what_was_given_up(way: str, limit: str) -> None:
+    """A run whose call does not end."""
     ended = threading.Event()
 
     def hang() -> str:
@@ -276,8 +282,8 @@ def test_what_a_run_that_is_given_up_has_used_counts(way: str, limit: str) -> No
 
     lowest = inner(name="lowest", tools=[hang], replies=answering(("hang", {})))
     middle = inner(tools=[lowest], replies=ask("lowest"))
-    model = outer(middle, policies={"inner": ToolPolicy(timeout=0.4)} if limit == "timeout" else {})
-    ran = run(way, model, [QUESTION], **({"deadline": 0.4} if limit == "deadline" else {}))
+    model = outer(middle, policies={"inner": ToolPolicy(timeout=1.5)} if limit == "timeout" else {})
+    ran = run(way, model, [QUESTION], **({"deadline": 1.5} if limit == "deadline" else {}))
     ended.set()
     assert ran.message is not None and results_of(ran.message)[0].status == "error"
     assert tokens(ran.message) == (4 if limit == "timeout" else 3) * EACH

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langchain_autotools import ConfigurationError, ToolPolicy, new_messages, pending_calls, stop_reason, with_tools
 from langchain_autotools.testing import ScriptedChatModel
+from tests.support.at_once import at_once
 from tests.support.endless_chat import Way, ainvoke, every_way, invoke
 from tests.support.middleware import Around, call, look, model_of
 
@@ -96,9 +98,13 @@ def test_a_result_in_place_of_the_tools_is_the_answer_of_the_call() -> None:
     assert (result.text, result.tool_call_id) == ("answered", "call Rome")
 
 
-@pytest.mark.parametrize("way", [invoke, ainvoke])
-def test_a_deadline_ends_a_middleware_around_a_call(way: Way) -> None:
+def test_a_deadline_ends_a_middleware_around_a_call() -> None:
     """The call is answered, and the run ends."""
+    at_once({way.__name__: partial(ends_a_middleware_around_a_call, way) for way in (invoke, ainvoke)})
+
+
+def ends_a_middleware_around_a_call(way: Way) -> None:
+    """A run whose middleware waits."""
     released = threading.Event()
 
     class Blocking(AgentMiddleware[Any, Any]):
