@@ -1,8 +1,10 @@
 """A turn costs as many calls late in a conversation as early in it, over every wire, with calls that have ids and calls that have none."""
 
 import gc
+import itertools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -63,9 +65,15 @@ def costs(wire: Wire, style: str, turns: int) -> list[Counter[str]]:
     return counted[1:]
 
 
+def in_every_style() -> Iterator[Any]:
+    """The wires in every style of ids, by turns; the rest is `exhaustive`."""
+    for number, (wire, style) in enumerate(itertools.product(ONE_OF_EACH, STYLES)):
+        is_turn = number % len(STYLES) == number // len(STYLES) % len(STYLES)
+        yield pytest.param(wire, style, id=f"{wire.name}-{style}", marks=[] if is_turn else [pytest.mark.exhaustive])
+
+
 @pytest.mark.parametrize("turn", [100, pytest.param(400, marks=pytest.mark.exhaustive)])
-@pytest.mark.parametrize("style", STYLES)
-@pytest.mark.parametrize("wire", ONE_OF_EACH, ids=lambda wire: wire.name)
+@pytest.mark.parametrize(("wire", "style"), list(in_every_style()))
 def test_a_late_turn_costs_as_many_calls_as_an_early_one(wire: Wire, style: str, turn: int) -> None:
     """Calls of the package's functions at turn 10 and at a late one: of a turn inside a run, and of a whole run of the conversation."""
     (early, longer), (late, longest) = (costs(wire, STYLES[style], turns) for turns in (EARLY, turn))

@@ -28,7 +28,7 @@ def conversation_of(data: st.DataObject) -> list[Told]:
     return list(conversation(data.draw(SEEDS)))
 
 
-@law(10, 3000)
+@law(6, 3000)
 def test_every_start_has_its_end(data: st.DataObject) -> None:
     """Runs and calls begin once and end once: at answers, limits, errors, cut replies, when they wait and when they are cancelled."""
     for told in conversation_of(data):
@@ -36,7 +36,7 @@ def test_every_start_has_its_end(data: st.DataObject) -> None:
         check_runs(told.events)
 
 
-@law(10, 3000)
+@law(6, 3000)
 def test_events_say_what_the_messages_say(data: st.DataObject) -> None:
     """Pieces of text are the text of the stored message, under its id from the first on; so calls, results, usage and pending calls."""
     for told in conversation_of(data):
@@ -46,7 +46,7 @@ def test_events_say_what_the_messages_say(data: st.DataObject) -> None:
             check_end(told.own, told.message, told.run.history)
 
 
-@law(7, 1000)
+@law(5, 1000)
 def test_a_run_that_fails_tells_of_it_last(data: st.DataObject) -> None:
     """The event has the exception that is raised; what the exception brings has been told of."""
     told = told_of(random_run(data.draw(SEEDS)))
@@ -59,7 +59,7 @@ def test_a_run_that_fails_tells_of_it_last(data: st.DataObject) -> None:
         assert not brought or [one.id for one in told.messages[-len(brought) :]] == [one.id for one in brought]
 
 
-@law(6, 500)
+@law(4, 500)
 def test_a_listener_changes_nothing(data: st.DataObject) -> None:
     """The same run without anybody who listens: the same messages, the same sum of chunks, the same requests."""
     run = random_run(data.draw(SEEDS))
@@ -85,7 +85,7 @@ def data_of_all(messages: Any) -> list[Any]:
     return [data_of(message, aside=ASIDE) for message in messages]
 
 
-@law(6, 500)
+@law(4, 500)
 def test_a_listener_changes_no_result_of_an_agent(data: st.DataObject) -> None:
     """What the agent's own stream came to is the same, whoever read it."""
     run = random_run(data.draw(SEEDS), data.draw(st.sampled_from(["agent", "aagent"])))
@@ -96,7 +96,7 @@ def test_a_listener_changes_no_result_of_an_agent(data: st.DataObject) -> None:
         assert differences(data_of(heard.message, aside=ASIDE), data_of(heard.result, aside=ASIDE)) == []
 
 
-@law(5, 300)
+@law(4, 300)
 def test_a_listener_changes_no_byte_of_a_request(data: st.DataObject) -> None:
     """Over real HTTP, whatever the wire style: the same requests, byte for byte, and events that say what the messages say."""
     story = data.draw(stories())

@@ -75,7 +75,7 @@ def wait_until_idle(before: set[threading.Thread]) -> None:
     pytest.fail(f"{len(busy() - before)} threads go on")
 
 
-@law(7, 1500)
+@law(5, 1500)
 def test_a_reader_may_leave_at_any_event(data: st.DataObject) -> None:
     """Closed after any number of events, a random run ends without a word more."""
     run = random_run(data.draw(st.integers(0, 2**32)))
@@ -84,7 +84,7 @@ def test_a_reader_may_leave_at_any_event(data: st.DataObject) -> None:
     assert len(left.events) <= (left.run.leave_after or 0)
 
 
-@law(7, 1500)
+@law(5, 1500)
 def test_a_task_that_reads_may_be_cancelled_at_any_time(data: st.DataObject) -> None:
     """Cancelled between any two steps of its loop, it raises `CancelledError` and leaves no task behind."""
     draw = random.Random(data.draw(st.integers(0, 2**32)))

@@ -16,7 +16,7 @@ from tests.support.agent_trees import KEY, Workshop, decided, tree
 _KINDS = ["approve", "approve", "reject", "edit", "respond"]
 
 
-@law(8, 1_000)
+@law(5, 1_000)
 def test_law_10_a_tree_that_waits_does_what_one_does_that_is_asked_at_once(data: st.DataObject) -> None:
     """Effects, results and answer are equal, however the decisions are spread over runs, each in another process."""
     chance = data.draw(st.integers(0, 2**32).map(random.Random))

@@ -35,7 +35,7 @@ def open_ids(ran: Ran) -> list[str]:
     return [str(call["id"]) for call in ran.message.tool_calls]
 
 
-@law(12)
+@law(8)
 def test_law_10_a_restriction_and_a_limit_hold_on_every_turn(data: st.DataObject) -> None:
     """What runs is allowed, is none of the caller's and within the limit, was announced under its own name, and every call is answered."""
     story = data.draw(turns)
@@ -71,7 +71,7 @@ def test_law_10_a_restriction_and_a_limit_hold_on_every_turn(data: st.DataObject
     check_answered(repair(ran.new) if left else ran.new)
 
 
-@law(10)
+@law(6)
 def test_law_10_what_was_approved_runs_and_nothing_else(data: st.DataObject) -> None:
     """Of the calls that a history ends in those run that were approved and are allowed; undecided ones wait, and nobody is asked."""
     calls = data.draw(st.lists(wanted(), min_size=1, max_size=3))

@@ -22,7 +22,7 @@ listeners = st.sampled_from(sorted(LISTENERS))
 ways = st.sampled_from(WAYS)
 
 
-@law(7)
+@law(5)
 def test_law_1_only_plain_messages_leave(data: st.DataObject) -> None:
     """Every message of a run is LangChain's own class, and survives what LangChain does with messages."""
     story = data.draw(stories(least=1))
@@ -50,7 +50,7 @@ def copies(message: Any) -> Iterator[BaseMessage]:
     yield message.model_copy(deep=True)
 
 
-@law(7)
+@law(5)
 def test_law_1_bind_tools_declares_and_never_executes(data: st.DataObject) -> None:
     """Without constructor tools one request is made, and the calls come back as the model wrote them."""
     said: Said = data.draw(replies())

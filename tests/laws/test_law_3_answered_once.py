@@ -25,7 +25,7 @@ def says_something(message: Any) -> bool:
     return bool(message.text or message.type != "ai" or message.tool_calls or message.invalid_tool_calls or message.additional_kwargs)
 
 
-@law(8)
+@law(5)
 def test_law_3_every_call_is_answered_once(data: st.DataObject) -> None:
     """Whatever the calls are, each is answered once, in order; the server takes every request, and every prefix later on."""
     story = data.draw(stories(least=1))
@@ -42,7 +42,7 @@ def test_law_3_every_call_is_answered_once(data: st.DataObject) -> None:
         check_goes_on(server, ran.new)
 
 
-@law(8)
+@law(5)
 def test_law_3_after_any_failure_the_next_request_is_accepted(data: st.DataObject) -> None:
     """A run that fails, breaks or is stopped by the vendor leaves messages that are answered and go on, prefix by prefix."""
     begun = data.draw(stories(turns=2))[:-1]
@@ -57,7 +57,7 @@ def test_law_3_after_any_failure_the_next_request_is_accepted(data: st.DataObjec
         goes_on(server, ran.new, tools=tools)
 
 
-@law(7)
+@law(5)
 def test_law_3_limits_answer_what_they_forbid(data: st.DataObject) -> None:
     """A limit in the middle of a run leaves no call open, whatever the limit leads to."""
     story = data.draw(stories(turns=3, least=2))
@@ -84,7 +84,7 @@ def test_law_3_limits_answer_what_they_forbid(data: st.DataObject) -> None:
         check_goes_on(server, ran.new)
 
 
-@law(7)
+@law(5)
 def test_law_3_a_cancelled_run_leaves_no_call_open(data: st.DataObject) -> None:
     """Wherever a run is cancelled, nothing is raised, each call has its result, and the history goes on."""
     story = data.draw(stories(turns=3, least=2))
@@ -99,7 +99,7 @@ def test_law_3_a_cancelled_run_leaves_no_call_open(data: st.DataObject) -> None:
         check_goes_on(server, ran.new)
 
 
-@law(6)
+@law(4)
 def test_law_3_calls_left_to_the_caller_are_the_only_open_ones(data: st.DataObject) -> None:
     """Bound tools are left to the caller; all other calls of the turn are answered, and resuming answers the rest."""
     said: Said = data.draw(replies())
@@ -118,7 +118,7 @@ def test_law_3_calls_left_to_the_caller_are_the_only_open_ones(data: st.DataObje
         check_goes_on(server, ran.new, tools=tools)
 
 
-@law(6)
+@law(4)
 def test_law_3_calls_found_in_the_input_are_answered_not_run(data: st.DataObject) -> None:
     """A history that ends in open calls runs none of them; `resume` runs those that were approved, once."""
     said: Said = data.draw(replies())

@@ -40,7 +40,7 @@ def is_part(some: list[tuple[str, str]], every: list[tuple[str, str]]) -> bool:
     return all(some.count(one) <= every.count(one) for one in some)
 
 
-@law(10)
+@law(6)
 def test_law_4_a_cut_stream_runs_nothing_that_was_not_meant(data: st.DataObject) -> None:
     """Cut at any byte, torn or just ended: no call runs unless its reply had come to its end; what runs was meant, word for word."""
     said: Said = data.draw(replies(styles="open"))
@@ -54,7 +54,7 @@ def test_law_4_a_cut_stream_runs_nothing_that_was_not_meant(data: st.DataObject)
         assert (ran.new, shop.ran) == ([], [])
 
 
-@law(8)
+@law(5)
 def test_law_4_a_turn_that_was_stopped_runs_nothing(data: st.DataObject) -> None:
     """After `length` or `content_filter` complete calls do not run either; each is answered with an error that says so."""
     said = data.draw(stopped())
@@ -69,7 +69,7 @@ def test_law_4_a_turn_that_was_stopped_runs_nothing(data: st.DataObject) -> None
     assert ran.new[0].tool_calls == []  # type: ignore[attr-defined]
 
 
-@law(10)
+@law(6)
 def test_law_4_in_every_wire_style_nothing_runs_that_was_not_meant(data: st.DataObject) -> None:
     """In every cell of the grid whose streams say enough, what runs is what was meant; all else is answered with an error."""
     calls = data.draw(st.lists(good_calls(), min_size=1, max_size=4, unique_by=by_name_and_arguments))
@@ -95,7 +95,7 @@ scraps = st.one_of(
 )
 
 
-@law(12)
+@law(8)
 def test_law_4_only_one_complete_object_runs(data: st.DataObject) -> None:
     """Whatever text stands where arguments should: what runs is one JSON object that the text holds as it stands."""
     raw: str = data.draw(scraps)

@@ -38,7 +38,7 @@ def question(number: int) -> HumanMessage:
     return HumanMessage(f"story {number}")
 
 
-@law(4, 100)
+@law(3, 100)
 def test_law_5_concurrent_runs_do_not_mix(data: st.DataObject) -> None:
     """Random conversations at once on one model, each in its own way: each gives its own messages and text."""
     tales = data.draw(st.lists(stories(), min_size=8, max_size=8))
@@ -97,7 +97,7 @@ def test_law_5_many_runs_in_threads_and_in_tasks(runs: int) -> None:
         assert waited(in_tasks()) == list(map(belongs, range(runs)))
 
 
-@law(6)
+@law(4)
 def test_law_5_the_callers_list_is_copied(data: st.DataObject) -> None:
     """A caller may append to, empty or spoil the list that he gave while it is streamed; the requests do not notice."""
     story = data.draw(stories(least=1))

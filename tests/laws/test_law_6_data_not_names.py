@@ -34,7 +34,7 @@ def said(message: BaseMessage) -> Any:
     return data_of(message, aside=frozenset({"id", "generation_id", "model_name", "origin"}))
 
 
-@law(7)
+@law(5)
 def test_law_6_the_name_of_the_model_changes_nothing(data: st.DataObject) -> None:
     """The same stream means the same calls and texts under any model name."""
     story = data.draw(stories(least=1))
@@ -52,7 +52,7 @@ def test_law_6_the_name_of_the_model_changes_nothing(data: st.DataObject) -> Non
     assert differences(*outcomes) == []
 
 
-@law(6)
+@law(4)
 def test_law_6_dialects_may_change_from_turn_to_turn(data: st.DataObject) -> None:
     """A gateway may put any server behind one name: nothing learnt from one turn is held against the next."""
     story = data.draw(stories(turns=4, least=3))

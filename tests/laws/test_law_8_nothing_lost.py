@@ -26,7 +26,7 @@ listeners = st.sampled_from(sorted(LISTENERS))
 ways = st.sampled_from(WAYS)
 
 
-@law(8)
+@law(5)
 def test_law_8_a_failed_turn_takes_nothing_with_it(data: st.DataObject) -> None:
     """All turns before the one that fails are there, with their results: in the chunks if streamed, else in the error."""
     begun: list[Said] = data.draw(stories(turns=3))[:-1]
@@ -43,7 +43,7 @@ def test_law_8_a_failed_turn_takes_nothing_with_it(data: st.DataObject) -> None:
         check_goes_on(server, ran.new)
 
 
-@law(7)
+@law(5)
 def test_law_8_a_cancelled_run_keeps_what_had_completed(data: st.DataObject) -> None:
     """Every result that a listener heard of, and every word that a chunk brought, is in a new message."""
     story: list[Said] = data.draw(stories(turns=3, least=2))
@@ -126,7 +126,7 @@ def collect(way: str, model: Any, delivered: list[BaseMessage]) -> None:
         waited(take())
 
 
-@law(8)
+@law(5)
 def test_law_8_a_stream_that_is_left_keeps_what_it_delivered(data: st.DataObject) -> None:
     """A caller who closes the stream after any chunk has whole messages; with them any conversation goes on."""
     story = data.draw(stories(least=1))
@@ -299,7 +299,7 @@ def test_law_8_a_handler_that_raises_at_the_end_loses_nothing(way: str) -> None:
         assert [message.text for message in (*delivered, *new_messages(raised.value))] == ["Look.", "fine", "Fine."]
 
 
-@law(6)
+@law(4)
 def test_law_8_a_second_run_starts_from_what_was_kept(data: st.DataObject) -> None:
     """After a failure the run that goes on from the kept messages ends as the first would have."""
     story = data.draw(stories(turns=3, least=2))

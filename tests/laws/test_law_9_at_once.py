@@ -26,7 +26,7 @@ def gated(text: str, size: int) -> tuple[Said, list[tuple[str, Gate]]]:
     return Said(text, characters=size, holds={2 + number: gate for number, gate in enumerate(gates)}), list(zip(pieces, gates, strict=True))
 
 
-@law(8)
+@law(5)
 def test_law_9_each_text_is_seen_before_the_next_event_is_sent(data: st.DataObject) -> None:
     """The server sends its next event only when the caller has the text before it; so in later turns, as blocks, whoever listens."""
     text = data.draw(texts.filter(bool))

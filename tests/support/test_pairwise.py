@@ -1,5 +1,6 @@
-"""The choice of cases that replaces a product."""
+"""The choice of cases that replaces a product, and how many cases a function and all of them have by default."""
 
+from collections import Counter
 from itertools import product
 
 import pytest
@@ -7,6 +8,9 @@ import pytest
 from tests.support.pairwise import pairwise
 
 ROWS, WAYS, VALUES = "abcde", "wxyz", "12345"
+MOST_OF_A_FUNCTION = 200
+MOST_OF_ALL = 13_000
+"""What five minutes on two cores leave room for."""
 PRODUCT = [{"row": row, "way": way, "value": value} for row, way, value in product(ROWS, WAYS, VALUES)]
 
 
@@ -28,3 +32,12 @@ def test_a_product_of_two_axes_stays_whole() -> None:
 def test_cases_without_pairs_stay(cases: list[dict[str, str]]) -> None:
     """What has fewer than two axes is left as it is."""
     assert pairwise(cases) == set(range(len(cases)))
+
+
+def test_no_product_and_no_sum_of_cases_outgrows_the_default_suite(request: pytest.FixtureRequest) -> None:
+    """Of what is collected here: a matrix has a case for every two values, and whatever is added sends something to `exhaustive`."""
+    if request.config.option.markexpr != request.config.getini("addopts")[-1]:
+        pytest.skip("another choice of markers than the default one")
+    cases = Counter(item.nodeid.partition("[")[0] for item in request.session.items)
+    assert {function: number for function, number in cases.items() if number > MOST_OF_A_FUNCTION} == {}
+    assert cases.total() <= MOST_OF_ALL

@@ -93,7 +93,7 @@ def test_a_cut_stream_runs_nothing_wrong(chosen: list[Recording]) -> None:
     """A sample of the cuts: no call runs with arguments that the model had not finished."""
     assert len(chosen) == 20
     for record in chosen:
-        check(record, step=1021, drops=(False, True))
+        check(record, step=1801, drops=(False, True))
 
 
 @pytest.mark.exhaustive

@@ -196,7 +196,7 @@ _CALLS = st.lists(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.lists(_CALLS, max_size=4), st.booleans())
 def test_the_strict_server_takes_any_turns(turns: list[list[tuple[str, str, dict[str, Any]]]], at_home: bool) -> None:
     """Whatever ids, names and arguments a history holds: each call is answered once, with ids and names that the vendor takes."""
