@@ -197,7 +197,7 @@ async def test_interleaved_asynchronous_streams_of_one_model(start: Start, wire:
 async def test_many_runs_at_once(start: Start, wire: Wire, times: str) -> None:
     """Many runs of one model at once, half of them in threads and half in tasks, each get their own answer."""
     talk = start(by_question(wire), tools=[get_temperature])
-    names = [f"city {number}" for number in range({"a hundred": 100, "many": 40, "few": 10}[times])]
+    names = [f"city {number}" for number in range({"a hundred": 100, "many": 24, "few": 10}[times])]
 
     def threaded(name: str) -> str:
         return summed(list(talk.model.stream([HumanMessage(name)]))).text
