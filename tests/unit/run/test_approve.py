@@ -157,7 +157,7 @@ def leaves_calls_pending(way: str, asynchronous: bool) -> None:
         return pending.approve()
 
     try:
-        ran = run(way, desk.model(TURN, **RULE, approve=aslow if asynchronous else slow, deadline=1.0), [QUESTION])
+        ran = run(way, desk.model(TURN, **RULE, approve=aslow if asynchronous else slow, deadline=3), [QUESTION])
     finally:
         go.set()
     assert (asked, reason(ran)) == (["1"], "calls_pending")

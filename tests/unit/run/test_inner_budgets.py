@@ -282,8 +282,8 @@ def counts_what_was_given_up(way: str, limit: str) -> None:
 
     lowest = inner(name="lowest", tools=[hang], replies=answering(("hang", {})))
     middle = inner(tools=[lowest], replies=ask("lowest"))
-    model = outer(middle, policies={"inner": ToolPolicy(timeout=1.5)} if limit == "timeout" else {})
-    ran = run(way, model, [QUESTION], **({"deadline": 1.5} if limit == "deadline" else {}))
+    model = outer(middle, policies={"inner": ToolPolicy(timeout=3)} if limit == "timeout" else {})
+    ran = run(way, model, [QUESTION], **({"deadline": 3} if limit == "deadline" else {}))
     ended.set()
     assert ran.message is not None and results_of(ran.message)[0].status == "error"
     assert tokens(ran.message) == (4 if limit == "timeout" else 3) * EACH
