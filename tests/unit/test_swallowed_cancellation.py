@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from threading import Event, Timer
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessageChunk
 
 from langchain_autotools import stop_reason
