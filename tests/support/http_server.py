@@ -264,7 +264,7 @@ def _head(reply: HttpReply, parts: Iterable[Part]) -> bytes:
 
 
 def _read_request(incoming: BinaryIO) -> tuple[str, str, dict[str, str], bytes] | None:
-    """The next request, or None where the client ended the connection between two requests."""
+    """The next request, or None where the client ended the connection between two requests, or within one."""
     line = incoming.readline()
     if not line.strip():
         return None
@@ -275,7 +275,9 @@ def _read_request(incoming: BinaryIO) -> tuple[str, str, dict[str, str], bytes] 
         headers[name.strip().lower()] = value.strip()
     if headers.get("transfer-encoding", "").lower() == "chunked":
         return method, path, headers, _read_chunks(incoming)
-    return method, path, headers, incoming.read(int(headers.get("content-length", "0")))
+    length = int(headers.get("content-length", "0"))
+    body = incoming.read(length)
+    return None if len(body) < length else (method, path, headers, body)
 
 
 def _read_chunks(incoming: BinaryIO) -> bytes:
