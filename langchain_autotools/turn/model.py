@@ -22,6 +22,7 @@ from ..errors import ConfigurationError
 from .constructor import argument_names, unknown_argument
 from .descriptions import describe_fields
 from .generation_info import combined_outputs
+from .inline_handlers import inline_notifier
 from .inputs import refuse_fields
 from .output_version import stored_message
 from .overrides import derived_methods, install_overrides
@@ -281,10 +282,13 @@ class SingleTurnChatModel(ProfiledChatModel):
         if handover is not None:
             yield handover.put(turn, replies)
             return
+        at_once = inline_notifier(run_manager)
         async with aclosing(_aparts(turn, replies)) as parts:
             async for part in parts:
                 chunk = generation(part)
-                if run_manager:
+                if at_once:
+                    at_once(chunk)
+                elif run_manager:
                     await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
                 yield chunk
 
