@@ -193,6 +193,22 @@ def test_a_shell_of_the_vendors_own_is_not_the_callers(start: Callable[..., Talk
     assert kinds(server) == ["user", "shell_call", "shell_call_output", "assistant", "user"]
 
 
+def test_a_call_for_a_container_of_the_vendors_own_never_waits_for_the_caller(start: Callable[..., Talk]) -> None:
+    """A command whose output the reply does not bring is nobody else's to run; it is not sent again without an answer."""
+    hosted = {**SHELL, "environment": {"type": "container_reference", "container_id": "cntr_1"}}
+    model, server = start([reply(hosted, message("No output.")), Turn("Yes.")])
+    ran = model.invoke(QUESTION)
+    assert (ran.text, ran.response_metadata["autotools"]["stop_reason"], pending_calls(ran)) == ("No output.", "complete", [])
+    model.invoke([*QUESTION, ran, HumanMessage("Sure?")])
+    assert kinds(server) == ["user", "assistant", "user"]
+
+
+def test_a_local_environment_is_the_callers(start: Callable[..., Talk]) -> None:
+    """A call that names the caller's own machine waits like one that names nothing."""
+    model, _ = start([reply({**SHELL, "environment": {"type": "local"}})])
+    assert [call.id for call in pending_calls(model.invoke(QUESTION))] == ["call_s"]
+
+
 def test_a_cut_reply_leaves_no_call_to_the_caller(start: Callable[..., Talk]) -> None:
     """A reply that its limit cut may hold half a call: the run says so instead."""
     cut = reply({**SHELL, "status": "incomplete"})

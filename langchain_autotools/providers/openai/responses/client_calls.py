@@ -4,8 +4,8 @@ Nothing here runs them. They stand in the message as the items that they are, en
 answer that the caller gives, by a decision or as a message, which the API insists on (all but approvals).
 
 Wire facts: an answer is an item of type `..._output` that repeats the call's `call_id`; a local shell's repeats it as `id`; an
-approval is an `mcp_approval_response` that repeats the request's `id`; a shell in the vendor's own container is answered in the reply
-itself (platform.openai.com/docs/api-reference/responses/create).
+approval is an `mcp_approval_response` that repeats the request's `id`; a shell in the vendor's own container (the call's
+`environment` is a `container_reference`) is answered in the reply itself (platform.openai.com/docs/api-reference/responses/create).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +15,7 @@ from ....messages.calls import CLIENT_TOOL, VENDOR_APPROVAL, id_of_item
 from .wire import Item
 
 _CALLS = frozenset({"computer_call", "local_shell_call", "shell_call", "apply_patch_call"})
+_CONTAINER = "container_reference"
 _APPROVAL = "mcp_approval_request"
 _SEARCH = "tool_search_call"
 APPROVED = "mcp_approval_response"
@@ -37,8 +38,8 @@ def _asks(tool: Mapping[str, Any]) -> bool:
 
 def pending_calls(items: Sequence[Item]) -> list[Item]:
     """Return the items of a reply that wait for the caller: calls on the caller's machine, and approval requests."""
-    answered = {answered_id(item) for item in items}
-    return [item for item in items if item.get("type") == _APPROVAL or (is_for_client(item) and not names_of(item) & answered)]
+    open_calls = client_calls(items)
+    return [item for item in items if item.get("type") == _APPROVAL or (is_for_client(item) and item in open_calls)]
 
 
 def awaited_entry(item: Item) -> dict[str, Any]:
@@ -55,12 +56,18 @@ def _shows(tool: Mapping[str, Any]) -> bool:
 
 
 def client_calls(items: Sequence[Item]) -> list[Item]:
-    """Return the items that must be answered before the next request."""
-    return [item for item in pending_calls(items) if item.get("type") != _APPROVAL]
+    """Return the unanswered calls that no request may contain without an answer, those of a shell in the vendor's own container too."""
+    answered = {answered_id(item) for item in items}
+    return [item for item in items if _is_answered_by_item(item) and not names_of(item) & answered]
 
 
 def is_for_client(item: Item) -> bool:
     """Whether an item is a call that the caller's machine answers."""
+    place = item.get("environment")
+    return _is_answered_by_item(item) and not (isinstance(place, Mapping) and place.get("type") == _CONTAINER)
+
+
+def _is_answered_by_item(item: Item) -> bool:
     return item.get("type") in _CALLS or (item.get("type") == _SEARCH and item.get("execution") == "client")
 
 
