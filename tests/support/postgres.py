@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import random
 import re
 import shutil
 import signal
@@ -10,7 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 
 _OWNER = "postgres"
 _PATIENCE = 60.0
+_PORTS = 20_000, 32_000
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -95,6 +97,15 @@ class PostgresServer:
             time.sleep(0.05)
 
 
+def _free_port() -> int:
+    """A port that nobody listens on, below those that the system gives to whoever asks for any: tests beside this one do."""
+    while True:
+        port = random.randrange(*_PORTS)
+        with socket.socket() as free, suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
+
+
 @contextmanager
 def postgres() -> Iterator[PostgresServer]:
     """A server with an empty cluster, which ends with the block.
@@ -122,9 +133,7 @@ def postgres() -> Iterator[PostgresServer]:
             "--no-sync",
         ]
         subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=True, **who)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = _free_port()
         settings = [f"--{name}={value}" for name, value in _SETTINGS.items()]
         command = [str(found / "postgres"), "-D", str(folder / "data"), "-p", str(port), *settings]
         with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log, **who) as process:
