@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_autotools import (
     ChatOpenAI,
     ConfigurationError,
+    events,
     new_messages,
     pending_calls,
 )
@@ -201,6 +202,15 @@ def test_a_call_for_a_container_of_the_vendors_own_never_waits_for_the_caller(st
     assert (ran.text, ran.response_metadata["autotools"]["stop_reason"], pending_calls(ran)) == ("No output.", "complete", [])
     model.invoke([*QUESTION, ran, HumanMessage("Sure?")])
     assert kinds(server) == ["user", "assistant", "user"]
+
+
+def test_a_call_for_a_container_of_the_vendors_own_is_shown_as_the_vendors(start: Callable[..., Talk]) -> None:
+    """Its beginning and end are events of a vendor's call; a call on the caller's machine has none."""
+    hosted = {**SHELL, "environment": {"type": "container_reference", "container_id": "cntr_1"}}
+    model, _ = start([reply(hosted, {**ANSWERS["shell"], "id": "sho_1"}, message("One file.")), reply(SHELL)])
+    kinds_of = [type(event).__name__ for event in events(model.stream(QUESTION)) if type(event).__name__.startswith("Vendor")]
+    assert kinds_of == ["VendorCallStarted", "VendorCallDone"]
+    assert not [event for event in events(model.stream(QUESTION)) if type(event).__name__.startswith("Vendor")]
 
 
 def test_a_local_environment_is_the_callers(start: Callable[..., Talk]) -> None:
