@@ -35,7 +35,7 @@ _M = TypeVar("_M", bound=BaseMessage)
 
 
 def carried_messages(message: BaseMessage) -> list[BaseMessage] | None:
-    """Return the messages that a run message carries; None for other messages.
+    """Return the messages that a run message carries; None for other messages, and where none of what it carries is a message.
 
     A message that comes from a client may hold anything. A run makes AI and tool messages: all others are left out, or a client
     could put words into the mouth of the system or the user.
@@ -51,7 +51,7 @@ def carried_messages(message: BaseMessage) -> list[BaseMessage] | None:
     if len(kept) != len(messages):
         foreign = sorted({type(one).__name__ for one in messages} - {type(one).__name__ for one in kept})
         _logger.warning("a message carries what no run makes, which is left out: %s", ", ".join(foreign))
-    return kept
+    return kept if not entries or any(isinstance(one, BaseMessage) for one in messages) else None
 
 
 def _read(entry: Any) -> Any:
