@@ -1,6 +1,5 @@
 """Texts that no database can store: what is said with them is said, and what is named by them is refused, alike on every database."""
 
-import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -47,12 +46,8 @@ def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     made = durable(ScriptedChatModel(replies=reply, tools=[say]), "texts")
     chats = Conversations(ScriptedChatModel(replies=reply, tools=[say], requires_approval=["say"]), url, name="texts")
     launch(url, "worker of texts")
-    log = logging.getLogger("dbos")  # says an error as it was: with half a pair, which no report of pytest-xdist can carry
-    level = log.level
-    log.setLevel(logging.CRITICAL)
     yield made, chats
     shutdown()
-    log.setLevel(level)
 
 
 def test_a_durable_run_takes_and_gives_half_a_pair_of_surrogates(kept: tuple[DurableModel, Conversations]) -> None:

@@ -13,7 +13,6 @@ from langchain_autotools import PendingCall, events, new_messages, pending_calls
 from langchain_autotools.encoders import ai_sdk, from_ai_sdk, sse
 from langchain_autotools.encoders.posted import signature_of
 from langchain_autotools.testing import ScriptedChatModel
-from tests.support.ag_ui_client import AgUiClient
 from tests.support.middleware import Around, call, model_of
 from tests.unit.encoders.test_calls_inside import chunks_of, paying
 
@@ -74,6 +73,7 @@ def test_an_ag_ui_client_is_asked_until_all_is_decided(made: Any) -> None:
     """The interrupt names the arguments; a stream that begins with the history has no interrupt for what its run has answered."""
     pytest.importorskip("ag_ui", reason="needs the extra `ag-ui`")
     from langchain_autotools.encoders import ag_ui, from_ag_ui
+    from tests.support.ag_ui_client import AgUiClient
 
     model, client = made(), AgUiClient()
     history: list[BaseMessage] = [HumanMessage("Look.")]

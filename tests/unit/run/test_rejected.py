@@ -36,7 +36,7 @@ def tokens(run: Any) -> int:
 def refuse_bad(request: Any) -> Any:
     """Raise for a reply that says so."""
     response = yield request
-    if "bad" in response.result[0].text:
+    if "amiss" in response.result[0].text:
         raise ValueError("a bad reply")
     return response
 
@@ -56,19 +56,21 @@ def retrying(*replies: AIMessage, **fields: Any) -> Any:
 @every_way
 def test_the_tokens_and_the_cost_of_rejected_replies_count(way: Way) -> None:
     """In the run's usage and cost; the context is the last reply's, and the messages are the accepted replies alone."""
-    run, messages = way(retrying(used(AIMessage("bad"), 5), used(AIMessage("bad too"), 7), used(call(), 11), used(AIMessage("Fine."), 13)))
+    run, messages = way(
+        retrying(used(AIMessage("amiss"), 5), used(AIMessage("amiss 2"), 7), used(call(), 11), used(AIMessage("Fine."), 13))
+    )
     assert ([one.text for one in messages], tokens(run)) == (["", "seen Rome", "Fine."], 36)
     assert run.usage_metadata["total_tokens"] == 13
     cost = run_cost(run, prices=PRICES)
     assert (cost.total, len(cost.turns)) == (Decimal(36) / 100_000, 4)
-    assert messages[-1].response_metadata.keys() >= {"model_name"} and "bad" not in repr(messages)
+    assert messages[-1].response_metadata.keys() >= {"model_name"} and "amiss" not in repr(messages)
 
 
 @pytest.mark.parametrize("limit", [{"token_budget": 20_000}, {"max_cost": Decimal("0.2")}], ids=lambda limit: next(iter(limit)))
 @every_way
 def test_rejected_replies_count_against_a_budget(way: Way, limit: dict[str, Any]) -> None:
     """The run ends after the turn that has used it up."""
-    replies = [used(AIMessage("bad"), 15_000), used(call(), 11_000), used(AIMessage("Never."), 1)]
+    replies = [used(AIMessage("amiss"), 15_000), used(call(), 11_000), used(AIMessage("Never."), 1)]
     run, messages = way(retrying(*replies, on_limit="return", **limit))
     assert (stop_reason(run), len(messages), tokens(run)) == (next(iter(limit)), 2, 26_000)
 
@@ -81,7 +83,7 @@ def test_conditions_and_events_see_them() -> None:
         asked.append(run)
         return True
 
-    run, told = collected(retrying(used(AIMessage("bad"), 5), used(call(), 11), stop_when=stops).stream("Hi"))[::-1]
+    run, told = collected(retrying(used(AIMessage("amiss"), 5), used(call(), 11), stop_when=stops).stream("Hi"))[::-1]
     assert [one.usage and one.usage["total_tokens"] for one in asked] == [16]
     assert [one.usage and one.usage["total_tokens"] for one in told if isinstance(one, RunEnded)] == [16]
     assert tokens(run) == 16
