@@ -24,6 +24,8 @@ from ..messages.places import generation_id, number_messages
 from .loop import RunOutcome
 
 _OF_VENDOR = {"model_provider"}
+_TEXT = "text"
+"""The index of the block that a turn's text becomes where the content of other turns is blocks."""
 _PART_OF_TURN = frozenset({KEY, "generation_id", "message_order_idx", "tool_call_idx", "output_version"})
 
 
@@ -68,7 +70,7 @@ class RunOutput:
         """Return a turn's chunk for the caller: its text and reasoning, without ids, calls and metadata."""
         fields = chunk.__dict__
         content, extra, metadata = fields["content"], fields["additional_kwargs"], fields["response_metadata"]
-        if fields["chunk_position"]:
+        if fields["chunk_position"] or (self._listed and content and content.__class__ is str):
             return self._general(content, extra, metadata)
         if content.__class__ is str:
             if not extra:
@@ -134,6 +136,8 @@ class RunOutput:
             content = [block for block in content if not is_call_block(block)]
         if not content and not kept:
             return []
+        if content and self._listed and isinstance(content, str):  # core's `+` drops a text behind an empty list
+            content = [{"type": "text", "text": content, "index": _TEXT}]
         first = _first_text(content) if self._joints.is_due else 0
         before = [self._chunk(self._renumbered(content[:first]), {}, metadata)] if first else []  # reasoning, before the separator
         chunk = self._chunk(content[first:], kept, metadata)
