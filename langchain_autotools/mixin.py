@@ -174,6 +174,8 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
         drop_settings(self, kwargs)
         if self.tools and "tools" not in kwargs:
             kwargs["tools"] = list(self._own_tools().declarations)
+        elif not kwargs.get("tools", True):
+            del kwargs["tools"]  # of this turn there are none, and wires refuse an empty list
         if "tool_choice" in kwargs:
             kwargs["tool_choice"] = format_tool_choice(self, kwargs["tool_choice"], kwargs.get("tools") or ())
         return super()._turn(messages, kwargs, runs=runs and bool(self.tools or self.fallbacks))

@@ -69,7 +69,8 @@ class WireForm:
 
     def keywords(self, choice: Choice) -> dict[str, Any]:
         """Return the keyword arguments of a request with this choice."""
-        keywords: dict[str, Any] = {"tools": list(self.tools)} if self.tools else {}
+        is_given = self.tools or getattr(self.model, "tools", None)  # else a model declares its own
+        keywords: dict[str, Any] = {"tools": list(self.tools)} if is_given else {}
         own = self.choice
         choice_of_turn = {"requested": own.asked, "auto": own.lasting, "none": self.last_choice}[choice]
         if choice != "requested":

@@ -190,7 +190,9 @@ class WholeClassModel(SingleTurnChatModel):
     def _request(self, keywords: dict[str, Any]) -> dict[str, Any]:
         """Return the keywords of a request, with the run's tools in the form of the partner's `bind_tools`."""
         own: Any = self
-        if not own.tools or not keywords.get("tools") or not _gives(type(self), "bind_tools"):
+        if not keywords.get("tools"):
+            return {name: value for name, value in keywords.items() if name != "tools"}  # vendors refuse an empty list
+        if not own.tools or not _gives(type(self), "bind_tools"):
             return keywords
         return bound_request(own, own._own_tools(), _partner(self).bind_tools, keywords)
 

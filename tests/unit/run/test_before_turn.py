@@ -9,9 +9,11 @@ import pytest
 from langchain_core.language_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
-from langchain_autotools import ConfigurationError, NextTurn, new_messages, pending_calls, stop_reason
+from langchain_autotools import ConfigurationError, NextTurn, new_messages, pending_calls, stop_reason, with_tools
 from langchain_autotools.testing import ScriptedChatModel
+from tests.contract.wires import WIRES, Wire
 from tests.support.endless_chat import Way, every_way
+from tests.support.script import Call, Turn
 
 Change = Callable[[NextTurn], Any]
 
@@ -88,6 +90,31 @@ def test_a_turn_without_tools_runs_none() -> None:
     model = model_of(lambda turn: replace(turn, tool_choice="none") if turn.number == 1 else None, calls("look"), "Fine.")
     (_, result, _) = new_messages(model.invoke("Go."))
     assert "No tool may be called" in result.text
+
+
+@pytest.mark.parametrize("wire", [wire for wire in WIRES if "azure" not in wire.name], ids=lambda wire: wire.name)
+def test_a_turn_may_declare_no_tools(wire: Wire) -> None:
+    """Where the function leaves none, the request declares none, also after calls, and vendors take it."""
+    with wire.serve([Turn(calls=[Call("look", {"at": "Rome"})]), Turn("Fine."), Turn("Fine.")]) as server:
+        model = wire.model(server, tools=[look], before_turn=lambda turn: replace(turn, tools=()) if turn.number == 2 else None)
+        assert model.invoke("Go.").text == "Fine."
+        model.invoke("Go.")
+        assert [bool(exchange.json.get("tools")) for exchange in server.exchanges] == [True, False, True]
+        assert not server.rejections and all(exchange.json.get("tools") != [] for exchange in server.exchanges)
+
+
+def test_a_model_of_another_package_is_given_no_tools_where_none_are_left() -> None:
+    """Neither its `bind_tools` nor an empty list reaches the request."""
+    given: list[dict[str, Any]] = []
+
+    class Partner(FakeMessagesListChatModel):
+        def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
+            given.append(kwargs)
+            return super()._generate(messages, stop, run_manager, **kwargs)
+
+    model = with_tools(Partner(responses=[AIMessage("Fine.")]), [look], before_turn=lambda turn: replace(turn, tools=()))
+    assert model.invoke("Go.").text == "Fine."
+    assert [kwargs for kwargs in given if "tools" in kwargs] == [] and len(given) == 1
 
 
 def test_what_the_call_restricts_holds_in_each_turn() -> None:
