@@ -14,6 +14,9 @@ from .metadata import own_metadata, with_own_metadata
 FAILOVER: Final = "failover"
 """The key of the mark, in the package's metadata of an AI message."""
 
+OF_RUN: Final = "of_run"
+"""The key of True in the metadata of a human message that the run itself has added to a request: no new run begins with it."""
+
 GO_ON: Final = HumanMessage(
     "Your reply above was cut off by a technical fault, and is shown as far as it came. Go on exactly where it stops, so that both parts "
     "read as one reply: repeat nothing of it, say nothing about the interruption, and call tools where that is the next step."
@@ -49,7 +52,7 @@ def marks_of_run(messages: Sequence[BaseMessage]) -> list[Mapping[str, Any]]:
     """Return the marks of the messages since the user's last one, in order."""
     marks: list[Mapping[str, Any]] = []
     for message in reversed(messages):
-        if isinstance(message, HumanMessage):
+        if isinstance(message, HumanMessage) and not own_metadata(message).get(OF_RUN):
             break
         if isinstance(message, AIMessage) and (mark := mark_of(message)):
             marks.append(mark)

@@ -12,6 +12,8 @@ from pydantic import ValidationError
 
 from ...errors import ConfigurationError
 from ...messages.calls import calls_of
+from ...messages.failover import OF_RUN
+from ...messages.metadata import KEY
 from ...messages.pauses import is_paused
 from ...run.model_calls import Attempt, with_records
 from ...run.phases import generator_of
@@ -86,7 +88,7 @@ class _OutputCheck(TurnWrapper):
             return ()
         calls = calls_of(message)
         if not calls:
-            return message, HumanMessage(_AGAIN.format(problem=problem))
+            return message, HumanMessage(_AGAIN.format(problem=problem), response_metadata={KEY: {OF_RUN: True}})
         texts = [_AGAIN.format(problem=problem) if call.name == self._name else _NOT_RUN for call in calls]
         results = [ToolMessage(text, tool_call_id=call.id, status="error") for call, text in zip(calls, texts, strict=True)]
         return message, *results
