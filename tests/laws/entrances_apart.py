@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 from langchain_core.exceptions import ModelAPIError
 from langchain_core.messages import AIMessage, BaseMessage
@@ -46,6 +47,8 @@ class Structured(Entrance):
     """A model whose answer is an object, over OpenAI's wire: the server refuses what the vendor refuses."""
 
     ways = ("invoke", "ainvoke")
+    output: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+    """Further keywords of the output."""
 
     def open(self) -> None:
         """Make the model, and its server."""
@@ -55,7 +58,7 @@ class Structured(Entrance):
         fallbacks = {"fallbacks": [chat(self.server, model="another", no_progress=3)]} if self.plan.fails else {}
         model: Any = chat(self.server, tools=self.tools(), **fallbacks, **self.plan.fields)
         declared = {"tools": self.plan.declared} if self.plan.declared else {}
-        self.model = model.with_structured_output(ANSWER, method="json_schema", include_raw=True, **declared)
+        self.model = model.with_structured_output(ANSWER, method="json_schema", include_raw=True, **declared, **self.output)
 
     def _reply(self, exchange: Exchange) -> Turn | Failure:
         if self.plan.fails and exchange.json["model"] != "another":
@@ -92,6 +95,22 @@ class Structured(Entrance):
         """End the server."""
         super().close()
         self.server.__exit__(None, None, None)
+
+
+class Checked(Structured):
+    """The same, of an output that is checked: the first one does not fit, and goes back to the model with the error, in the same run."""
+
+    output: ClassVar[Mapping[str, Any]] = MappingProxyType({"retries": 1})
+
+    def open(self) -> None:
+        """Make the model, and its server."""
+        self._rejects = iter([True])
+        super().open()
+
+    def _reply(self, exchange: Exchange) -> Turn | Failure:
+        made = super()._reply(exchange)
+        is_output = isinstance(made, Turn) and not made.calls
+        return Turn('{"answer": ') if is_output and next(self._rejects, False) else made
 
 
 class _Planned(ChatHouse):

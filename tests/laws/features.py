@@ -13,11 +13,12 @@ from langchain_autotools.messages.failover import mark_of
 from tests.laws.feature import Feature
 from tests.laws.features_changed import ChangedCalls
 from tests.laws.features_inside import AgentsAsTools, InnerBudgets
+from tests.laws.features_stopping import StopCondition
 from tests.laws.features_told import VendorEvents
 from tests.laws.planned import LONG, USER, Plan, Seen
 from tests.support.script import Call
 
-ENDS = ("limits", "failure", "cancel", "deadline", "inner budgets")
+ENDS = ("limits", "failure", "cancel", "deadline", "inner budgets", "stop condition")
 """The features that end a run before its answer, at least where other calls use up what they allow."""
 
 
@@ -382,5 +383,6 @@ class Failover(Feature):
 
 
 _OF_CALLS = (Approvals, Edits, AtOnce, Claim, Policies, Cache, Injected, ClientTools, AgentsAsTools)
-_OF_RUNS = (Limits, Failure, Cancel, Deadline, InnerBudgets, ToolChoice, TurnHooks, Middleware, ChangedCalls, Failover, VendorEvents)
-FEATURES: Mapping[str, type[Feature]] = {kind.name: kind for kind in (*_OF_CALLS, *_OF_RUNS)}
+_ENDING = (Limits, Failure, Cancel, Deadline, InnerBudgets, StopCondition)
+_OF_RUNS = (ToolChoice, TurnHooks, Middleware, ChangedCalls, Failover, VendorEvents)
+FEATURES: Mapping[str, type[Feature]] = {kind.name: kind for kind in (*_OF_CALLS, *_ENDING, *_OF_RUNS)}

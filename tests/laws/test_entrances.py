@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_autotools import ConfigurationError, ToolExecutor, raw_functions
 from tests.laws.entrance_oracle import Accept, planned, play
 from tests.laws.entrances import Asked, Bound, Entrance, Events, Nested, Raw
-from tests.laws.entrances_apart import Graph, Joined, Structured
+from tests.laws.entrances_apart import Checked, Graph, Joined, Structured
 from tests.laws.entrances_by_hand import Executor, Loop
 from tests.laws.entrances_kept import Conversation, Durable
 from tests.laws.feature import Feature
@@ -37,6 +37,7 @@ ENTRANCES: Mapping[str, type[Entrance]] = {
     "explicit loop": Loop,
     "agent": Asked,
     "structured output": Structured,
+    "checked output": Checked,
     "nested run": Nested,
     "events": Events,
     "durable": Durable,
@@ -66,6 +67,8 @@ CANNOT: Mapping[tuple[str, str], str] = {
     ("limits", "explicit loop"): _NO_RUN,
     ("inner budgets", "executor alone"): _NO_RUN,
     ("inner budgets", "explicit loop"): _NO_RUN,
+    ("stop condition", "executor alone"): _NO_RUN,
+    ("stop condition", "explicit loop"): _NO_RUN,
     ("inner budgets", "raw functions"): "are functions: a model is given as itself",
     ("failure", "executor alone"): _NO_RUN,
     ("failure", "explicit loop"): _NO_RUN,
