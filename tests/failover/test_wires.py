@@ -73,6 +73,15 @@ def test_a_model_is_tried_once_while_another_one_is_left(way: str) -> None:
             assert (len(down.exchanges), len(other.exchanges)) == (attempts, 3)
 
 
+@pytest.mark.parametrize("way", ["invoke", "stream", "ainvoke", "astream"])
+def test_text_of_another_wire_follows_a_turn_of_calls_alone(way: str) -> None:
+    """The run message has it, whether the first vendor's content is blocks, of which none has left, or text."""
+    look_up = Turn(calls=[Call("look", {"city": "Rome"})])
+    with AnthropicServer([look_up, Failure(503)]) as down, OpenAIServer([Turn("It is 21.")]) as other:
+        ran = run(way, anthropic(down, tools=[look], max_retries=0, fallbacks=[openai(other)]), [HumanMessage("Go.")])
+        assert ran.message is not None and ran.message.text == "It is 21." == ran.new[-1].text
+
+
 @pytest.mark.parametrize("way", ["invoke", "astream"])
 def test_thinking_is_off_in_a_tool_loop_of_another_model(way: str) -> None:
     """With `enabled` until the loop is closed: the server refuses a loop that begins without; `adaptive` is sent as it is."""
