@@ -1,5 +1,6 @@
 """Checks side by side: what each waits for, all wait for together."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,7 +11,9 @@ def at_once(checks: Mapping[str, Callable[[], object]]) -> None:
     Raises:
         BaseExceptionGroup: What the checks raised, each with its words.
     """
-    with ThreadPoolExecutor(len(checks)) as pool:
+    # Core makes a tool's schema under filters of its own, which are the process's: one thread ends those of another.
+    with warnings.catch_warnings(), ThreadPoolExecutor(len(checks)) as pool:
+        warnings.simplefilter("ignore", DeprecationWarning)
         made = {words: pool.submit(check) for words, check in checks.items()}
     errors = {words: error for words, check in made.items() if (error := check.exception())}
     for words, error in errors.items():
