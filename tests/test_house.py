@@ -32,7 +32,7 @@ ROOMS = (
     ("run",),
     ("mixin",),
     ("testing", "providers", "joined", "mcp_client"),
-    ("agent",),
+    ("agent", "file_handlers"),
     ("event_reader",),
     ("encoders",),
     ("durable", "showing"),
