@@ -1,5 +1,6 @@
 """Handlers of the file tools that vendors train their models on, each for the files of one folder."""
 
+from .apply_patch import apply_patch
 from .folder import Entry, Folder
 
-__all__ = ["Entry", "Folder"]
+__all__ = ["Entry", "Folder", "apply_patch"]
