@@ -2,5 +2,6 @@
 
 from .apply_patch import apply_patch
 from .folder import Entry, Folder
+from .text_editor import text_editor
 
-__all__ = ["Entry", "Folder", "apply_patch"]
+__all__ = ["Entry", "Folder", "apply_patch", "text_editor"]
