@@ -47,7 +47,7 @@ PROVIDER_ROOMS = (
     ("_base",),
     ("anthropic", "google", "ollama", "openai"),
     ("local", "presets", "configurable"),
-    ("registry", "results"),
+    ("memory_tools", "registry", "results"),
 )
 PROVIDER_RANKS = {room: rank for rank, rooms in enumerate(PROVIDER_ROOMS) for room in rooms}
 PURE = (
