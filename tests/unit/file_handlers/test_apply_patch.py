@@ -2,11 +2,11 @@
 
 import difflib
 import pickle
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,11 +53,11 @@ FITTING = {
 }
 
 
-@pytest.mark.parametrize("case", FITTING)
-def test_a_diff_that_fits_is_applied(case: str, tmp_path: Path) -> None:
+def test_a_diff_that_fits_is_applied(tmp_path: Path) -> None:
     """Each part of the format, once."""
-    text, diff, wanted = FITTING[case]
-    assert updated(tmp_path, text, diff) == wanted
+    assert {case: updated(tmp_path, text, diff) for case, (text, diff, _) in FITTING.items()} == {
+        case: text for case, (*_, text) in FITTING.items()
+    }
 
 
 FAILING = {
@@ -80,18 +80,15 @@ FAILING = {
 }
 
 
-@pytest.mark.parametrize("case", FAILING)
-def test_a_diff_that_does_not_fit_changes_nothing_and_says_why(case: str, tmp_path: Path) -> None:
+def test_a_diff_that_does_not_fit_changes_nothing_and_says_why(tmp_path: Path) -> None:
     """The place is never guessed, and no hunk is applied without the others."""
-    text, diff, message = FAILING[case]
-    (tmp_path / "file").write_text(text, "utf-8")
-    before = (tmp_path / "file").stat()
-    status, output = patched(tmp_path, "update_file", "file", diff)
-    assert status == "failed"
-    with pytest.raises(AssertionError, match=message):
-        raise AssertionError(output)
-    assert (tmp_path / "file").read_text("utf-8") == text
-    assert ((tmp_path / "file").stat().st_ino, [path.name for path in tmp_path.iterdir()]) == (before.st_ino, ["file"])
+    for case, (text, diff, message) in FAILING.items():
+        (tmp_path / "file").write_text(text, "utf-8")
+        before = (tmp_path / "file").stat()
+        status, output = patched(tmp_path, "update_file", "file", diff)
+        assert (status, re.search(message, output) is not None) == ("failed", True), (case, output)
+        assert (tmp_path / "file").read_text("utf-8") == text
+        assert ((tmp_path / "file").stat().st_ino, [path.name for path in tmp_path.iterdir()]) == (before.st_ino, ["file"])
 
 
 def test_files_are_created_and_deleted(tmp_path: Path) -> None:
@@ -106,25 +103,25 @@ def test_files_are_created_and_deleted(tmp_path: Path) -> None:
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["src", "src/a.py"]
 
 
-@pytest.mark.parametrize(
-    "operation",
-    [
-        None,
-        {},
-        {"type": "move_file", "path": "a"},
-        {"type": "create_file", "path": ["a"], "diff": "+"},
-        {"type": "create_file", "path": "a", "diff": None},
-        {"type": "create_file", "path": "/a", "diff": "+"},
-        {"type": "create_file", "path": "../a", "diff": "+"},
-        {"type": "create_file", "path": ".git/config", "diff": "+"},
-        {"type": "update_file", "path": "none", "diff": "+a"},
-        {"type": "delete_file", "path": "none"},
-    ],
-)
-def test_an_operation_that_is_none_or_is_refused_fails(operation: Any, tmp_path: Path) -> None:
+NOTHING: list[Any] = [
+    None,
+    {},
+    {"type": "move_file", "path": "a"},
+    {"type": "create_file", "path": ["a"], "diff": "+"},
+    {"type": "create_file", "path": "a", "diff": None},
+    {"type": "create_file", "path": "/a", "diff": "+"},
+    {"type": "create_file", "path": "../a", "diff": "+"},
+    {"type": "create_file", "path": ".git/config", "diff": "+"},
+    {"type": "update_file", "path": "none", "diff": "+a"},
+    {"type": "delete_file", "path": "none"},
+]
+
+
+def test_an_operation_that_is_none_or_is_refused_fails(tmp_path: Path) -> None:
     """With a result for the model, not with an exception."""
-    result = apply_patch(Folder(tmp_path))({"operation": operation})
-    assert (result["status"], list(tmp_path.iterdir())) == ("failed", [])
+    for operation in NOTHING:
+        result = apply_patch(Folder(tmp_path))({"operation": operation})
+        assert (result["status"], list(tmp_path.iterdir())) == ("failed", [])
 
 
 def test_the_handler_travels_to_another_process(tmp_path: Path) -> None:

@@ -85,17 +85,17 @@ def test_a_path_that_leads_elsewhere_or_is_refused_does_nothing(use: str, inside
 
 
 @pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("path", ["link/secret.txt", "src/link/secret.txt", "src/deep/link/secret.txt", "link/new/file.txt"])
-def test_a_link_to_a_directory_is_never_followed(use: str, path: str, inside: Path) -> None:
+def test_a_link_to_a_directory_is_never_followed(use: str, inside: Path) -> None:
     """At whichever depth of the path it stands, also where it leads back into the folder."""
-    place = inside / path.partition("link")[0] / "link"
-    for target in (inside.parent / "outside", inside / "src"):
-        place.symlink_to(target)
-        before = contents(inside.parent)
-        with pytest.raises(ToolException, match=r"link or a file|does not exist"):
-            USES[use](Folder(inside), path)
-        assert contents(inside.parent) == before
-        place.unlink()
+    for path in ("link/secret.txt", "src/link/secret.txt", "src/deep/link/secret.txt", "link/new/file.txt"):
+        place = inside / path.partition("link")[0] / "link"
+        for target in (inside.parent / "outside", inside / "src"):
+            place.symlink_to(target)
+            before = contents(inside.parent)
+            with pytest.raises(ToolException, match=r"link or a file|does not exist"):
+                USES[use](Folder(inside), path)
+            assert contents(inside.parent) == before
+            place.unlink()
 
 
 def socket_at(path: Path) -> None:
@@ -115,15 +115,15 @@ SPECIAL: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("kind", SPECIAL)
-@pytest.mark.parametrize("use", ["read", "create", "edit", "delete", "rename", "move"])
-def test_what_is_no_plain_file_is_neither_read_nor_written(use: str, kind: str, inside: Path) -> None:
+def test_what_is_no_plain_file_is_neither_read_nor_written(kind: str, inside: Path) -> None:
     """Links of both kinds, pipes, sockets and devices stay as they are, and nothing waits for them."""
     with suppress(PermissionError):  # of the device, in a container
         SPECIAL[kind](inside / "x")
     before = contents(inside.parent)
-    with pytest.raises(ToolException, match=r"link|special file|already exists|does not exist"):
-        USES[use](Folder(inside), "x")
-    assert contents(inside.parent) == before
+    for use in ("read", "create", "edit", "delete", "rename", "move"):
+        with pytest.raises(ToolException, match=r"link|special file|already exists|does not exist"):
+            USES[use](Folder(inside), "x")
+        assert contents(inside.parent) == before
 
 
 def test_a_directory_is_no_file_and_the_folder_is_no_file_in_it(inside: Path) -> None:
