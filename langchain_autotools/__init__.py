@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
         raw_functions as raw_functions,
         serialize_result as serialize_result,
     )
+    from .executor.handlers import Handler as Handler
     from .event_reader import aevents as aevents, events as events
     from .history import explain as explain, repair as repair, validate as validate
     from .history.generations import join_generations as join_generations, split_generations as split_generations
@@ -151,6 +152,7 @@ _HOMES = {
         "raw_functions",
         "serialize_result",
     ),
+    "executor.handlers": ("Handler",),
     "event_reader": ("aevents", "events"),
     "history": ("explain", "repair", "validate"),
     "joined": ("with_tools",),

@@ -58,6 +58,11 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
     """Tools that the model runs itself: a list of functions and `BaseTool`s, a `{name: callable}` mapping, a `ToolExecutor`, or
     None for none. Builtin tools of the vendor (dicts) are only declared."""
 
+    handlers: Any = Field(default=None, exclude=True, repr=False)
+    """Functions that answer the calls of the vendor's tools for the caller's machine, by kind: `shell`, `apply_patch`, `computer`,
+    `text_editor`, `memory`, `mcp_approval`, `tool_search`, and `(toolset, name)`; see `Handler`. Calls of other kinds end the run as
+    pending."""
+
     max_turns: int | None = 25
     """Maximum number of turns of one run that may call tools; None for no limit. With `on_limit="answer"` one more request is made,
     for the answer: at most 26 requests. Retries of failed requests are not counted."""
@@ -162,7 +167,8 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
     def _own_tools(self) -> Toolbox:
         """The model's own tools, prepared once for each value of `tools`, and when one of their sources has others."""
         known = self._toolbox
-        if known is None or known.source is not self.tools or (known.sources and any(one.is_changed() for one in known.sources)):
+        same = known is not None and known.source is self.tools and known.handlers is self.handlers
+        if known is None or not same or (known.sources and any(one.is_changed() for one in known.sources)):
             known = self._toolbox = toolbox_of(self)
         return known
 

@@ -1,6 +1,6 @@
 """`ToolExecutor`: the tools that a model may call, and the execution of its calls."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from copy import copy
 from dataclasses import fields, replace
 from functools import partial
@@ -19,22 +19,21 @@ from ..deadline import NEVER, Deadline
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .admission import Admission
-from .approval.approvals import Approvals, admitted_edit, approved_edit, is_concerned
+from .approval.approvals import Approvals, admitted_edit, is_concerned
 from .approval.claims import Claim
 from .approval.gate import Gate
 from .approval.identity import identified
-from .approval.pending import Decision, PendingCall, decided
+from .approval.pending import Decision
 from .call import PreparedTools, ToolRun
 from .checks import Approve, OnExecuted, OnExecuting, OnProgress
 from .continuing import continuing
-from .names import find_name
 from .nested_runs import inside
 from .observer import NOBODY, CallObserver
 from .plan import Answer, Call, Calls, Placing, answer_of, placings, read_calls
 from .policy.attempts import apply_policies
 from .policy.policies import Policies, ToolPolicy
-from .portable import Portable
-from .resolution import Meaning, Only, checked_only
+from .reading import ReadsCalls
+from .resolution import Only
 from .results import ToolCallResult
 from .settings import ExecutionSettings
 from .steps import CallWrapper
@@ -49,7 +48,7 @@ _MakeRun = Callable[[ToolCallRecord], ToolRun]
 _SETTINGS = tuple(one.name for one in fields(ExecutionSettings))
 
 
-class ToolExecutor(Portable):
+class ToolExecutor(ReadsCalls):
     """Executes the tool calls of a model, each answered exactly once, in call order.
 
     Errors are answers too: an unknown name, bad arguments, an exception and a timeout give a message with status "error" that
@@ -80,6 +79,7 @@ class ToolExecutor(Portable):
         claim: Store that makes a decided call run only once, however often it is resumed: a function that claims a key (the call's
             UUID and digest) atomically, directly before the call begins, and returns True, False if it was claimed before, or the
             call's result; or an object with `take`, `done` and `release`. May be asynchronous. The AI message needs an id.
+        handlers: Functions that answer calls of the vendor's tools for the caller's machine, by kind; see `Handler`.
 
     Attributes:
         tools: The tools by name.
@@ -87,6 +87,7 @@ class ToolExecutor(Portable):
         parallel: The value of the argument.
         max_concurrency: The value of the argument.
         approvals: The approvals of its calls; None for none.
+        handlers: The handlers; None for none.
 
     Raises:
         ConfigurationError: something is not a tool, two tools have one name, or a number cannot work.
@@ -112,7 +113,9 @@ class ToolExecutor(Portable):
         approve: Approve | None = None,
         approval_key: SecretStr | str | None = None,
         claim: Claim | None = None,
+        handlers: Mapping[Any, Any] | None = None,
     ) -> None:
+        self.handlers = None
         self._given = collected(tools)
         self.tools: dict[str, BaseTool] = tools_by_name(self._given)
         self.prepared = PreparedTools(self.tools)
@@ -136,6 +139,8 @@ class ToolExecutor(Portable):
                 claim=claim,
             )
         )
+        if handlers:
+            self._add_handlers(handlers, {})
 
     def __repr__(self) -> str:
         return f"ToolExecutor([{', '.join(self.tools)}])"
@@ -155,6 +160,25 @@ class ToolExecutor(Portable):
         other._set(settings)
         return other
 
+    def with_handlers(self, handlers: Any, client_tools: Mapping[str, str]) -> Self:
+        """Return the same executor with handlers besides its own.
+
+        Args:
+            handlers: Handlers, or functions, by kind.
+            client_tools: The kinds of the vendor's tools that the model calls like functions, by name.
+
+        Raises:
+            ConfigurationError: Something is no handler.
+        """
+        other = copy(self)
+        other._add_handlers(handlers, client_tools)
+        return other
+
+    def _add_handlers(self, handlers: Any, client_tools: Mapping[str, str]) -> None:
+        rule = self._with_handlers(handlers, client_tools)
+        self.approvals = rule if self.approvals is None else rule.over(self.approvals)
+        self._govern(self.policies or Policies())
+
     def _set(self, settings: ExecutionSettings) -> None:
         if settings.approvals is not None:
             settings.approvals.check_names(self.tools)
@@ -165,53 +189,16 @@ class ToolExecutor(Portable):
         self.policies, self.approvals = settings.policies, settings.approvals
 
     def _govern(self, policies: Policies) -> None:
-        changes = policies.of_tools(self.tools)
+        if self.handlers is None:
+            changes = policies.of_tools(self.tools)
+        else:
+            policies = self.handlers.policies(policies)
+            changes = policies.of_tools({**self.tools, **self.handlers.tools})
         for name in [name for name, policy in changes.items() if policy.caches and policy.cache_key is None]:
             if self.prepared[name].injected.need_context:
                 raise ConfigurationError(f"the results of {name!r} depend on more than its arguments: its cache needs a cache_key")
         self._changes, self._timeouts = changes, policies.timeouts()
         self._timeout = None if policies.default is None else policies.default.seconds
-
-    def find(self, name: str) -> BaseTool | None:
-        """Return the tool that a model means by `name`; None if there is none, or if the name is ambiguous.
-
-        An exact name always wins. Else what some models and servers add is ignored: white space, special tokens, a prefix
-        such as `functions.`, a number such as `:0`, and letter case, `-` and `_` if that leaves one tool only.
-        """
-        key = find_name(name, self.tools)
-        return None if key is None else self.tools[key]
-
-    def meant(
-        self, calls: Iterable[ToolCallRecord], *, caller_tools: Collection[str] = (), only: Only | None = None
-    ) -> list[ToolCallRecord]:
-        """Return the calls under their tools' own names, with the calls that they bundle.
-
-        Args:
-            calls: The calls as the model wrote them.
-            caller_tools: Names of tools that this executor leaves to the caller, also where it has one of that name.
-            only: Rule for calls that may be executed, as for `stream`. Other calls have no `args`, and a reason.
-        """
-        meaning = Meaning(self.tools, caller_tools, checked_only(only), self.prepared.arguments_of)
-        return [call if call.args is None else meaning.of(call) for call in calls]
-
-    def pending_calls(self, calls: Calls) -> list[PendingCall]:
-        """Return the pending calls, including those queued behind them, in call order.
-
-        Args:
-            calls: The AI message, or its calls.
-        """
-        read = read_calls(calls)
-        known = identified(calls, read, [], read_calls)
-        return (self.approvals or Approvals()).pending(self.meant(read), known, self.prepared.arguments_of, in_order=self.parallel is False)
-
-    def decided(self, call: ToolCallRecord, decision: Decision, *, only: Only | None = None) -> ToolCallRecord:
-        """Return the call with its decision applied: to run, or (with `args` None) to be answered.
-
-        Raises:
-            ConfigurationError: It is to run with arguments that its tool does not take.
-        """
-        made = decided(call, decision)
-        return approved_edit(self.meant([made], only=only)[0], self.prepared.arguments_of) if decision.action == "edit" else made
 
     # ------------------------------------------------------------------------------------------ executing
 
@@ -346,7 +333,7 @@ class ToolExecutor(Portable):
         own.pop("run_name", None)
         places = placings(calls) if placed is None else repeat(placed)
         read = read_calls(calls)
-        meant = self.meant(read, only=only)
+        meant = self.meant(self.handled(read) if isinstance(calls, AIMessage) else read, only=only)
         gated = decisions is not None or any(call.waits for call in meant)
         approvals = self.approvals or (Approvals() if gated else None)
         known = identified(calls, read, messages, read_calls, results_only=approvals is None)

@@ -178,6 +178,13 @@ def _parameters(tool: BaseTool) -> dict[str, _Field]:
     return found
 
 
+def context_parameter(function: Callable[..., Any]) -> str | None:
+    """Return the name of a function's parameter of type `ToolContext`; None if it has none."""
+    called = function if inspect.isroutine(function) else type(function).__call__
+    hints = type_hints(called)
+    return next((name for name, hint in hints.items() if name != "return" and _first_of(list(_marks(hint)), ToolContext)), None)
+
+
 def _functions(tool: BaseTool) -> list[Callable[..., Any]]:
     own = [getattr(tool, name, None) for name in ("func", "coroutine")]
     return [function for function in own if function is not None] or [tool._run, tool._arun]

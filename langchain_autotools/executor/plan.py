@@ -30,8 +30,8 @@ Placing = Callable[[ToolCallResult], ToolCallResult]
 _RAN_WITH = "The arguments of this call were changed before it ran. It ran with: {arguments}"
 _MEANT_WITH = "The arguments of this call were changed, and it did not run. They were changed to: {arguments}"
 _CANNOT_WAIT = "{name!r} cannot wait for a decision inside another call. Call it by itself if its result is needed."
-_APPROVED = "Approved."
-_DENIED = "This call was denied and did not run."
+APPROVED = "Approved."
+DENIED = "This call was denied and did not run."
 _INTERRUPTED = "interrupted: the run ended before this call gave a result"
 
 
@@ -101,6 +101,8 @@ class Answer:
 
     def placed(self, result: ToolCallResult) -> ToolCallResult:
         """Return a result of the call with its position."""
+        if self.call.answer is not None:
+            result = _as_item(result, self.call.answer)
         return result if self.place is None else self.place(result)
 
 
@@ -131,7 +133,7 @@ def read_calls(calls: Calls) -> list[ToolCallRecord]:
 def _not_run(call: ToolCallRecord) -> ToolCallResult:
     """Return the result of a call without arguments to run with: its result was decided, or it cannot run."""
     decision = call.decision
-    if decision is not None and call.answer is not None:
+    if decision is not None and call.answer is not None and (call.handler is None or decision.action in ("reject", "respond")):
         return _answered_for_vendor(call)
     if decision is not None and decision.action == "respond":
         return ToolCallResult(call, answered(call, decision.value)[0], executed=False, attempts=0)
@@ -140,17 +142,22 @@ def _not_run(call: ToolCallRecord) -> ToolCallResult:
 
 
 def _answered_for_vendor(call: ToolCallRecord) -> ToolCallResult:
-    """Return the result of a call that is the vendor's own item, with the type of the item to send."""
+    """Return the result of a call that is the vendor's own item and was decided."""
     decision = call.decision
-    why = (decision.value or _DENIED) if decision.action == "reject" else None
-    content = why or (_APPROVED if decision.action == "approve" else _content_for_vendor(decision.value))
+    why = (decision.value or DENIED) if decision.action == "reject" else None
+    content = why or (APPROVED if decision.action == "approve" else content_for_vendor(decision.value))
     status: Any = "error" if why else "success"
-    kind = {"type": call.answer}
-    message = ToolMessage(content=content, tool_call_id=call.id, name=call.spelling, status=status, additional_kwargs=kind)
+    message = ToolMessage(content=content, tool_call_id=call.id, name=call.spelling, status=status)
     return ToolCallResult(call, message, PermissionError(why) if why else None, executed=False, attempts=0)
 
 
-def _content_for_vendor(value: Any) -> Any:
+def _as_item(result: ToolCallResult, kind: str) -> ToolCallResult:
+    """Return a result with the type of the vendor's item that is sent for it."""
+    kept = {**result.message.additional_kwargs, "type": kind}
+    return replace(result, message=result.message.model_copy(update={"additional_kwargs": kept}))
+
+
+def content_for_vendor(value: Any) -> Any:
     """Return the content of a result for a vendor's item: text and lists of objects unchanged, since the vendor's wire converts them."""
     values = [value] if isinstance(value, Mapping) else value
     if isinstance(values, list) and values and all(isinstance(one, Mapping) for one in values):
@@ -165,11 +172,11 @@ def answer_of(call: ToolCallRecord, place: Placing | None, tools: Collection[str
 
 
 def _planned(call: ToolCallRecord, tools: Collection[str], run: Callable[[ToolCallRecord], ToolRun]) -> PlannedCall:
-    if call.args is None or (call.answer is not None and call.decision is not None):
+    if call.args is None or (call.answer is not None and call.decision is not None and call.handler is None):
         return PlannedCall(call, _not_run(call))
     if call.waits:
         return PlannedCall(call, not_approved(call))
-    if call.name not in tools:
+    if call.name not in tools and call.handler is None:
         return PlannedCall(call, _unknown_tool(call, tools))
     return PlannedCall(call, run=run(call))
 

@@ -35,4 +35,6 @@ class Portable:
     def __setstate__(self, state: dict[str, Any]) -> None:
         given = restore_tools(state["_given"])
         tools = tools_by_name(given)
-        self.__dict__.update(state, _given=given, tools=tools, prepared=PreparedTools(tools), _home=home_of_caller())
+        handlers = state["handlers"]
+        prepared = PreparedTools(tools if handlers is None else handlers.beside(tools))
+        self.__dict__.update(state, _given=given, tools=tools, prepared=prepared, _home=home_of_caller())

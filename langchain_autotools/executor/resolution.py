@@ -43,8 +43,10 @@ class Meaning:
         """Return the call under its tool's own name, with unambiguous text and its bundled calls; with a reason if it must not run.
 
         A call of a vendor's toolset is known by the toolset and its name: it is the caller's, whatever tool here bears the name. So is
-        a call that is an item of the vendor's own.
+        a call that is an item of the vendor's own. A call that a handler answers has its name already.
         """
+        if call.handler is not None:
+            return self._checked(call)
         if call.toolset is not None:
             checked = self._checked(unambiguous(call))
             return checked if checked.args is None else replace(checked, waits=CLIENT_TOOL)
@@ -88,11 +90,16 @@ class Meaning:
 
     def _allows(self, call: ToolCallRecord, only: Only) -> bool:
         if not callable(only):
-            return (call.toolset or call.name) in only
+            return (call.toolset or call.name) in only if call.handler is None else self._allows_handler(call, only)
         allowed = only(call)
         if not isinstance(allowed, bool):
             raise ConfigurationError(f"only must say True or False of a call, not {allowed!r}")
         return allowed
+
+    def _allows_handler(self, call: ToolCallRecord, only: Collection[str]) -> bool:
+        """Whether names include the vendor's tool whose call a handler answers. A name of one of the tools here means that tool."""
+        names = (call.toolset or call.handler, call.spelling, call.spelling.removesuffix("_call"))
+        return any(name in only and name not in self.tools for name in names)
 
 
 def _offer(only: Only) -> str:

@@ -49,6 +49,8 @@ class ToolCallRecord:
         decision: The `Decision` about it, where one was needed.
         edited: Whether a decision replaced the arguments that the model wrote.
         answer: Type of the item that answers the call, where the call is an item of the vendor's own and no function call.
+        kind: The kind of handlers that can answer such an item.
+        handler: The key of the caller's handler that answers the call, once it was looked for and found. `name` is then the handler's.
         run: The run inside the call that goes on, where one waited there: the call has begun.
         approved: The call as it was approved after a wrapper had changed it: it runs in no other form.
     """
@@ -66,6 +68,8 @@ class ToolCallRecord:
     decision: Any = field(default=None, compare=False)
     edited: bool = field(default=False, compare=False)
     answer: str | None = None
+    kind: str | None = field(default=None, compare=False)
+    handler: str | None = field(default=None, compare=False)
     run: Any = field(default=None, compare=False, repr=False)
     approved: "ToolCallRecord | None" = field(default=None, compare=False)
 
@@ -143,7 +147,9 @@ def id_of_item(item: Mapping[str, Any]) -> str:
 def _awaited(call_id: str, item: Mapping[str, Any], entry: Mapping[str, Any]) -> ToolCallRecord:
     args = {key: value for key, value in item.items() if key not in _NOT_ARGUMENTS}
     waits = VENDOR_APPROVAL if entry.get("kind") == VENDOR_APPROVAL else CLIENT_TOOL
-    return ToolCallRecord(call_id, str(item.get("type")), "", args, waits=waits, answer=str(entry["answer"]))
+    known = entry.get("handler")
+    kind = known if isinstance(known, str) else None
+    return ToolCallRecord(call_id, str(item.get("type")), "", args, waits=waits, answer=str(entry["answer"]), kind=kind)
 
 
 def with_records(message: AIMessage, additions: Mapping[Any, Mapping[str, Any]]) -> AIMessage:

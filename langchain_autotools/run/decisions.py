@@ -18,7 +18,7 @@ from ..executor.approval.approvals import Approvals
 from ..executor.approval.identity import CallIdentity, identities
 from ..executor.approval.pending import by_position, caller_digest, check_ids, check_offered, edited, read_decisions
 from ..executor.continuing import continued_calls
-from ..messages.calls import FOR_CALLER, ToolCallRecord, awaited_calls, calls_of, canonical_call, open_end, records_of
+from ..messages.calls import CLIENT_TOOL, FOR_CALLER, ToolCallRecord, awaited_calls, calls_of, canonical_call, open_end, records_of
 from ..messages.open_runs import open_results
 from ..strict_json import equivalent, read_object
 from .loop import OpenCalls
@@ -194,8 +194,10 @@ class _Resumed:
         call, record = identity.call, identity.record
         if call.args is None:
             return call if decision is None or isinstance(decision, Decision) else self._plainly(call, decision)
-        (meant,) = self.executor.meant([call], caller_tools=self.callers)
+        (meant,) = self.executor.meant(self.executor.handled([call]), caller_tools=self.callers)
         judged = self._judged(meant)
+        if judged.handler is not None and judged.waits is None and (record is None or record["kind"] != "queued"):
+            meant = judged = replace(call, waits=call.waits or CLIENT_TOOL)  # nobody was asked: a client may have written it
         if judged.args is None and (decision is None or decision is True):
             return judged
         kind = self._kind(judged, record)
@@ -222,6 +224,8 @@ class _Resumed:
 
     def _check(self, call: ToolCallRecord, decision: Decision, kind: str, identity: CallIdentity, shown: CallIdentity) -> None:
         """Raise if a decision is not about this call, or not possible for such a call."""
+        if kind in FOR_CALLER:
+            check_offered(call.id, kind, decision.action)
         if identity.record is not None:
             self.approvals.check(call, decision, identity.record)
             return

@@ -88,7 +88,7 @@ class CallSettings:
             ConfigurationError: A setting names a tool that the executor does not have.
         """
         settings = self.call.over(own.settings).over(self.fields)
-        return own.with_settings(settings if own.tools else replace(settings, policies=own.policies))
+        return own.with_settings(settings if own.tools or own.handlers else replace(settings, policies=own.policies))
 
 
 def call_settings(model: Settable, keywords: dict[str, Any]) -> CallSettings:

@@ -348,7 +348,7 @@ class _Run:
             message, calls, _ = yield from self._turn("none")
             pending = [call for call in calls if call.name in self._plan.ends and call.args is not None]
             left = {call.id for call in pending}
-            others = [(number, call) for number, call in enumerate(calls) if call.id not in left and call.answer is None]
+            others = [(number, call) for number, call in enumerate(calls) if call.id not in left and (call.answer is None or call.handler)]
             if others:  # forbidden, yet some servers let the model call: answered, never executed
                 refused = [(number, replace(call, args=None, inner=(), why=_NO_CALLS_LEFT)) for number, call in others]
                 yield from self._run_tools(message, refused)
@@ -371,7 +371,7 @@ def _as_written(message: AIMessage, call: ToolCallRecord) -> ToolCallRecord:
     """Return a call that goes on waiting with the model's own arguments: an edit that had no effect is no part of it."""
     if not call.edited:
         return call
-    written = next(one for one in calls_of(message) if one.id == call.id)
+    written = next(one for one in [*calls_of(message), *awaited_calls(message)] if one.id == call.id)
     return replace(call, args=written.args, arguments=written.arguments, decision=None, edited=False)
 
 

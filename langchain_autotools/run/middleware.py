@@ -77,7 +77,8 @@ def with_brought_tools(tools: Any, middleware: Sequence[Any]) -> Any:
     if not brought:
         return tools
     if isinstance(tools, ToolExecutor):
-        return ToolExecutor([*own, *brought]).with_settings(tools.settings)
+        made = ToolExecutor([*own, *brought]).with_settings(tools.settings)
+        return made if tools.handlers is None else made.with_handlers(tools.handlers, {})
     if isinstance(tools, Mapping):
         return {**tools, **{tool.name: tool for tool in brought}}
     return [*own, *brought]

@@ -208,6 +208,8 @@ class Run:
         if self.settings.last_text_only and not calls and not is_paused(whole):
             withheld = self._turn_chunks(parts, came_whole)
         stored = stored_message(whole, self.settings.output_version)
+        if self.settings.executor.handlers is not None:
+            calls = self.settings.executor.handled(calls)
         if self.settings.approvals is not None and not self._last:
             stored, calls = self._judged(self.settings.approvals, stored, calls)
         if self.settings.client_tools and calls:

@@ -33,6 +33,7 @@ class Configured(Formatter, Settable, Protocol):
     """The interface of a model whose fields configure its runs."""
 
     tools: Any
+    handlers: Any
     output_version: str | None
 
 
@@ -48,6 +49,7 @@ class Toolbox:
         caller_tools: The names of those builtin tools that run on the caller's machine, and that nothing here executes.
         sources: Those tools that are sources of others.
         makes_runs: Whether models or agents are among the tools.
+        handlers: The value of the model's `handlers`.
         requests: What the model remembers of the requests that declare them.
     """
 
@@ -58,6 +60,7 @@ class Toolbox:
     caller_tools: frozenset[str] = frozenset()
     sources: Sequence[ToolSource] = ()
     makes_runs: bool = False
+    handlers: Any = None
     requests: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
@@ -79,6 +82,8 @@ def toolbox_of(model: Configured) -> Toolbox:
         builtin = [tool for tool in tools if is_builtin(tool)]
         executor = ToolExecutor([tool for tool in tools if not is_builtin(tool)])
     on_client = model.client_tool_names(builtin)
+    if model.handlers:
+        executor = executor.with_handlers(model.handlers, on_client)
     own = [
         (name, tool) for name, tool in executor.tools.items() if name not in on_client
     ]  # what runs the vendor's is not declared beside it
@@ -86,7 +91,9 @@ def toolbox_of(model: Configured) -> Toolbox:
     declarations = format_tools(model, [tool for _, tool in objects])
     sources = [tool for tool in (tools if isinstance(tools, Sequence) else ()) if isinstance(tool, ToolSource)]
     makes_runs = any(map(is_run_tool, executor.tools.values()))
-    return Toolbox(model.tools, executor, objects, declarations, frozenset(on_client - executor.tools.keys()), sources, makes_runs)
+    handlers = executor.handlers
+    left = [name for name, kind in on_client.items() if name not in executor.tools and (handlers is None or not handlers.has(kind))]
+    return Toolbox(model.tools, executor, objects, declarations, frozenset(left), sources, makes_runs, handlers=model.handlers)
 
 
 def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], messages: Sequence[BaseMessage] = ()) -> RunSettings:

@@ -44,7 +44,7 @@ class SingleTurnChatModel(ProfiledChatModel):
     lists_content: ClassVar[bool] = False
     """Whether the content of replies to requests with tools is always a list of blocks, never a string."""
 
-    _not_per_call: ClassVar[frozenset[str]] = frozenset({"skip_invalid_tools", "approval_key", "middleware"})
+    _not_per_call: ClassVar[frozenset[str]] = frozenset({"skip_invalid_tools", "approval_key", "middleware", "handlers"})
     """Arguments of the constructor that are refused as keywords of a call, where they would have no effect."""
     _first_request_only: ClassVar[frozenset[str]] = frozenset()
     """Names of the parameters that apply only to the first request of a run: repeated, they would prevent its end."""
@@ -141,9 +141,9 @@ class SingleTurnChatModel(ProfiledChatModel):
         """Whether replies to requests with these tools, from `format_tool`, always have a list of blocks as content."""
         return self.lists_content
 
-    def client_tool_names(self, tools: Sequence[Mapping[str, Any]]) -> set[str]:
-        """Return the names of the vendor's tools among these that run on the caller's machine."""
-        return set()
+    def client_tool_names(self, tools: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
+        """Return the names of the vendor's tools among these that run on the caller's machine, each with the kind of its handlers."""
+        return {}
 
     def read_added_tools(self, messages: Sequence[BaseMessage]) -> set[str]:
         """Return the names of the tools that messages declare, whose calls are then left to the caller; by default none."""

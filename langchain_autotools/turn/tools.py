@@ -35,8 +35,8 @@ class Formatter(Protocol):
     def answers_in_blocks(self, tools: Sequence[Mapping[str, Any]]) -> bool:
         """Whether replies to requests with these tools always have a list of blocks as content."""
 
-    def client_tool_names(self, tools: Sequence[Mapping[str, Any]]) -> set[str]:
-        """Return the names of the vendor's tools that run on the caller's machine."""
+    def client_tool_names(self, tools: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
+        """Return the names of the vendor's tools that run on the caller's machine, each with the kind of its handlers."""
 
     def read_added_tools(self, messages: Sequence[BaseMessage]) -> set[str]:
         """The names of the tools that messages declare by themselves."""

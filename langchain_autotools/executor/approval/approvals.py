@@ -45,6 +45,7 @@ class Approvals:
         approve: Decides at once; None leaves the calls pending.
         key: The key of the digests.
         claim: The store that takes a call that was decided, once for all processes, before it runs; None for none.
+        of_handlers: Says of a call that a handler answers whether that one needs it; None where there are no handlers.
         judged: Whether the calls come with what they wait for: nobody is asked again whether they need approval.
     """
 
@@ -54,6 +55,7 @@ class Approvals:
     approve: Callable[[PendingCall], Any] | None = None
     key: SecretStr | None = None
     claim: Claim | None = None
+    of_handlers: Predicate | None = None
     judged: bool = False
 
     @classmethod
@@ -94,10 +96,11 @@ class Approvals:
             approve=self.approve or other.approve,
             key=self.key if kept or other.key is None else other.key,
             claim=self.claim or other.claim,
+            of_handlers=self.of_handlers or other.of_handlers,
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        rules = {"requires_approval": self.predicates, "approve": self.approve, "claim": self.claim}
+        rules = {"requires_approval": self.predicates, "approve": self.approve, "claim": self.claim, "handlers": self.of_handlers}
         check_portable("ToolExecutor", rules)  # a copy without them would let everything run
         return {**self.__dict__, "key": portable_key(self.key)}
 
@@ -116,7 +119,7 @@ class Approvals:
     @property
     def concerns_calls(self) -> bool:
         """Whether any call may need approval: without a rule, `approve` is called for every call."""
-        return self._has_rule or self.approve is not None
+        return self._has_rule or self.approve is not None or self.of_handlers is not None
 
     def judge_one(self, call: ToolCallRecord, arguments: ArgumentsOf) -> ToolCallRecord:
         """Return the call, waiting if it or a bundled call needs approval; an invalid one has an error and needs none.
@@ -134,13 +137,14 @@ class Approvals:
 
     def _judged(self, call: ToolCallRecord, arguments: ArgumentsOf) -> ToolCallRecord:
         known = None if call.args is None else arguments(call.name)
-        everywhere = self.every or not self._has_rule or call.name in self.names
-        if known is None or not (everywhere or self.predicates):
+        everywhere = self.every or call.name in self.names or (self.approve is not None and not self._has_rule)
+        rules = self.predicates if call.handler is None or self.of_handlers is None else (*self.predicates, self.of_handlers)
+        if known is None or not (everywhere or rules):
             return call
-        valid = known.validated(call)
+        valid = call if call.handler is not None else known.validated(call)
         if valid.args is None:
             return valid
-        needs = everywhere or any([_said(predicate(valid)) for predicate in self.predicates])
+        needs = everywhere or any([said(predicate(valid)) for predicate in rules])
         return replace(call, waits="approval") if needs else call
 
     def judge(
@@ -238,7 +242,8 @@ class Approvals:
         if call.waits in FOR_CALLER:
             return shown_to_caller(identity, cast("Kind", call.waits))
         record = self._recorded(call, identity)
-        return PendingCall(call.id, call.name, copy.deepcopy(call.args or {}), record["kind"], record["uuid"], record["digest"])
+        name, toolset = (call.name, None) if call.handler is None else (call.spelling, call.toolset)
+        return PendingCall(call.id, name, copy.deepcopy(call.args or {}), record["kind"], record["uuid"], record["digest"], toolset)
 
     def claim_key(self, call: ToolCallRecord, identity: CallIdentity) -> str:
         """Return the key under which a call is claimed, however it was decided: for a changed call that of its change.
@@ -357,7 +362,12 @@ def same_digest(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode(errors="surrogatepass"), other.encode(errors="surrogatepass"))
 
 
-def _said(needed: Any) -> bool:
+def said(needed: Any) -> bool:
+    """Return the answer of a rule; raise if it is neither True nor False.
+
+    Raises:
+        ConfigurationError: It is neither.
+    """
     if not isinstance(needed, bool):
         if inspect.iscoroutine(needed):
             needed.close()

@@ -263,13 +263,14 @@ def caller_digest(identity: CallIdentity) -> str:
 
 def _shown(one: CallIdentity, entry: Mapping[str, Any]) -> PendingCall:
     call, record = one.call, one.record
-    if call.answer is not None or call.toolset is not None:
+    for_caller = record is None or record["kind"] not in ("approval", "queued")
+    if for_caller and (call.answer is not None or call.toolset is not None):
         return shown_to_caller(one, cast("Kind", call.waits or CLIENT_TOOL))
     if record is None:
         return shown_to_caller(one, "client_tool" if entry.get("client_tool") is True else "caller")
     tool = record.get("tool")
     name = tool if isinstance(tool, str) and find_name(call.name, {tool: None}) == tool else call.name
-    return PendingCall(call.id, name, plain_copy("a call", call.args), record["kind"], record["uuid"], record["digest"])
+    return PendingCall(call.id, name, plain_copy("a call", call.args), record["kind"], record["uuid"], record["digest"], call.toolset)
 
 
 def digest_of(call: ToolCallRecord, kind: str, nonce: str = "", key: str | None = None, *, path: Sequence[str] = ()) -> str:
@@ -318,7 +319,7 @@ def _listed(ids: Sequence[object]) -> str:
 
 def decided(call: ToolCallRecord, decision: Decision) -> ToolCallRecord:
     """Return the call with its decision applied: to run, or (with `args` None) to be answered."""
-    if call.answer is not None:
+    if call.answer is not None and call.handler is None:
         args, why = (call.args, None) if decision.action == "approve" else (None, decision.value)
         return replace(call, waits=None, decision=decision, args=args, why=why if decision.action == "reject" else None)
     made = canonical_call(replace(call, waits=None, decision=decision))
@@ -331,7 +332,7 @@ def decided(call: ToolCallRecord, decision: Decision) -> ToolCallRecord:
 
 def edited(call: ToolCallRecord, args: Mapping[str, Any]) -> ToolCallRecord:
     """Return the call with other arguments, its bundled calls to be resolved again."""
-    named = replace(call, name=call.spelling, written_name=None, inner=())
+    named = call if call.handler is not None else replace(call, name=call.spelling, written_name=None, inner=())
     return canonical_call(replace(named, args=dict(args), why=None, edited=not equivalent(args, call.args)))
 
 

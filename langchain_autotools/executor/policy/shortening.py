@@ -23,9 +23,10 @@ def shortened(result: ToolCallResult, limit: int) -> ToolCallResult:
 
 
 def _cut(content: Any, limit: int) -> Any:
-    """Cut a text, or the joined texts of a list of blocks; other blocks stay unchanged."""
+    """Cut a text, or the joined texts of a list of blocks and of commands' outputs; other blocks stay unchanged."""
     blocks = content if isinstance(content, list) else [content]
-    total = sum(len(_text(block) or "") for block in blocks)
+    texts = [_texts(block) for block in blocks]
+    total = sum(len(text) for one in texts for text in one.values())
     if total <= limit:
         return content
     words = _CUT.format(total=total)
@@ -33,22 +34,21 @@ def _cut(content: Any, limit: int) -> Any:
     head = limit - len(words) - tail
     kept: list[Any] = []
     position = 0
-    for block in blocks:
-        text = _text(block)
-        if text is None:
-            kept.append(block)
-            continue
-        inserted = words if position <= head < position + len(text) else ""
-        short = text[: max(0, head - position)] + inserted + text[max(0, total - tail - position) :]
-        position += len(text)
-        if short or not text:
-            kept.append({**block, "text": short} if isinstance(block, dict) else short)
+    for block, own in zip(blocks, texts, strict=True):
+        short: dict[str, str] = {}
+        for name, text in own.items():
+            inserted = words if position <= head < position + len(text) else ""
+            short[name] = text[: max(0, head - position)] + inserted + text[max(0, total - tail - position) :]
+            position += len(text)
+        if any(short.values()) or not any(own.values()) or "text" not in own:
+            kept.append({**block, **short} if isinstance(block, dict) else short["text"])
     return kept if isinstance(content, list) else kept[0]
 
 
-def _text(block: Any) -> str | None:
-    """Return the text of a block; None for other blocks."""
+def _texts(block: Any) -> dict[str, str]:
+    """Return the texts of a block, by their keys: that of a text, the two of a command's output."""
     if isinstance(block, str):
-        return block
-    text = block.get("text") if block.get("type") == "text" else None
-    return text if isinstance(text, str) else None
+        return {"text": block}
+    kind = block.get("type")
+    names = ("text",) if kind == "text" else ("stdout", "stderr") if kind is None else ()
+    return {name: text for name in names if isinstance(text := block.get(name), str)}

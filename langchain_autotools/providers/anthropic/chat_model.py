@@ -127,8 +127,8 @@ class ChatAnthropic(AnthropicRequests, AnthropicParameters):
         """
         return format_tool(tool, strict=strict)
 
-    def client_tool_names(self, tools: Sequence[Mapping[str, Any]]) -> set[str]:
-        """Return the names of the vendor's tools that run on the caller's machine (bash, text editor, computer, memory)."""
+    def client_tool_names(self, tools: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
+        """Return the names of the vendor's tools that run on the caller's machine, each with the kind of its handlers."""
         return client_tool_names(tools)
 
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:

@@ -20,7 +20,8 @@ from .structured import strict_schema
 
 _EXTRAS = ("allowed_callers", "cache_control", "defer_loading", "eager_input_streaming", "input_examples")
 _DEFINITION = "provider_tool_definition"
-_ON_CLIENT = re.compile(r"(?:bash|text_editor|computer|memory)_\d")
+_ON_CLIENT = re.compile(r"(bash|text_editor|computer|memory)_\d")
+_KINDS = {"bash": "shell"}
 _COMBINED = ("anyOf", "oneOf", "allOf")
 _DEMANDS = ("any", "tool")
 _MCP = "mcp_toolset"
@@ -57,9 +58,11 @@ def is_builtin(tool: Mapping[str, Any]) -> bool:
     return not ({"input_schema", "properties", "parameters", "function"} & tool.keys())
 
 
-def client_tool_names(tools: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Return the names of the vendor's tools that run on the caller's machine; the model calls them like functions."""
-    return {str(tool["name"]) for tool in tools if _ON_CLIENT.match(str(tool.get("type"))) and tool.get("name")}
+def client_tool_names(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the names of the vendor's tools that run on the caller's machine, which the model calls like functions, each with the kind of
+    its handlers."""
+    matches = [(tool.get("name"), _ON_CLIENT.match(str(tool.get("type")))) for tool in tools]
+    return {str(name): _KINDS.get(match[1], match[1]) for name, match in matches if name and match}
 
 
 def _declared(tool: Any, strict: bool | None) -> dict[str, Any]:

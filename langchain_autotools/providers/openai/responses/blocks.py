@@ -11,6 +11,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from ....executor.names import own_name
 from ....messages.metadata import text_of
+from ..._encode.json_text import dumps
 from ..._encode.sources import Block, source_of, unsupported
 from ..blocks import part_of
 from ..wire import Part
@@ -62,16 +63,36 @@ def _of_result(block: Block) -> Any:
     if kind == APPROVED:
         return {"type": kind, "approval_request_id": block["call_id"], "approve": not failed, **({"reason": text} if failed else {})}
     if kind == FOUND_TOOLS:
-        found = content if isinstance(content, list) and not failed else []
+        found = [tool for tool in content if not _is_text(tool)] if isinstance(content, list) and not failed else []
         return {"type": kind, "call_id": block["call_id"], "execution": "client", "status": "completed", "tools": found}
     if kind == _SCREEN:
         item["output"] = _screen(content)
     elif kind == "shell_call_output":
         streams = {"stdout": "" if failed else text, "stderr": text if failed else ""}
-        item["output"] = content if isinstance(content, list) else [{**streams, "outcome": {"type": "exit", "exit_code": int(failed)}}]
+        item["output"] = [*map(_ran, content)] if isinstance(content, list) else [{**streams, **_ended(int(failed))}]
+    elif kind == "local_shell_call_output" and isinstance(content, list) and not text:
+        item["output"] = dumps(content)
     elif kind == "apply_patch_call_output":
         item["status"] = "failed" if failed else "completed"
     return item | _own_fields(content) | {name: block[name] for name in _OF_ANSWERS if name in block}
+
+
+def _ran(command: Any) -> Any:
+    """Return what a command gave, from `stdout`, `stderr` and `exit_code` or `timed_out`, or from a text; the API's own object as it is."""
+    if _is_text(command):
+        return {"stdout": command["text"], "stderr": "", **_ended(0)}
+    if "outcome" in command:
+        return command
+    outcome = {"outcome": {"type": "timeout"}} if command.get("timed_out") else _ended(command.get("exit_code") or 0)
+    return {"stdout": command.get("stdout") or "", "stderr": command.get("stderr") or "", **outcome}
+
+
+def _ended(exit_code: int) -> dict[str, Any]:
+    return {"outcome": {"type": "exit", "exit_code": exit_code}}
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "text"
 
 
 def _own_fields(content: Any) -> dict[str, Any]:
@@ -84,7 +105,7 @@ def _screen(content: Any) -> Any:
     """Return a screenshot, from its URL or a content block of any vendor."""
     if not isinstance(content, list):
         return {"type": "input_image", "image_url": content}
-    block = next((part for part in content if isinstance(part, dict)), {})
+    block = next((part for part in content if isinstance(part, dict) and not _is_text(part)), {})
     return input_part(block) if block.get("type") in ("image", "image_url") else block
 
 

@@ -22,6 +22,10 @@ APPROVED = "mcp_approval_response"
 """The item type for the approval or rejection of a remote tool call."""
 FOUND_TOOLS = "tool_search_output"
 """The item type for the tools that a search has found."""
+_HANDLERS = {
+    **{"computer_call": "computer", "local_shell_call": "shell", "shell_call": "shell", "apply_patch_call": "apply_patch"},
+    **{_APPROVAL: "mcp_approval", _SEARCH: "tool_search"},
+}
 _TOOLS = frozenset({"shell", "local_shell", "apply_patch", "computer", "computer_use", "computer_use_preview"})
 
 
@@ -43,9 +47,9 @@ def pending_calls(items: Sequence[Item]) -> list[Item]:
 
 
 def awaited_entry(item: Item) -> dict[str, Any]:
-    """Return the record of a waiting item: its id, what it waits for, and the type of the item that answers it."""
+    """Return the record of a waiting item: its id, what it waits for, the kind of handlers for it, and the type of its answer."""
     kind = str(item.get("type"))
-    known = {"id": id_of_item(item)}
+    known = {"id": id_of_item(item), "handler": _HANDLERS[kind]}
     if kind == _APPROVAL:
         return {**known, "kind": VENDOR_APPROVAL, "answer": APPROVED}
     return {**known, "kind": CLIENT_TOOL, "answer": FOUND_TOOLS if kind == _SEARCH else f"{kind}_output"}
