@@ -138,7 +138,7 @@ def check_decision(executor: ToolExecutor, call: PendingCall, decision: Decision
         ConfigurationError: Such a call takes no such decision, or its tool does not take the arguments.
     """
     check_offered(call.id, call.kind, decision.action)
-    if decision.action == "edit":
+    if decision.action == "edit" and (executor.handlers is None or executor.find(call.name) is not None):  # handlers take what is given
         executor.decided(ToolCallRecord(call.id, call.name, "", call.args), decision)
 
 

@@ -11,7 +11,6 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_autotools import (
-    ChatOpenAI,
     ConfigurationError,
     Handler,
     ToolContext,
@@ -346,39 +345,3 @@ def test_a_patch_that_fails(start: Callable[..., Talk]) -> None:
     model.invoke(QUESTION)
     item = server.exchanges[1].json["input"][-1]
     assert (item["status"], item["output"]) == ("failed", "no such file")
-
-
-def test_an_executor_alone_has_handlers(start: Callable[..., Talk]) -> None:
-    """In a loop of one's own they run what needs no approval, and wait with the rest."""
-    calls: Calls = []
-    for needs in (False, True):
-        model, server = start([reply(message("Look."), FUNCTION, SHELL), Turn("Fine.")], tools=())
-        bound = model.bind_tools([get_temperature, {"type": "shell"}])
-        executor = ToolExecutor([get_temperature], handlers={"shell": Handler(handling("shell", calls), requires_approval=needs)})
-        answer = bound.invoke(QUESTION)
-        history = [*QUESTION, answer, *executor.execute_all(answer)]
-        if needs:
-            assert len(calls) == 1
-            (pending,) = executor.pending_calls(answer)
-            assert pending.kind == "approval"
-            history += executor.execute_all(answer, messages=history, decisions=[pending.approve()])
-        assert bound.invoke(history).text == "Fine."
-        assert server.exchanges[1].json["input"][-1] == ANSWERS["shell"]
-    assert len(calls) == 2
-
-
-def test_what_cannot_work_is_refused() -> None:
-    """By name, where the model is made."""
-    known: dict[str, Any] = {"model": "any", "api_key": "key", "tools": [{"type": "shell"}]}
-
-    async def later(call: Any) -> bool:
-        return True
-
-    for handlers in ({"shel": print}, {"shell": "ls"}, [print], {("computer", ""): print}):
-        with pytest.raises(ConfigurationError, match="handler"):
-            ChatOpenAI(**known, handlers=handlers)
-    for wrong in ({"requires_approval": later}, {"requires_approval": 1}, {"policy": 3}, {"policy": ToolPolicy(progress=True)}):
-        with pytest.raises(ConfigurationError, match="handler"):
-            Handler(print, **wrong)
-    with pytest.raises(ConfigurationError, match="set where the model is made"):
-        ChatOpenAI(**known).invoke("Go", handlers={"shell": print})

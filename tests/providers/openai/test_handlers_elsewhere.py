@@ -1,0 +1,104 @@
+"""Handlers at other entrances than a model's own: executors, events, agents, copies, the page that shows them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from langchain_autotools import (
+    Agent,
+    CallResult,
+    CallsPending,
+    ChatOpenAI,
+    ConfigurationError,
+    Handler,
+    MessageDone,
+    ToolExecutor,
+    ToolPolicy,
+    events,
+    pending_calls,
+)
+from tests.providers.openai.test_client_calls import ANSWERS, FUNCTION, QUESTION, SHELL, Talk, message, reply, start
+from tests.providers.openai.test_handlers import Calls, arguments_of, handling
+from tests.support.pages import REPOSITORY, run_page
+from tests.support.responses_server import ResponsesServer
+from tests.support.script import Turn
+from tests.support.weather import get_temperature
+
+__all__ = ["start"]
+
+
+def test_an_executor_alone_has_handlers(start: Callable[..., Talk]) -> None:
+    """In a loop of one's own they run what needs no approval, and wait with the rest."""
+    calls: Calls = []
+    for needs in (False, True):
+        model, server = start([reply(message("Look."), FUNCTION, SHELL), Turn("Fine.")], tools=())
+        bound = model.bind_tools([get_temperature, {"type": "shell"}])
+        executor = ToolExecutor([get_temperature], handlers={"shell": Handler(handling("shell", calls), requires_approval=needs)})
+        answer = bound.invoke(QUESTION)
+        history = [*QUESTION, answer, *executor.execute_all(answer)]
+        if needs:
+            assert len(calls) == 1
+            (pending,) = executor.pending_calls(answer)
+            assert pending.kind == "approval"
+            history += executor.execute_all(answer, messages=history, decisions=[pending.approve()])
+        assert bound.invoke(history).text == "Fine."
+        assert server.exchanges[1].json["input"][-1] == ANSWERS["shell"]
+    assert len(calls) == 2
+
+
+def test_whoever_reads_events_is_told(start: Callable[..., Talk]) -> None:
+    """The call waits as one that needs approval, and its result is that of a call that ran."""
+    calls: Calls = []
+    model, _ = start([reply(SHELL), Turn("Fine.")], handlers={"shell": handling("shell", calls)})
+    told = list(events(model.stream(QUESTION)))
+    (waiting,) = [event for event in told if isinstance(event, CallsPending)]
+    history = [*QUESTION, *(event.message for event in told if isinstance(event, MessageDone))]
+    again = list(events(model.stream(history, resume=[waiting.calls[0].approve()])))
+    (result,) = [event for event in again if isinstance(event, CallResult)]
+    assert (result.call.spelling, result.message.name, result.message.status) == ("shell_call", "shell_call", "success")
+    assert calls == [arguments_of(SHELL)]
+
+
+def test_an_agent_and_a_copy_have_the_handlers(start: Callable[..., Talk]) -> None:
+    """An agent goes on with an approval; a model with other tools, and one that came out of a pickle, keep them."""
+    calls: Calls = []
+    model, server = start([reply(SHELL), Turn("Fine.")], handlers={"shell": handling("shell", calls)})
+    agent = Agent(model.with_tools([{"type": "shell"}]))
+    (pending,) = pending_calls(agent.run("Go"))
+    assert agent.run(resume=[pending.approve()]).text == "Fine."
+    assert (server.exchanges[1].json["input"][-1], len(calls)) == (ANSWERS["shell"], 1)
+    executor = ToolExecutor([get_temperature], handlers={"mcp_approval": Handler(bool, policy=ToolPolicy(timeout=3))})
+    for copied in (copy.copy(executor), copy.deepcopy(executor), pickle.loads(pickle.dumps(executor))):
+        assert copied.handlers is not None and copied.handlers.has("mcp_approval")
+        assert copied.prepared.arguments_of("mcp_approval handler") is not None
+
+
+def test_what_cannot_work_is_refused() -> None:
+    """By name, where the model is made."""
+    known: dict[str, Any] = {"model": "any", "api_key": "key", "tools": [{"type": "shell"}]}
+
+    async def later(call: Any) -> bool:
+        return True
+
+    for handlers in ({"shel": print}, {"shell": "ls"}, [print], {("computer", ""): print}):
+        with pytest.raises(ConfigurationError, match="handler"):
+            ChatOpenAI(**known, handlers=handlers)
+    for wrong in ({"requires_approval": later}, {"requires_approval": 1}, {"policy": 3}, {"policy": ToolPolicy(progress=True)}):
+        with pytest.raises(ConfigurationError, match="handler"):
+            Handler(print, **wrong)
+    with pytest.raises(ConfigurationError, match="set where the model is made"):
+        ChatOpenAI(**known).invoke("Go", handlers={"shell": print})
+
+
+def test_the_page_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """The program of the how-to prints what the page shows."""
+    with ResponsesServer([reply(SHELL), Turn("There is notes.txt.")]) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "key")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        run_page(REPOSITORY / "docs" / "howto" / "handlers.md", capsys)
+        assert (server.rejections, len(server.exchanges)) == ([], 2)
