@@ -7,7 +7,7 @@ number be taken once. All wait in one queue, where each conversation is a partit
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import count
@@ -31,6 +31,7 @@ from .plain import copy_of, message_of, message_out
 from .reading import ENDED_FROM_OUTSIDE, events_so_far
 from .recorded_texts import with_texts
 from .streams import GOES_ON
+from .transcripts import Transcript
 
 SEND, DECIDE, APPEND = "send", "decide", "append"
 """The kinds of runs: answering a message, continuing with decisions, or only adding messages."""
@@ -100,6 +101,11 @@ class ConversationRun:
     def has_ended(self) -> bool:
         """Whether the run has ended, successfully or not."""
         return self.status.status not in GOES_ON
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the run has ended in a way that never changes."""
+        return bool(self.status.status == "SUCCESS")
 
     @property
     def request(self) -> Mapping[str, Any]:
@@ -183,6 +189,11 @@ class ConversationRun:
         return [one.message for one in events_so_far(self.id) if isinstance(one, MessageDone) and one.parent_run_id is None]
 
     @property
+    def messages(self) -> Sequence[BaseMessage]:
+        """The messages that the run was begun with and those of the finished run. Nobody changes them."""
+        return [*self._added, *self._made]
+
+    @cached_property
     def size(self) -> int:
         """The number of characters of the run's input and output as JSON."""
         return len(json.dumps([self.request, self.outcome]))
@@ -242,12 +253,32 @@ class ConversationRuns:
 
     def before(self, conversation: str, run_id: str) -> list[BaseMessage]:
         """Return the messages of all runs before a run, waiting for one that another worker has not finished."""
-        number, patience = int(run_id.rpartition("/")[2]), Patience(None)
+        own, number = Incarnation(self.name, conversation).of_run(run_id), int(run_id.rpartition("/")[2])
+        known = engine.transcripts.get(own.prefix)
+        if known is None or known.runs >= number:
+            known = Transcript()
+        runs = self._ended(own, known.runs + 1, number)
+        stored = [*known.stored, *(message for run in runs for message in run.messages)]
+        given = known.again(stored)
+        if all(run.is_final for run in runs):
+            transcript = Transcript(number - 1, known.size + sum(run.size for run in runs), stored, given)
+            engine.transcripts.put(own.prefix, transcript, transcript.size)
+        return [*given]
+
+    def given(self, conversation: str, run_id: str, messages: Sequence[BaseMessage]) -> None:
+        """Keep the messages of a run's last request, with which the next run of the conversation begins."""
         own = Incarnation(self.name, conversation).of_run(run_id)
+        known = engine.transcripts.get(own.prefix)
+        if known is not None and own.run_id(known.runs + 1) == run_id:
+            engine.transcripts.put(own.prefix, replace(known, given=[*messages]), known.size)
+
+    def _ended(self, where: Incarnation, start: int, end: int) -> list[ConversationRun]:
+        """Return the runs from a number up to another one, with input and output, when all of them have ended."""
+        patience = Patience(None)
         while True:
-            runs = [run for start in range(1, number, _MOST_LOOKED_UP) for run in self._whole(own, start, number)]
+            runs = [run for first in range(start, end, _MOST_LOOKED_UP) for run in self._whole(where, first, end)]
             if all(run.has_ended for run in runs):
-                return [message for run in runs for message in (*run.added(), *run.made())]
+                return runs
             time.sleep(patience.pause())
 
     def ends(self, where: Incarnation) -> list[ConversationRun]:
@@ -283,7 +314,7 @@ class ConversationRuns:
         for run in map(ConversationRun, found):
             if run.status.name in self.workflows:
                 runs[run.id] = run
-                if whole and run.status.status == "SUCCESS":
+                if whole and run.is_final:
                     kept.put(run.id, run, run.size)
         return {run.number: run for run in runs.values()}
 
@@ -364,5 +395,6 @@ class ConversationRuns:
     def delete(self, runs: Sequence[ConversationRun]) -> None:
         """Delete runs with all their data, the last ones first, so that the remaining ones have no gap."""
         engine.ended_runs.forget(run.id for run in runs)
+        engine.transcripts.forget({run.id.rpartition("/")[0] for run in runs})
         for end in range(len(runs), 0, -_LARGEST):
             outside(DBOS.delete_workflows, [run.id for run in runs[max(0, end - _LARGEST) : end]])

@@ -382,6 +382,7 @@ class Conversations(ReadableConversations):
             with begun(run_id) as execution:
                 messages = [*self._runs.before(request["conversation"], run_id), *map(message_of, request["messages"])]
                 outcome = execute(self.model, self._rerun, execution, messages, {**request, "started": execution.started}, texts)
+            self._runs.given(request["conversation"], run_id, execution.messages)
             self._runs.note(run_id, noted_at_end(message_out(outcome)))
             return texts.named(outcome)
         except RunFailedError as error:

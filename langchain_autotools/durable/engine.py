@@ -28,6 +28,7 @@ from .executions import Execution, Executions
 from .leases import Lease
 from .plain import is_storable
 from .storage import engine_keywords, not_waiting
+from .transcripts import Transcript
 
 _T = TypeVar("_T")
 
@@ -59,6 +60,7 @@ class Engine:
         lifetime: That of the last launch.
         database: SQLAlchemy's engine of the last launch.
         ended_runs: Runs that have ended, of this launch's database.
+        transcripts: The messages of conversations that had a run here, by the beginning of its id, of this launch's database.
     """
 
     workflows: dict[str, Callable[..., Any]] = field(default_factory=dict)
@@ -73,6 +75,7 @@ class Engine:
     lifetime: Lifetime = field(default_factory=Lifetime)
     database: Any = None
     ended_runs: EndedRuns[Any] = field(default_factory=EndedRuns)
+    transcripts: EndedRuns[Transcript] = field(default_factory=EndedRuns)
     lock: threading.RLock = field(default_factory=threading.RLock)
     held: FileLock | None = None
     lease: Lease | None = None
@@ -163,7 +166,7 @@ def _launch(
         if (DBOS.executor_id, DBOS.application_version) != (own, VERSION):
             _release()
             raise ConfigurationError("this process uses DBOS by itself: durable runs need a process where they launch it")
-        engine.lifetime, engine.ended_runs = lifetime, EndedRuns()
+        engine.lifetime, engine.ended_runs, engine.transcripts = lifetime, EndedRuns(), EndedRuns()
         engine.executions = Executions(own, max_silent_executions, engine.cancelled, clock)
         finds = not url.startswith("sqlite")
         engine.lease = Lease(own, VERSION, lease, engine.cancelled, engine.executions.leave, finds_attributes=finds)

@@ -11,12 +11,13 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import Context
 from typing import Any
 
 from dbos import DBOS
+from langchain_core.messages import BaseMessage
 
 from .ending import WorkerEndingError
 from .errors import RunFailedError
@@ -42,6 +43,7 @@ class Execution:
         started: When the first execution of the run began.
         cancelled: Set when somebody has cancelled the run.
         refusal: Why nothing may be begun that is not recorded; None where it may.
+        messages: The messages of the last request.
     """
 
     def __init__(self, run_id: str, turnstile: "Turnstile") -> None:
@@ -50,6 +52,7 @@ class Execution:
         self.started = 0.0
         self.cancelled = threading.Event()
         self.refusal: str | None = None
+        self.messages: Sequence[BaseMessage] = ()
         self._turnstile = turnstile
 
     def recorded(self) -> None:

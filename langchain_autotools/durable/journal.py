@@ -106,6 +106,7 @@ class Journal(RunJournal):
     def wrap_turn(self, request: TurnRequest, proceed: ProceedTurn) -> Iterator[TurnPart]:
         """Yield the parts of a turn as they arrive, or the message that an earlier execution recorded."""
         self._turns += 1
+        self.execution.messages = request.messages
         turn = _Turn(self, self._turns, proceed(request), request.end)
         yield from turn.parts()
         if not turn.began:

@@ -1,6 +1,7 @@
 """Long conversations: a message costs as many statements as in a short one, and what has ended is read once."""
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
@@ -8,10 +9,10 @@ import pytest
 pytest.importorskip("dbos", reason="needs the extra `durable`")
 
 import sqlalchemy
-from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from langchain_autotools import RunEnded, RunEvent
-from langchain_autotools.durable import Conversations
+from langchain_autotools.durable import Conversations, RunFailedError
 from langchain_autotools.durable.ended_runs import EndedRuns
 from langchain_autotools.durable.engine import engine
 from tests.support.durable import Life, counting, double
@@ -53,7 +54,7 @@ def test_what_does_not_fit_into_memory_is_read_again(life: Life, limit: int) -> 
     """However little is kept, nothing is missing from the history, in order."""
     chats = life.conversations(counting)
     life.begin()
-    engine.ended_runs = EndedRuns(limit)
+    engine.ended_runs, engine.transcripts = EndedRuns(limit), EndedRuns(limit)
     for number in range(5):
         assert chats.result(chats.send("alice", HumanMessage("Hello", id=f"m{number}"))).text == f"{2 * number + 1}: Hello"
         assert [one.id for one in chats.messages("alice")][::2] == [f"m{before}" for before in range(number + 1)]
@@ -78,6 +79,41 @@ def test_who_changes_a_message_of_the_history_changes_his_own(life: Life) -> Non
     assert [one.text for one in received[-1]] == ["one", "Yes.", "two", "Yes.", "three"]
     assert not any(one.additional_kwargs or "edited" in one.response_metadata for one in received[-1])
     assert [one.text for one in chats.messages("alice")] == ["one", "Yes.", "two", "Yes.", "three", "Yes."]
+
+
+def test_a_run_has_the_messages_of_the_run_before_it(life: Life) -> None:
+    """A run is given the objects that the run before it had, also those it made, so that what was derived from them is found again."""
+    received: list[list[BaseMessage]] = []
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        received.append(messages)
+        text = messages[-1].text
+        return AIMessage("", tool_calls=[{"name": "double", "args": {"number": 2}, "id": f"c{len(messages)}"}]) if text == "two" else "Yes."
+
+    chats = life.conversations(reply, [double])
+    for text in ("one", "two", "three"):
+        chats.result(chats.send("alice", text))
+    *_, before, last = received
+    assert [one.text for one in last] == ["one", "Yes.", "two", "", "4", "Yes.", "three"]
+    assert [*map(id, last[: len(before)])] == [*map(id, before)]
+
+
+def test_a_run_that_failed_is_followed_by_what_it_made(life: Life) -> None:
+    """What a failed run had made is in the history of the next, once, however often the one before it was kept."""
+    received: list[list[BaseMessage]] = []
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        received.append(messages)
+        if messages[-1].text == "fail":
+            raise ValueError("no")
+        return "Yes."
+
+    chats = life.conversations(reply)
+    for text in ("one", "two", "fail", "three", "four"):
+        sent = chats.send("alice", text)
+        with contextlib.suppress(RunFailedError):
+            chats.result(sent)
+    assert [one.text for one in received[-1]] == ["one", "Yes.", "two", "Yes.", "fail", "three", "Yes.", "four"]
 
 
 def test_a_deleted_conversation_is_forgotten(life: Life) -> None:
