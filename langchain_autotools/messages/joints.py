@@ -2,6 +2,8 @@
 
 from langchain_core.messages import AIMessage
 
+from .calls import awaited_calls
+
 
 class Joints:
     """Tracks the texts of a run's messages, in order, and returns the separators between them.
@@ -36,8 +38,12 @@ class Joints:
         return separator
 
     def ended(self, message: AIMessage) -> None:
-        """Record the end of a message: a separator is due after one with tool calls."""
-        self.is_due = self.is_due or bool(message.tool_calls or message.invalid_tool_calls)
+        """Record the end of a message: a separator is due after one with tool calls, or with the vendor's own that the caller answers."""
+        self.is_due = self.is_due or bool(message.tool_calls or message.invalid_tool_calls or self._awaits(message))
+
+    @staticmethod
+    def _awaits(message: AIMessage) -> bool:
+        return isinstance(message.content, list) and bool(awaited_calls(message))
 
     def ask(self) -> None:
         """Record that the next text is a direct result, before which a separator is always due."""
