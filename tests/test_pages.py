@@ -1,7 +1,8 @@
 """The pages do what they say: their Python runs against strict servers on loopback and prints what they show.
 
 Other pages that run: presets and their vendors (tests/providers/presets), tools, messages and testing (their tests), MCP (tests/compat),
-what vendors do by themselves (tests/providers/test_vendor_events.py), handlers (tests/providers/openai/test_handlers_elsewhere.py).
+what vendors do by themselves (tests/providers/test_vendor_events.py), handlers (tests/providers/openai/test_handlers_elsewhere.py),
+a model's file tools (tests/providers/test_file_handlers.py).
 """
 
 import ast
@@ -23,7 +24,7 @@ from tests.test_readme import decide, page_name
 
 PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 DOCS = REPOSITORY / "docs"
-OTHERS = ("mcp.md", "vendor_events.md", "handlers.md")
+OTHERS = ("files.md", "mcp.md", "vendor_events.md", "handlers.md")
 LESSONS = [page for folder in ("tutorial", "howto") for page in sorted((DOCS / folder).glob("*.md")) if page.name not in OTHERS]
 PAGES = [*LESSONS, *(DOCS / f"{name}.md" for name in ("index", "chat_openai", "azure_chat_openai", "errors", "own_model"))]
 VENDORS = {
