@@ -5,7 +5,7 @@ very same chunks, so both always say the same (design: "The run message and its 
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -38,6 +38,7 @@ class RunOutput:
         carry_messages: Whether the chunks carry the new messages as data.
         blocks: Whether content is a list of v1 content blocks.
         listed: Whether the turns' content is always a list of the vendor's blocks.
+        withholds: Whether what turns that call tools say does not leave.
 
     Attributes:
         anew: Makes the outward side of the same run, of which nothing has left yet.
@@ -47,8 +48,11 @@ class RunOutput:
         replaced: The numbers of the messages in whose place chunks have left.
     """
 
-    def __init__(self, *, position: int, separator: str, carry_messages: bool, blocks: bool, listed: bool = False) -> None:
-        self.anew = partial(RunOutput, position=position, separator=separator, carry_messages=carry_messages, blocks=blocks, listed=listed)
+    def __init__(
+        self, *, position: int, separator: str, carry_messages: bool, blocks: bool, listed: bool = False, withholds: bool = False
+    ) -> None:
+        known: dict[str, Any] = {"position": position, "separator": separator, "carry_messages": carry_messages, "blocks": blocks}
+        self.anew: Callable[[], RunOutput] = partial(RunOutput, **known, listed=listed, withholds=withholds)
         self._position = position
         self._joints = Joints(separator)
         self._carry = carry_messages
@@ -59,6 +63,7 @@ class RunOutput:
         self._next_index = 0
         self._grows: tuple[str, int, dict[str, Any]] = "", 0, {}  # kind, index and metadata of the block that left last
         self._listed = listed
+        self._withholds = withholds
         self.handed_out: list[BaseMessage] = []
         self.left_apart: dict[int, list[list[AIMessageChunk]]] = {}
         self.replaced: set[int] = set()
@@ -255,9 +260,9 @@ class RunOutput:
         return [{**block, "index": self._new_index()} for block in blocks] or ""
 
     def _found_items(self, outcome: RunOutcome) -> list[Any]:
-        """Return the vendor's own items left to the caller of a run whose input ended in them, which no turn has yielded."""
+        """Return the vendor's own items left to the caller that no turn has yielded: those that the input ended in, or withheld ones."""
         wanted = {call.id for call in outcome.pending if call.answer is not None}
-        content = outcome.asked.content if wanted and self._message is None and outcome.asked else ""
+        content = outcome.asked.content if wanted and (self._message is None or self._withholds) and outcome.asked else ""
         items = [block for block in content if isinstance(block, dict) and id_of_item(block.get("value", block)) in wanted]
         return [{**block, "index": self._new_index()} for block in items]
 

@@ -102,6 +102,7 @@ class Run:
             carry_messages=settings.call.carry_messages,
             blocks=settings.output_version == "v1",
             listed=settings.lists_content,
+            withholds=settings.last_text_only,
         )
         plan = settings.plan
         if settings.approvals is not None and (plan.decisions is not None or settings.approvals.concerns_calls):
