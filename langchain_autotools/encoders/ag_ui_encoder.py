@@ -49,11 +49,11 @@ from ..event_types import RunEvent
 from ..executor import pending_calls
 from ..executor.approval.pending import is_apart, page_id
 from ..history.expansion import expand
-from ..messages.calls import ToolCallRecord, calls_of
+from ..messages.calls import ToolCallRecord
 from ..messages.metadata import text_of
 from ..strict_json import mend_surrogates
 from .ag_ui_content import change_of, content_parts, label
-from .ag_ui_history import page_messages
+from .ag_ui_history import page_calls, page_messages
 from .ag_ui_open_run import OpenRun
 from .ag_ui_outcome import outcome_of, result_of, sentence_of
 from .ag_ui_vendor import VendorActivities
@@ -249,7 +249,7 @@ class AgUiEncoder:
         run = self._runs[event.run_id]
         yield from self._turn(run, event.message_id)
         yield from self._end_reasoning(run)
-        message_id, text, calls = self._message_id(run, event.message_id), text_of(message), calls_of(message)
+        message_id, text, calls = self._message_id(run, event.message_id), text_of(message), page_calls(message)
         if not run.shown and (text or not calls):
             yield from self._more_text(run, message_id, text)
         yield from self._end_text(run)

@@ -5,7 +5,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from ..messages.calls import calls_of
+from ..messages.calls import ToolCallRecord, awaited_calls, calls_of, canonical_call
 from ..messages.metadata import text_of
 from ..strict_json import mend_surrogates
 from .ag_ui_content import content_parts
@@ -14,6 +14,11 @@ from .ag_ui_content import content_parts
 def page_id(message: BaseMessage, place: int) -> str:
     """Return the page's id of a message: its own, else one derived from its position."""
     return mend_surrogates(message.id) if message.id else f"message {place + 1}"
+
+
+def page_calls(message: AIMessage) -> list[ToolCallRecord]:
+    """Return the calls of a message that a page is shown: also the vendor's own items that something here answers."""
+    return [*calls_of(message), *map(canonical_call, awaited_calls(message))]
 
 
 def page_messages(history: Sequence[BaseMessage]) -> list[dict[str, Any]]:
@@ -33,6 +38,6 @@ def _said(message: BaseMessage) -> dict[str, Any]:
         return {"role": "user", "content": content_parts(message)}
     calls = [
         {"id": mend_surrogates(call.id), "function": {"name": mend_surrogates(call.name), "arguments": mend_surrogates(call.arguments)}}
-        for call in calls_of(message)
+        for call in page_calls(message)
     ]
     return {"role": "assistant", "content": mend_surrogates(text_of(message)), **({"toolCalls": calls} if calls else {})}

@@ -277,11 +277,13 @@ class UIMessageChunks:
         if is_apart(pending):
             yield {"type": "tool-input-start", "toolCallId": call_id, "toolName": full_name(pending)}
             yield {"type": "tool-input-delta", "toolCallId": call_id, "inputTextDelta": to_json(shown(pending.args))}
-        elif needs_answer:
-            yield from self._remind(pending.id)
-        elif self._held.pop(pending.id, None) is None and pending.id not in self._shown:  # an item of a vendor's own
+        elif pending.id not in self._held and pending.id not in self._shown:  # an item of a vendor's own
             call_fields = {"toolCallId": pending.id, "toolName": pending.name, "input": shown(pending.args)}
             yield {"type": "tool-input-available", **call_fields}
+        elif needs_answer:
+            yield from self._remind(pending.id)
+        else:
+            self._held.pop(pending.id, None)
         if pending.kind in APPROVABLE:
             call_fields = {"approvalId": pending.uuid, "toolCallId": call_id}
             yield {"type": "tool-approval-request", **call_fields, "signature": signature_of(pending)}

@@ -5,6 +5,7 @@ The history is the server's own. Nothing of a posted one is believed; what is le
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from langchain_core.messages import BaseMessage
@@ -15,7 +16,7 @@ from ..executor import Decision, PendingCall, pending_calls
 from ..executor.approval.approvals import same_digest
 from ..executor.approval.open_runs import shown_digest
 from ..executor.approval.pending import APPROVABLE, page_id
-from ..messages.calls import CLIENT_TOOL, VENDOR_APPROVAL
+from ..messages.calls import CLIENT_TOOL, VENDOR_APPROVAL, entries_of_awaited, open_end, records_of
 from ..strict_json import read_json
 
 _logger = logging.getLogger("langchain_autotools")
@@ -80,6 +81,7 @@ class PostedDecisions:
             raise ConfigurationError("approval_key must be a SecretStr, or a text that is not empty")
         self._key = approval_key.get_secret_value() if isinstance(approval_key, SecretStr) else approval_key
         self.pending = {page_id(call): call for call in pending_calls(history)}
+        self._tools = _tools_of(history)
         self._decisions: dict[str, Decision] = {}
         self._dropped: set[str] = set()
 
@@ -141,12 +143,15 @@ class PostedDecisions:
         elif (
             not isinstance(signature, str)
             or not same_digest(signature, signature_of(call))
-            or not same_digest(call.digest, shown_digest(call, self._key))
+            or not any(self._is_digest_of(call, name) for name in (call.name, self._tools.get(call.id, call.name)))
         ):
             self.drop("decisions without the call's own signature")
         else:
             return call
         return None
+
+    def _is_digest_of(self, call: PendingCall, tool: str) -> bool:
+        return same_digest(call.digest, shown_digest(replace(call, name=tool), self._key))
 
     def _waiting(self, call_id: Any) -> PendingCall | None:
         return self.pending.get(call_id) if isinstance(call_id, str) else None
@@ -156,3 +161,12 @@ class PostedDecisions:
             self.drop("second decisions about one call")
         else:
             self._decisions[page_id(call)] = decision
+
+
+def _tools_of(history: Sequence[BaseMessage]) -> dict[str, str]:
+    """Return the names of the tools that waiting calls mean where they are shown under others, by the ids of the calls."""
+    message, _ = open_end(history)
+    entries = {} if message is None else {**records_of(message), **entries_of_awaited(message)}
+    approvals = {call_id: entry.get("approval") for call_id, entry in entries.items()}
+    tools = {call_id: record.get("tool") for call_id, record in approvals.items() if isinstance(record, Mapping)}
+    return {call_id: tool for call_id, tool in tools.items() if isinstance(tool, str)}
