@@ -24,8 +24,9 @@ OPTIONAL = [
     ),
     *("executor/policy/shortening.py", "executor/context.py", "cancelling.py"),
     *("event_bus.py", "event_types.py", "event_reader.py", "run/event_emitter.py", "turn/partial_calls.py", "messages/deltas.py"),
+    *("run/failover.py", "run/failover_models.py", "run/failover_rules.py", "run/first_token.py", "executor/handlers.py"),
 ]
-"""What approvals, policies, contexts, cancelling and events are made of."""
+"""What approvals, policies, contexts, cancelling, events, failover and handlers are made of."""
 CALLING = AIMessage("", tool_calls=[{"id": name, "name": "look", "args": {"at": name}} for name in ("Rome", "Oslo")])
 
 
@@ -60,7 +61,7 @@ RUNS: dict[str, Callable[[ScriptedChatModel], Any]] = {
 @pytest.mark.parametrize("way", RUNS)
 @pytest.mark.parametrize("tool", [look, gaze], ids=["synchronous", "asynchronous"])
 def test_a_run_that_uses_none_of_it_enters_none_of_it(tool: Any, way: str) -> None:
-    """Approvals, policies, contexts, cancelling and events do nothing for a run without them, once the model is made and has run."""
+    """Approvals, policies, contexts, cancelling, events, failover and handlers do nothing for a run without them: it has run once."""
     model = ScriptedChatModel(replies=reply, tools={"look": tool})
     threads._free.clear()  # those of other tests are not looked into
     with entered() as functions:

@@ -1,0 +1,82 @@
+"""What each model of a failover keeps for itself: its fields, its server's state, its name in the cost; the cooldown travels with none."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from langchain_core.messages import HumanMessage
+
+from langchain_autotools import run_cost
+from langchain_autotools.run import failover_models
+from tests.failover.vendors import VENDORS, model_of
+from tests.laws.ways import run
+from tests.support.responses_server import ResponsesServer
+from tests.support.script import Cut, Failure, Turn
+
+TEXT = "Let me look at the first of both places now, and then at the other one."
+
+
+@pytest.fixture(autouse=True)
+def warm() -> Iterator[None]:
+    """No endpoint cools down before or after a test."""
+    failover_models._cooling.clear()
+    yield
+    failover_models._cooling.clear()
+
+
+@pytest.mark.parametrize("way", ["invoke", "astream"])
+def test_fields_hold_for_the_model_that_has_them(way: str) -> None:
+    """The limit of tokens of each model stands in its own requests; one of a call stands in all."""
+    with VENDORS["openai"][0](lambda _: Failure(500)) as down, VENDORS["anthropic"][0](lambda _: Turn("Here.")) as other:
+        model = model_of("openai", down, max_tokens=111, fallbacks=[model_of("anthropic", other, max_tokens=222)])
+        run(way, model, [HumanMessage("Go.")])
+        run(way, model, [HumanMessage("Go.")], max_tokens=33)
+        of_first, of_other = ([limit_in(body) for body in server.requests] for server in (down, other))
+    assert (of_first, of_other) == ([111, 33], [222, 33])
+
+
+def limit_in(body: dict[str, Any]) -> Any:
+    """The limit of tokens of a request."""
+    return body.get("max_completion_tokens", body.get("max_tokens"))
+
+
+@pytest.mark.parametrize("way", ["invoke", "astream"])
+def test_state_that_a_server_keeps_is_left_behind(way: str, caplog: pytest.LogCaptureFixture) -> None:
+    """`previous_response_id` goes to no other vendor, with a WARNING."""
+    with ResponsesServer([Turn("First."), Failure(500)]) as down, VENDORS["anthropic"][0]([Turn("Here.")]) as other:
+        model = model_of("openai", down, use_responses_api=True, fallbacks=[model_of("anthropic", other)])
+        stored = model.invoke("Hello.").response_metadata["id"]
+        with caplog.at_level(logging.WARNING):
+            ran = run(way, model, [HumanMessage("Go.")], previous_response_id=stored)
+        (body,), (_, first) = other.requests, down.requests
+    assert ran.message is not None and ran.message.text == "Here."
+    assert first["previous_response_id"] == stored and "previous_response_id" not in body
+    assert any("previous_response_id continues what only the server of" in one.message for one in caplog.records)
+
+
+def test_the_cost_names_each_model() -> None:
+    """A reply that was cut off after text, and the one that goes on, each at the price of its model."""
+    prices = {"one": {"input_mtok": 1, "output_mtok": 1}, "two": {"input_mtok": 100, "output_mtok": 100}}
+    with VENDORS["anthropic"][0](lambda _: Cut(Turn(TEXT), 1000)) as down, VENDORS["anthropic"][0](lambda _: Turn("That is all.")) as other:
+        model = model_of("anthropic", down, model="one", fallbacks=[model_of("anthropic", other, model="two")])
+        ran = run("stream", model, [HumanMessage("Go.")])
+    assert ran.message is not None
+    cost = run_cost(ran.message, prices=prices)
+    assert [turn.model for turn in cost.turns] == ["one", "two"]
+    assert cost.total == sum((turn.total for turn in cost.turns if turn.total is not None), Decimal())
+
+
+def test_the_cooldown_is_in_no_pickle() -> None:
+    """What the process knows of an endpoint that has failed stays in it: the model and its copies look there."""
+    with VENDORS["openai"][0](lambda _: Failure(500)) as down, VENDORS["anthropic"][0](lambda _: Turn("Here.")) as other:
+        model = model_of("openai", down, fallbacks=[model_of("anthropic", other)], cooldown=60)
+        before = pickle.dumps(model)
+        model.invoke("Go.")
+        assert pickle.dumps(model) == before
+        asked = len(down.requests)
+        assert model.model_copy().invoke("Go.").text == "Here." and len(down.requests) == asked
