@@ -1,6 +1,7 @@
 """What recording costs over SQLite: `python -m benchmarks.recorded conversation|turn [--runs 1000]` (extra `durable`). Prints JSON.
 
-`conversation`: a run of a stored conversation at its second run, at its hundredth and later: milliseconds of CPU, and statements.
+`conversation`: a run of a stored conversation at its second run, at its hundredth and later: milliseconds of CPU, also in proportion to
+the second runs of new conversations that take turns with it, and statements.
 `turn`: a turn with two tool calls of a durable run, beside what it cannot do without: the same turn of the plain model, and as many bare
 steps of DBOS's as the durable turn records; all of them take turns in one process, and the least of the rounds counts.
 """
@@ -47,27 +48,37 @@ def answers(messages: list[BaseMessage], **_: Any) -> Any:
 
 
 def conversation(url: str, runs: int) -> dict[str, float]:
-    """Return what a run costs at several lengths of its conversation."""
+    """Return what a run costs at several lengths of its conversation, and beside each the second run of a new one."""
     chats = Conversations(ScriptedChatModel(replies=answers, tools=[get_temperature]), url)
     launch()
-    cpu, sending, executing = [], [], []
-    for _ in range(runs + NEIGHBOURS // 2):
-        before = time.process_time()
-        with statements("autotools-tool") as here, statements("dbos-executor") as there:
-            with statements() as sent:
-                one = chats.send("alice", "How warm is it?")
-            chats.result(one)
-        cpu.append((time.process_time() - before) * 1e3)
-        sending.append(len(sent))
-        executing.append(len(here) + len(there))
     figures: dict[str, float] = {}
+    done = 0
     for place in (place for place in (2, 100, 1000, 10_000) if place <= runs):
-        first = max(1, place - NEIGHBOURS // 2)
-        around = slice(first, first + NEIGHBOURS)
-        figures[f"run {place}, CPU ms"] = round(median(cpu[around]), 1)
-        figures[f"run {place}, statements that send"] = median(sending[around])
-        figures[f"run {place}, statements that execute"] = median(executing[around])
+        first = max(2, place - NEIGHBOURS // 2)
+        for _ in range(done + 1, first):
+            _run(chats, "alice")
+        done = first - 1 + NEIGHBOURS
+        long, short = [], []
+        for number in range(NEIGHBOURS):
+            _run(chats, f"new {place} {number}")
+            short.append(_run(chats, f"new {place} {number}"))
+            long.append(_run(chats, "alice"))
+        cpu, sending, executing = (median(column) for column in zip(*long, strict=True))
+        figures[f"run {place}, CPU ms"] = round(cpu, 1)
+        figures[f"run {place}, of a second run beside it"] = round(cpu / median(one[0] for one in short), 2)
+        figures[f"run {place}, statements that send"] = sending
+        figures[f"run {place}, statements that execute"] = executing
     return figures
+
+
+def _run(chats: Conversations, conversation: str) -> tuple[float, int, int]:
+    """Have one run of a conversation; return its milliseconds of CPU, and its statements of the sender and of the worker."""
+    before = time.process_time()
+    with statements("autotools-tool") as here, statements("dbos-executor") as there:
+        with statements() as sent:
+            one = chats.send(conversation, "How warm is it?")
+        chats.result(one)
+    return (time.process_time() - before) * 1e3, len(sent), len(here) + len(there)
 
 
 @DBOS.workflow(name="bare steps")
