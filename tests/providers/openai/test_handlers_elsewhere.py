@@ -51,6 +51,17 @@ def test_an_executor_alone_has_handlers(start: Callable[..., Talk]) -> None:
     assert len(calls) == 2
 
 
+def test_the_nearest_handler_of_a_kind_holds(start: Callable[..., Talk]) -> None:
+    """That of the executor which a model was given as its tools goes before the model's own; another kind's is the model's."""
+    own: Calls = []
+    given: Calls = []
+    executor = ToolExecutor([get_temperature], handlers={"shell": Handler(handling("shell", given), requires_approval=False)})
+    for handlers in ({"shell": Handler(handling("shell", own), requires_approval=False)}, {"mcp_approval": bool}):
+        model, server = start([reply(FUNCTION, SHELL), Turn("Fine.")], tools=executor, handlers=handlers, use_responses_api=True)
+        assert model.invoke(QUESTION).text == "Fine."
+    assert (own, len(given)) == ([], 2)
+
+
 def test_whoever_reads_events_is_told(start: Callable[..., Talk]) -> None:
     """The call waits as one that needs approval, and its result is that of a call that ran."""
     calls: Calls = []

@@ -210,6 +210,8 @@ SETTINGS: dict[str, Setting] = {
 }
 OF_THE_CALL = {"resume", "cancel"}
 """Settings that no other place has."""
+OF_ITEMS = {"handlers": "nearest"}
+"""The rules of settings for calls that a scripted model does not make: their own tests say which place decides."""
 
 
 def places_of(name: str) -> list[str]:
@@ -250,11 +252,12 @@ def test_the_page_names_every_setting_its_places_and_its_rule() -> None:
         for line in TABLE.read_text(encoding="utf-8").partition("## Which setting holds")[2].partition("\n## ")[0].splitlines()
         if line.startswith("| `")
     ]
-    rules = {name: setting.rule for name, setting in SETTINGS.items()} | dict.fromkeys(OF_THE_CALL, "call")
+    rules = {name: setting.rule for name, setting in SETTINGS.items()} | dict.fromkeys(OF_THE_CALL, "call") | OF_ITEMS
     expected = {name: ["yes" if place in places_of(name) else "" for place in reversed(PLACES)] for name in rules}
     assert {row[0].strip("`"): row[1:4] for row in written} == expected
     assert {row[0].strip("`"): row[4].partition(":")[0] for row in written} == {name: RULES[rule] for name, rule in rules.items()}
-    assert rules.keys() == RUN_KEYWORDS - {"journal", "output_check"} | {"approval_key", "tool_choice"}  # these two are the package's own
+    of_calls = RUN_KEYWORDS - {"journal", "output_check"}  # these two are the package's own
+    assert rules.keys() == of_calls | {"approval_key", "tool_choice", *OF_ITEMS}
 
 
 @pytest.mark.parametrize(("of_the_call", "configured", "expected"), [(None, 3, 2), (4, 1, 1), (4, None, 2), (1, 3, 1)])
