@@ -30,6 +30,7 @@ from .patience import Patience
 from .plain import copy_of, message_of, message_out
 from .reading import ENDED_FROM_OUTSIDE, events_so_far
 from .recorded_texts import with_texts
+from .stored import mapping_of, stored
 from .streams import GOES_ON
 from .transcripts import Transcript
 
@@ -107,16 +108,15 @@ class ConversationRun:
         """Whether the run has ended in a way that never changes."""
         return bool(self.status.status == "SUCCESS")
 
-    @property
+    @stored("the request")
     def request(self) -> Mapping[str, Any]:
         """The request of the run."""
-        given = cast("Mapping[str, Any]", self.status.input)
-        return cast("Mapping[str, Any]", given["args"][0])
+        return mapping_of(cast("Any", self.status.input)["args"][0], "kind", "messages")
 
-    @cached_property
+    @stored("the outcome")
     def outcome(self) -> Mapping[str, Any]:
         """The outcome of the run."""
-        return with_texts(self.id, self.status.output or {})
+        return mapping_of(with_texts(self.id, self.status.output or {}))
 
     @property
     def noted(self) -> Mapping[str, Any]:
@@ -128,10 +128,10 @@ class ConversationRun:
         """The key under which the run was added."""
         return self.noted.get(_KEY)
 
-    @property
+    @stored("the decisions")
     def decided(self) -> Mapping[str, Any]:
         """The calls that the run decides about, and the decisions."""
-        return cast("Mapping[str, Any]", json.loads(self.noted.get(DECIDED, "{}")))
+        return mapping_of(json.loads(self.noted.get(DECIDED, "{}")))
 
     @property
     def conversation(self) -> str:
@@ -203,11 +203,11 @@ class ConversationRun:
         """The ids of the messages that the run has added and made so far."""
         return [one.id for one in (*self._added, *(self.made_so_far() if self.goes_on else self._made))]
 
-    @cached_property
+    @stored("the request")
     def _added(self) -> list[BaseMessage]:
         return [message_of(data) for data in self.request["messages"]]
 
-    @cached_property
+    @stored("the outcome")
     def _made(self) -> list[BaseMessage]:
         outcome = self.outcome
         return new_messages(message_out(outcome)) if "message" in outcome else [message_of(data) for data in outcome.get("messages", ())]

@@ -16,6 +16,7 @@ from ..messages.carrier import serialize_messages
 from ..messages.memo import copy_containers
 from ..strict_json import mend_surrogates
 from .errors import RunFailedError
+from .stored import reading
 
 _T = TypeVar("_T")
 _M = TypeVar("_M", bound=BaseMessage)
@@ -138,4 +139,8 @@ def result_of(call: ToolCallRecord, data: Mapping[str, Any]) -> ToolCallResult:
 
 def message_out(run: Mapping[str, Any]) -> AIMessage:
     """Return the run message from a workflow's result."""
-    return cast("AIMessage", message_of(run["message"]))
+    with reading("the run message"):
+        message = message_of(run["message"])
+        if not isinstance(message, AIMessage):
+            raise TypeError(f"a run message is no {type(message).__name__}")
+        return message

@@ -37,7 +37,7 @@ class RecordedTexts:
 
 def with_texts(run_id: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return an outcome or a row of events of a run with the texts that it names."""
-    if not data.get(_NAMES):
+    if not isinstance(data, Mapping) or not data.get(_NAMES):  # a row that is no mapping is its reader's to refuse
         return data
     texts: dict[str, str] = {}
     for step in outside(DBOS.list_workflow_steps, run_id):
@@ -59,8 +59,9 @@ def _filled(value: Any, texts: Mapping[str, str]) -> Any:
         return [_filled(item, texts) for item in value]
     if not isinstance(value, Mapping):
         return value
-    if len(value) == 1 and value.get(_TEXT) in texts:
-        return texts[value[_TEXT]]
+    digest = value.get(_TEXT)
+    if len(value) == 1 and isinstance(digest, str) and digest in texts:
+        return texts[digest]
     return {key: _filled(item, texts) for key, item in value.items()}
 
 

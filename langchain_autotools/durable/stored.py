@@ -1,0 +1,51 @@
+"""Reading of what is stored of a run: a row that is not of its form is an error of the run, whatever stands in it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property, wraps
+from typing import Any, TypeVar
+
+from ..errors import AutoToolsError
+from .errors import RunFailedError
+
+_T = TypeVar("_T")
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Translate what the body raises over stored data that is not of its form.
+
+    Raises:
+        RunFailedError: It is not.
+    """
+    try:
+        yield
+    except AutoToolsError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise RunFailedError(f"{what} cannot be read: it is not as a run stores it ({type(error).__name__})") from error
+
+
+def stored(what: str) -> Callable[[Callable[[Any], _T]], cached_property[_T]]:
+    """Return a decorator of a method that reads what is stored of its run: a cached property that raises as of `reading`."""
+
+    def decorate(read: Callable[[Any], _T]) -> cached_property[_T]:
+        @wraps(read)
+        def checked(run: Any) -> _T:
+            with reading(f"{what} of run {run.id!r}"):
+                return read(run)
+
+        return cached_property(checked)
+
+    return decorate
+
+
+def mapping_of(value: Any, *keys: str) -> Mapping[str, Any]:
+    """Return a stored value that must be a mapping with these keys.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if not isinstance(value, Mapping) or not value.keys() >= {*keys}:
+        raise TypeError(f"a mapping with {', '.join(keys) or 'any keys'} is stored here, not {type(value).__name__}")
+    return value
