@@ -57,7 +57,7 @@ def test_the_nearest_handler_of_a_kind_holds(start: Callable[..., Talk]) -> None
     given: Calls = []
     executor = ToolExecutor([get_temperature], handlers={"shell": Handler(handling("shell", given), requires_approval=False)})
     for handlers in ({"shell": Handler(handling("shell", own), requires_approval=False)}, {"mcp_approval": bool}):
-        model, server = start([reply(FUNCTION, SHELL), Turn("Fine.")], tools=executor, handlers=handlers, use_responses_api=True)
+        model, _ = start([reply(FUNCTION, SHELL), Turn("Fine.")], tools=executor, handlers=handlers, use_responses_api=True)
         assert model.invoke(QUESTION).text == "Fine."
     assert (own, len(given)) == ([], 2)
 
