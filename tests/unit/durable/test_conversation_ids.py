@@ -68,6 +68,7 @@ def pairs(draw: st.DrawFn) -> tuple[str, str]:
     return one, other
 
 
+@pytest.mark.filterwarnings("ignore:Do not use the `random` module")  # DBOS's threads use it, at any moment
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(pairs())
 @example(("alice", "ALICE"))
