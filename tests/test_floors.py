@@ -20,6 +20,8 @@ EXECUTOR_FLOORS = (
     ("arguments", "call", "content", "context", "injection", "portable", "raw_functions", "resolution", "serialized"),
     (
         "plan",
+        "reading",
+        "handlers",
         "steps",
         "admission",
         "observer",

@@ -31,6 +31,7 @@ from langchain_autotools import (
     ChatOpenAI,
     Decision,
     FirstToken,
+    Handler,
     LimitReachedError,
     McpServer,
     MessageDone,
@@ -82,7 +83,7 @@ class Look(BaseTool):
 kept = StructuredTool.from_function(plain, name="kept", description="Kept.")
 
 
-class Handler(BaseCallbackHandler):
+class Silent(BaseCallbackHandler):
     """A handler that holds nothing."""
 
 
@@ -117,7 +118,7 @@ SETTINGS: Mapping[str, Any] = {
     "on_executing": watch,
     "on_executed": watch,
     "on_progress": watch,
-    "callbacks": [Handler()],
+    "callbacks": [Silent()],
     "tags": ["blue"],
     "metadata": {"team": 1},
     "custom_get_token_ids": plain,
@@ -164,14 +165,14 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     ],
     (lambda: ChatOpenAI(**PLACE, tools=[plain], policies={"plain": ToolPolicy(cache=True, cache_key=lambda args: 1)}), "policies cannot"),
     (lambda: ChatOpenAI(**PLACE, rate_limiter=InMemoryRateLimiter()), r"rate_limiter cannot .*make it where it is used"),
-    (lambda: ChatOpenAI(**PLACE, callbacks=[lock_of(Handler())]), "callbacks cannot"),
+    (lambda: ChatOpenAI(**PLACE, callbacks=[lock_of(Silent())]), "callbacks cannot"),
     (lambda: ChatOpenAI(**PLACE, http_client=openai.DefaultHttpxClient()), "http_client cannot"),
     (lambda: ChatGoogleGenerativeAI(**PLACE, http_async_client=httpx.AsyncClient()), "http_async_client cannot"),
     (lambda: ChatOpenAI(**{**PLACE, "api_key": lambda: KEY}), "openai_api_key cannot"),
     (lambda: ChatOpenAI(**PLACE, default_headers={"X-Api-Key": KEY}), r"default_headers\['X-Api-Key'\] cannot"),
     (lambda: ChatOpenAI(**PLACE).bind(extra_headers={"X-Api-Key": KEY}), r"bound to ChatOpenAI: extra_headers\['X-Api-Key'\] cannot"),
     (lambda: ChatOpenAI(**PLACE).bind(on_executing=lambda call: None), "bound to ChatOpenAI: on_executing cannot"),
-    (lambda: ChatOpenAI(**PLACE).with_config(callbacks=[lock_of(Handler())]), "bound to ChatOpenAI: config cannot"),
+    (lambda: ChatOpenAI(**PLACE).with_config(callbacks=[lock_of(Silent())]), "bound to ChatOpenAI: config cannot"),
     (lambda: AzureChatOpenAI(**AZURE, azure_ad_token_provider=lambda: KEY), "azure_ad_token_provider cannot"),
     (lambda: ChatGoogleGenerativeAI(model="m", project="p", credentials=AnonymousCredentials()), "credentials cannot"),
     (lambda: ChatGoogleGenerativeAI(**PLACE, client_args={"auth": ("me", KEY)}), r"client_args\['auth'\] cannot"),
@@ -271,6 +272,7 @@ OTHERS: Mapping[str, Callable[[], Any]] = {
     "AgentResult": lambda: Agent(SAID.model_copy()).run("Where?"),
     "Decision": PENDING.approve,
     "FirstToken": lambda: FirstToken(5),
+    "Handler": lambda: Handler(plain, requires_approval=False, policy=ToolPolicy(timeout=3)),
     "LimitReachedError": lambda: LimitReachedError("Enough.", "max_turns"),
     "McpServer": lambda: mcp_server("python server.py", prefix="own_"),
     "NextTurn": lambda: NextTurn(1, (HumanMessage("Hello."),), None, ("plain",), None, {}),
