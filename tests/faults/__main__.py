@@ -1,6 +1,7 @@
 """Faults by number, for hours: `python -m tests.faults --minutes 60`; one that failed alone: `--seed 17`.
 
-A soak of 200 conversations side by side, with faults, tools and fallbacks: `python -m tests.faults --soak --minutes 60`.
+A soak of 200 conversations side by side, with faults, tools and fallbacks: `python -m tests.faults --soak --minutes 60`. With
+`--leak 100` one in a hundred runs is left open, and the soak must fail.
 """
 
 import argparse
@@ -41,9 +42,10 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first case: where an earlier sitting has ended")
     parser.add_argument("--seed", type=int, help="play this case alone")
     parser.add_argument("--soak", action="store_true", help="many conversations at once, and what the process holds meanwhile")
+    parser.add_argument("--leak", type=int, default=0, help="leave a stream open after so many runs: the soak must then fail")
     options = parser.parse_args()
     logging.disable(logging.ERROR)
-    failed = soak(options.minutes) if options.soak else _cases(options.minutes, options.first, options.seed)
+    failed = soak(options.minutes, options.leak) if options.soak else _cases(options.minutes, options.first, options.seed)
     stop_loops()
     return min(failed, 1)
 
