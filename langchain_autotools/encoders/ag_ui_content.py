@@ -27,7 +27,8 @@ def _part(block: Mapping[str, Any]) -> dict[str, Any]:
     if kind in _PARTS and source is not None:
         return {"type": _PARTS[kind], "source": source}
     text = block.get("text") if kind == "text" else None
-    return {"type": "text", "text": mend_surrogates(text) if isinstance(text, str) else to_json(block)}
+    other = block.get("value", block) if kind == "non_standard" else block  # what LangChain puts around an object that is no block
+    return {"type": "text", "text": mend_surrogates(text) if isinstance(text, str) else to_json(other)}
 
 
 def _source(block: Mapping[str, Any]) -> dict[str, Any] | None:

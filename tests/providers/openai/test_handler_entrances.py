@@ -13,6 +13,7 @@ from langchain_autotools import (
     CallsPendingError,
     ConfigurationError,
     Handler,
+    MessageDone,
     aevents,
     events,
     new_messages,
@@ -20,7 +21,7 @@ from langchain_autotools import (
     stop_reason,
 )
 from langchain_autotools.encoders import ai_sdk, from_ai_sdk
-from tests.providers.openai.test_client_calls import ANSWERS, FUNCTION, QUESTION, SHELL, Talk, message, reply, start
+from tests.providers.openai.test_client_calls import ANSWERS, FUNCTION, QUESTION, RAN, SHELL, Talk, message, reply, start
 from tests.providers.openai.test_handlers import Calls, arguments_of, handling
 from tests.support.script import Turn
 from tests.support.weather import get_temperature
@@ -138,3 +139,20 @@ async def test_ag_ui_shows_the_command(start: Callable[..., Talk], needs: bool) 
     (snapshot,) = [one for one in frames(b"".join(ag_ui([], thread_id="t", history=history))) if one["type"] == "MESSAGES_SNAPSHOT"]
     (call,) = [call for one in snapshot["messages"] for call in one.get("toolCalls") or ()]
     assert (call["id"], json.loads(call["function"]["arguments"])) == ("call_s", arguments_of(SHELL))
+
+
+def test_ag_ui_shows_a_result_of_several_objects_as_they_are(start: Callable[..., Talk]) -> None:
+    """The outputs of a shell's commands: one JSON text each, as the handler returned them."""
+    pytest.importorskip("ag_ui", reason="needs the extra `ag-ui`")
+    from langchain_autotools.encoders import ag_ui
+
+    outputs = [*RAN, {"stdout": "", "stderr": "no", "outcome": {"type": "exit", "exit_code": 1}}]
+    model, server = start([reply(SHELL), Turn("Fine.")], handlers={"shell": Handler(lambda _: outputs, requires_approval=False)})
+    told = list(events(model.stream(QUESTION)))
+    history = [*QUESTION, *(one.message for one in told if isinstance(one, MessageDone))]
+    (result,) = [one for one in frames(b"".join(ag_ui(told, thread_id="t"))) if one["type"] == "TOOL_CALL_RESULT"]
+    (snapshot,) = [one for one in frames(b"".join(ag_ui([], thread_id="t", history=history))) if one["type"] == "MESSAGES_SNAPSHOT"]
+    (kept,) = [one["content"] for one in snapshot["messages"] if one["role"] == "tool"]
+    for content in (result["content"], kept):
+        assert [json.loads(part["text"]) for part in content] == outputs
+    assert server.exchanges[1].json["input"][-1]["output"] == outputs

@@ -1,6 +1,5 @@
 """Events as AG-UI: what a strict client arrives at, whatever the run does."""
 
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -334,7 +333,7 @@ def test_a_result_with_an_image_has_parts() -> None:
         {"type": "image", "base64": "QUJD", "mime_type": "image/png"},
         {"type": "file", "url": "https://example.org/a.pdf"},
         {"type": "audio", "base64": "QUJD"},
-        {"type": "non_standard", "value": {"a": 1}},
+        {"stdout": "a.txt"},
     ]
     client, _ = read([started(), *asking(), *result(content), *saying()])
     assert client.messages["t1"]["content"] == [
@@ -342,7 +341,7 @@ def test_a_result_with_an_image_has_parts() -> None:
         {"type": "image", "source": {"type": "data", "value": "QUJD", "mimeType": "image/png"}},
         {"type": "document", "source": {"type": "url", "value": "https://example.org/a.pdf"}},
         {"type": "audio", "source": {"type": "data", "value": "QUJD", "mimeType": "application/octet-stream"}},
-        {"type": "text", "text": json.dumps({"type": "non_standard", "value": {"a": 1}}, separators=(",", ":"))},
+        {"type": "text", "text": '{"stdout":"a.txt"}'},
     ]
 
 
