@@ -184,13 +184,13 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
             del kwargs["tools"]  # of this turn there are none, and wires refuse an empty list
         if "tool_choice" in kwargs:
             kwargs["tool_choice"] = format_tool_choice(self, kwargs["tool_choice"], kwargs.get("tools") or ())
-        return super()._turn(messages, kwargs, runs=runs and bool(self.tools or self.fallbacks))
+        return super()._turn(messages, kwargs, runs=runs and bool(self.tools or self.handlers or self.fallbacks))
 
     # ------------------------------------------------------------------------------------------ a run, for users
 
     def _driven(self, input: LanguageModelInput, kwargs: dict[str, Any], *, streamed: bool, async_api: bool = False) -> Driven:
         """Return a new run over the input, or the reply of a model that has no tools of its own; its keywords are removed from `kwargs`."""
-        if not self.tools and kwargs.get("journal") is None and not wraps_turns(self, kwargs):
+        if not (self.tools or self.handlers or wraps_turns(self, kwargs)) and kwargs.get("journal") is None:
             return Reply(self, input, kwargs, streamed=streamed, async_api=async_api)
         messages, open_start = input_messages(self, input), self.continues_conversation(kwargs)
         settings = run_settings(self, self._own_tools(), kwargs, messages)
@@ -281,7 +281,7 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
 
     def stream_events(self, input: LanguageModelInput, config: RunnableConfig | None = None, *, version: Any = "v2", **kwargs: Any) -> Any:
         """Stream the events of an answer; version "v3" of a model with tools streams the whole run as one message."""
-        if version == "v3" and (self.tools or self.fallbacks):
+        if version == "v3" and (self.tools or self.handlers or self.fallbacks):
             from .run.event_stream import run_events  # here, because it costs every other program its import
 
             return run_events(self, input, config, kwargs)
@@ -289,7 +289,7 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
 
     def astream_events(self, input: LanguageModelInput, config: RunnableConfig | None = None, *, version: Any = "v2", **kwargs: Any) -> Any:
         """Like `stream_events`, asynchronously."""
-        if version == "v3" and (self.tools or self.fallbacks):
+        if version == "v3" and (self.tools or self.handlers or self.fallbacks):
             from .run.event_stream import arun_events
 
             return arun_events(self, input, config, kwargs)

@@ -50,7 +50,7 @@ class Reply:
 
     def __init__(self, model: Any, input: LanguageModelInput, keywords: dict[str, Any], *, streamed: bool, async_api: bool) -> None:
         if keywords.pop("resume", None) is not None:
-            raise ConfigurationError("resume executes calls, which takes a model with tools=[...]")
+            raise ConfigurationError("resume takes a model with tools=[...] or handlers={...}; elsewhere a message answers a call")
         cancel, limits = keywords.pop("cancel", None), drop_settings(model, keywords) or model
         self._seconds, self._raises = limits.deadline, limits.on_limit == "raise"
         self._parts: RunParts = compose(cancel, self._seconds, wrappers=model._turn_wrappers())

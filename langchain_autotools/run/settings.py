@@ -113,13 +113,14 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
         raise ConfigurationError(f"polling_tools names tools that do not exist: {', '.join(map(repr, unknown))}")
     own_tools, caller_choice = keywords.pop("tools", None), model.take_tool_choice(keywords)
     bound = format_request_tools(model, own_tools)
-    caller_tools = {tool_name(tool) for tool in bound}
-    added = model.read_added_tools(messages) - toolbox.executor.tools.keys()
-    tools = [tool for tool in toolbox.declarations if tool_name(tool) not in caller_tools] + bound
+    declared = {tool_name(tool) for tool in bound}
+    own, caller_tools = _with_bound(model, toolbox.executor, bound, declared)
+    added = model.read_added_tools(messages) - own.tools.keys()
+    tools = [tool for tool in toolbox.declarations if tool_name(tool) not in declared] + bound
     form, ends = wire_form(model, tools, caller_choice, caller_tools, keywords)
     check_output(keywords, caller_tools, form.choice.allowed)
-    meant = partial(toolbox.executor.meant, only=form.choice.allowed)
-    executor = call.executor(toolbox.executor)
+    meant = partial(own.meant, only=form.choice.allowed)
+    executor = call.executor(own)
     approvals = executor.approvals
     if approvals is not None:
         approvals = approvals if around is None else around.governs(approvals)
@@ -139,13 +140,24 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
         form=form,
         approvals=approvals,
         client_tools=toolbox.caller_tools,
-        tools=[*(tool for name, tool in toolbox.objects if name not in caller_tools), *bound],
+        tools=[*(tool for name, tool in toolbox.objects if name not in declared), *bound],
         tool_choice=caller_choice,
         last_text_only=is_parsed(keywords),
         output_version=model.output_version,
         lists_content=model.answers_in_blocks(tools),
         usage_limits=call.usage_limits,
     )
+
+
+def _with_bound(
+    model: Configured, executor: ToolExecutor, bound: Sequence[Mapping[str, Any]], declared: set[str]
+) -> tuple[ToolExecutor, set[str]]:
+    """Return the executor of a run with bound tools, whose handlers answer those of the vendor's, and the names that stay the caller's."""
+    if executor.handlers is None or not bound:
+        return executor, declared
+    on_client = model.client_tool_names(bound).items()
+    handled = {name: kind for name, kind in on_client if executor.handlers.has(kind) and name not in executor.tools}
+    return (executor.with_handlers({}, handled), declared - handled.keys()) if handled else (executor, declared)
 
 
 def _inner_runs(call: CallSettings, around: InnerUsage | None, *, in_order: bool) -> CallWrapper:

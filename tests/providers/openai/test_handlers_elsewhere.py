@@ -108,8 +108,8 @@ def test_what_cannot_work_is_refused() -> None:
 
 def test_the_page_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The program of the how-to prints what the page shows."""
-    with ResponsesServer([reply(SHELL), Turn("There is notes.txt.")]) as server:
+    with ResponsesServer([reply(SHELL), Turn("There is notes.txt.")] * 2) as server:
         monkeypatch.setenv("OPENAI_API_KEY", "key")
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         run_page(REPOSITORY / "docs" / "howto" / "handlers.md", capsys)
-        assert (server.rejections, len(server.exchanges)) == ([], 2)
+        assert (server.rejections, len(server.exchanges)) == ([], 4)
