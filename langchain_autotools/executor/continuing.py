@@ -18,7 +18,7 @@ from .approval.pending import Decision, edited, read_decisions
 from .nested_runs import inside
 from .run_tool import governed, is_run_tool
 
-_NOT_GIVEN = "call {id!r} waits with a run inside, which {name!r} cannot go on with: it is no model or agent that is given as a tool"
+_NOT_GIVEN = "call {id!r} waits with a run inside, which {name!r} cannot go on with: it is no model, agent or tool of a server that waits"
 
 
 class Executes(Protocol):
@@ -61,10 +61,18 @@ def continued_calls(
         if not record["inside"]:
             continued[call.id] = _changed_call(executor, call, record, mine)
             continue
-        if call.name not in executor.tools or not is_run_tool(executor.tools[call.name]):
-            raise ConfigurationError(_NOT_GIVEN.format(id=call.id, name=call.name))
-        continued[call.id] = continued_call(call, record, mine)
+        continued[call.id] = _checked(executor.tools.get(call.name), continued_call(call, record, mine))
     return own, continued
+
+
+def _checked(tool: BaseTool | None, call: ToolCallRecord) -> ToolCallRecord:
+    """Return a call that goes on; raise if its tool cannot go on with it."""
+    check = getattr(tool, "check_continued", None)
+    if check is not None:
+        check(call.run)
+    elif tool is None or not is_run_tool(tool):
+        raise ConfigurationError(_NOT_GIVEN.format(id=call.id, name=call.name))
+    return call
 
 
 def _changed_call(executor: Executes, call: ToolCallRecord, record: Mapping[str, Any], decisions: Sequence[Decision]) -> ToolCallRecord:

@@ -2,8 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool
+from pydantic import Field
 
 
 class ToolSource(ABC):
@@ -24,3 +26,6 @@ class GivenAsTool:
 
 class SourceTool(StructuredTool):
     """A tool of a source: an asynchronous one that works on any event loop."""
+
+    check_continued: Any = Field(default=None, exclude=True, repr=False)
+    """Raises if a call that waits cannot go on with what was decided, a `ContinuedRun`; None where no call of the tool waits."""

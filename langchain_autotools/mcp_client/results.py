@@ -7,6 +7,7 @@ from langchain_core.tools import BaseTool, ToolException
 
 from ..executor import ToolContext
 from ..executor.sources import SourceTool
+from .questions import check_answers
 
 _Call = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[tuple[Any, Any]]]
 
@@ -30,6 +31,7 @@ def tool_of(definition: Mapping[str, Any], prefix: str, call: _Call) -> BaseTool
         args_schema={"properties": {}, **definition["inputSchema"]},
         coroutine=call_tool,
         response_format="content_and_artifact",
+        check_continued=check_answers,
         metadata={"annotations": definition["annotations"]} if definition.get("annotations") else None,
     )
 

@@ -5,7 +5,10 @@ import atexit
 import shlex
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,14 +18,16 @@ from ..errors import ConfigurationError
 from ..executor import ToolContext
 from ..executor.sources import ToolSource
 from ..pickling import refuse
+from .questions import Elicit, Questions, Round
 from .results import content_of, tool_of
-from .session import Call, Elicit, ServerError, Session, SessionLost
+from .session import Call, ServerError, Session, SessionLost
 from .transport import Address, check_installed
 
 _INTERRUPTED = (
     "interrupted, outcome unknown: the MCP server has ended during this call. What it did may remain; check before you repeat it."
 )
 _SECONDS_AT_EXIT = 3.0
+_MOST_ROUNDS = 10
 
 _open: "weakref.WeakSet[Session]" = weakref.WeakSet()
 
@@ -97,18 +102,32 @@ class McpServer(ToolSource):
         Raises:
             ToolException: The tool has failed, or the server has ended.
         """
-        loop = asyncio.get_running_loop()
+        questions = Questions(self.name, self._elicit, self._roots)
+        asked = questions.waited
+        for _ in range(_MOST_ROUNDS):
+            if asked is not None and (waiting := await questions.answer(asked)) is not None:
+                return waiting, None
+            result = await self._sent(partial(_made, name, arguments, context, questions, asked))
+            asked = Round.of(result)
+            if asked is None:
+                return content_of(result)
+        raise ToolException(f"{self.name} asks again and again")
 
-        def report(value: dict[str, Any]) -> None:
-            loop.call_soon_threadsafe(context.report, value)
+    async def _sent(self, make: Callable[[], Call]) -> Mapping[str, Any]:
+        """Send a call and return its result; once more where it did not reach the server.
 
+        Raises:
+            ToolException: The server has refused it, or has ended.
+        """
         for _ in range(2):
             session = self._session()
             try:
                 await asyncio.shield(asyncio.wrap_future(session.opened))
-                call = Call(name, arguments, report)
+                call = make()
+                if call.answers is not None and not session.can_wait:
+                    raise ToolException(f"{self.name} does not know calls that have waited: it is of an older protocol now")
                 session.send(call)
-                return content_of(await asyncio.wrap_future(call.result))
+                return await asyncio.wrap_future(call.result)
             except SessionLost as lost:
                 if lost.sent:
                     raise ToolException(_INTERRUPTED) from None
@@ -147,6 +166,19 @@ class McpServer(ToolSource):
         await asyncio.to_thread(self.close)
 
 
+def _made(name: str, arguments: Mapping[str, Any], context: ToolContext, questions: Questions, answers: Round | None) -> Call:
+    """Return a call as its session takes it, of the loop that it is made in."""
+    loop, around = asyncio.get_running_loop(), copy_context()
+
+    def report(value: dict[str, Any]) -> None:
+        loop.call_soon_threadsafe(context.report, value)
+
+    def ask(asked: Mapping[str, Any]) -> Future[Mapping[str, Any]]:
+        return around.run(asyncio.run_coroutine_threadsafe, questions.during(asked), loop)
+
+    return Call(name, arguments, report, ask, answers)
+
+
 def mcp_server(
     server: str | Sequence[str],
     *,
@@ -172,7 +204,8 @@ def mcp_server(
         headers: HTTP headers of every request, such as `{"Authorization": "Bearer ..."}`.
         roots: URIs of folders that the server may know of, such as `file:///home/alice/project`.
         elicit: Answers questions that the server asks during a call: a function of the text and the JSON schema of the answer that returns
-            the answer as a dict, or None to decline. May be asynchronous. Without it every question is declined, which is logged.
+            the answer as a dict, or None to decline. May be asynchronous. Without it the run's `approve` is asked. What nobody answers
+            waits, as a pending call of kind `elicitation`; by protocols before 2026-07-28 it is declined, which is logged.
         open_timeout: Maximum number of seconds until the server is open and has listed its tools.
 
     Raises:

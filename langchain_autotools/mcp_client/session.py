@@ -14,22 +14,18 @@ from contextlib import AsyncExitStack, suppress
 from contextvars import Context
 from dataclasses import dataclass, field
 from functools import partial
-from inspect import isawaitable
 from typing import Any, cast
 
 from ..errors import ConfigurationError
 from ..executor.workers.background import background_loop
-from .transport import Address, wire
+from .questions import Elicit, Questions, Round, declined
+from .transport import Address, begin, wire
 
 _logger = logging.getLogger("langchain_autotools")
 
 _CONNECTION_CLOSED = -32000
 _TERMINATED = "Session terminated"
 _LIST_CHANGED = "notifications/tools/list_changed"
-
-Elicit = Callable[[str, Mapping[str, Any]], Any]
-"""A function that answers a server's question: it gets the text and the schema of the answer, and returns the answer; None declines. May be
-asynchronous."""
 
 
 class SessionLost(Exception):
@@ -56,12 +52,16 @@ class Call:
         name: The tool.
         arguments: Its arguments.
         progress: Called with each progress report, in the session's thread.
+        ask: Begins to ask for the answer to a question of the server, in the call's own loop.
+        answers: The answers to what the call waited for, with which it goes on; None where it begins.
         result: What the server answers.
     """
 
     name: str
     arguments: Mapping[str, Any]
     progress: Callable[[dict[str, Any]], Any]
+    ask: Callable[[Mapping[str, Any]], "Future[Mapping[str, Any]]"]
+    answers: Round | None = None
     result: "Future[Mapping[str, Any]]" = field(default_factory=Future)
 
 
@@ -78,6 +78,7 @@ class Session:
     Attributes:
         tools: The server's tools, as it lists them.
         version: How often they were listed.
+        can_wait: Whether a call can end with questions, and go on with the answers.
         opened: Is done when the session can be used, or could not be opened.
         process: The process that the session belongs to.
     """
@@ -85,6 +86,7 @@ class Session:
     def __init__(self, address: Address, roots: Sequence[str], elicit: Elicit | None, open_timeout: float, label: str) -> None:
         self.tools: Sequence[Mapping[str, Any]] = ()
         self.version = 0
+        self.can_wait = False
         self.opened: Future[None] = Future()
         self.process = os.getpid()
         self._address = address
@@ -175,8 +177,10 @@ class Session:
                 message_handler=self._heard,
             )
         )
-        await session.initialize()
+        self.can_wait = await begin(session)
         await self._list(session)
+        if self.can_wait:
+            self._queue.put_nowait(self._hear_changes)
         return session
 
     async def _relay(self, read: Any, inward: Any) -> None:
@@ -233,6 +237,18 @@ class Session:
         if getattr(getattr(message, "root", message), "method", "") == _LIST_CHANGED:
             self._queue.put_nowait(self._list)
 
+    async def _hear_changes(self, session: Any) -> None:
+        """Read the list of tools anew whenever a server says that it has changed, where it tells only who has subscribed."""
+        from mcp.client.subscriptions import SubscriptionLost, listen
+        from mcp.shared.exceptions import MCPError
+
+        try:
+            async with listen(session, tools_list_changed=True) as changes:
+                async for _ in changes:
+                    self._queue.put_nowait(self._list)
+        except (MCPError, SubscriptionLost) as error:
+            _logger.debug("%s does not tell of other tools: %s", self._label, error)
+
     async def _answer(self, call: Call, session: Any) -> None:
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         call.result.add_done_callback(partial(self._cancel_if, task))
@@ -242,7 +258,7 @@ class Session:
             call.progress({name: value for name, value in told.items() if value is not None})
 
         try:
-            result = await session.call_tool(call.name, dict(call.arguments), progress_callback=progress)
+            result = await session.call_tool(call.name, dict(call.arguments), progress_callback=progress, **self._inputs(call))
         except asyncio.CancelledError:
             if call.result.cancelled():
                 self._forget(call)
@@ -258,6 +274,18 @@ class Session:
             with suppress(InvalidStateError):  # cancelled
                 call.result.set_result(wire(result))
 
+    def _inputs(self, call: Call) -> dict[str, Any]:
+        """Return what a call says besides its arguments, to a server whose calls can wait."""
+        if not self.can_wait:
+            return {}
+        from mcp import types
+
+        kinds: dict[str, Any] = {"action": types.ElicitResult, "roots": types.ListRootsResult}
+        known = call.answers
+        answers = {} if known is None else {key: kinds[next(iter(one))].model_validate(one) for key, one in known.answers.items()}
+        state = None if known is None else known.state
+        return {"allow_input_required": True, "input_responses": answers or None, "request_state": state}
+
     def _cancel_if(self, task: "asyncio.Task[Any]", result: "Future[Any]") -> None:
         if result.cancelled():
             with suppress(RuntimeError):  # the loop is closed
@@ -270,25 +298,24 @@ class Session:
     async def _elicited(self, context: Any, params: Any) -> Any:
         from mcp import types
 
-        asked = wire(params)
-        answer = None if self._elicit is None else self._elicit(asked.get("message", ""), asked.get("requestedSchema", {}))
-        answer = await answer if isawaitable(answer) else answer
-        if answer is not None and not _fits(answer, asked.get("requestedSchema", {})):
-            _logger.warning("an answer to a question of %s does not fit its schema: the question is declined", self._label)
-            answer = None
-        if self._elicit is None:
-            _logger.warning("%s asks a question, which is declined: mcp_server(elicit=...) would answer it", self._label)
-        return types.ElicitResult(action="decline") if answer is None else types.ElicitResult(action="accept", content=answer)
+        return types.ElicitResult.model_validate(await self._answered(wire(params)))
 
-
-def _fits(answer: Any, schema: Mapping[str, Any]) -> bool:
-    from jsonschema import ValidationError, validate
-
-    try:
-        validate(answer, schema)
-    except ValidationError:
-        return False
-    return isinstance(answer, dict)
+    async def _answered(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the answer to a question that the server asks during a call."""
+        if self._elicit is not None:
+            return await Questions(self._label, self._elicit, ()).during(asked)
+        with self._lock:
+            calls = list(self._calls)
+        if len(calls) != 1:
+            return declined(self._label, f"{len(calls)} calls run, and the protocol does not say which of them asks")
+        (call,) = calls
+        answer = call.ask(asked)
+        call.result.add_done_callback(lambda _: answer.cancel())
+        try:
+            return await asyncio.wrap_future(answer)
+        except Exception as error:
+            _settle(call.result, error)
+            return {"action": "cancel"}
 
 
 def _settle(result: "Future[Any]", error: Exception) -> None:

@@ -1,13 +1,14 @@
 """Connections to MCP servers by the SDK's transports. Both major versions are read alike: messages as their data on the wire."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigurationError
 
+_OTHER_PROTOCOL = -32022
 EXTRA = "MCP servers need the extra `mcp`: pip install 'langchain-autotools-chat[mcp]'"
 
 
@@ -65,3 +66,24 @@ def wire(value: Any) -> dict[str, Any]:
     """Return an object of the SDK as the data that it is on the wire."""
     data: dict[str, Any] = value.model_dump(by_alias=True, mode="json", exclude_none=True)
     return data
+
+
+async def begin(session: Any) -> bool:
+    """Begin a session; whether its protocol is one in which a call can wait for answers (2026-07-28 or later)."""
+    if not hasattr(session, "discover"):
+        await session.initialize()
+        return False
+    from mcp.shared.exceptions import MCPError
+    from pydantic import ValidationError
+
+    with suppress(MCPError, RuntimeError, ValidationError):  # a server of an older protocol, or one that starts slowly
+        await session.discover()
+        return True
+    try:
+        await session.initialize()
+    except MCPError as error:
+        if error.error.code != _OTHER_PROTOCOL:
+            raise
+        await session.discover()
+        return True
+    return False

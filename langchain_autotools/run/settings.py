@@ -129,7 +129,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
     if approvals is not None and approvals.approve is not None:
         optional["leaves"] = ("caller", *FOR_CALLER)
     used = None if around is None else around.used
-    if toolbox.makes_runs or (call.middleware and executor.parallel is False):
+    if toolbox.makes_runs or ((call.middleware or toolbox.sources) and executor.parallel is False):
         optional["inner"] = _inner_runs(call, used, in_order=executor.parallel is False)
     return RunSettings(
         plan=RunPlan(

@@ -29,6 +29,7 @@ _NEXT: Final = {
     "caller": "Its tool was only declared: run it yourself, and give the result to respond(...).",
     "client_tool": "It is for a tool on the user's machine: run it, and give the result to respond(...).",
     "queued": "It waits behind the calls before it, and runs once those are decided.",
+    "elicitation": "Its server asks a question: give the answer to respond(...), or decline by reject(...).",
     "vendor_approval": "Its vendor runs it once it is approved. Decide: approve() or reject(...).",
 }
 _IMAGES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/avif")

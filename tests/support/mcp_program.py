@@ -1,4 +1,7 @@
-"""An MCP server as a program, without the SDK: JSON-RPC in lines. Notes in a file what it has begun, each process under its own id."""
+"""An MCP server as a program, without the SDK: JSON-RPC in lines. Notes in a file what it has begun, each process under its own id.
+
+With a second argument it speaks the protocol of 2026-07-28: no handshake, and a call that asks ends with its questions and a state.
+"""
 
 import json
 import os
@@ -9,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 NOTES = Path(sys.argv[1])
+MODERN = len(sys.argv) > 2
+STATE = "at the first question"
 NUMBER = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
 QUESTION = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -27,6 +32,7 @@ TOOLS = {
 }
 listed = dict(TOOLS)
 waiting: list[str] = []
+listener: dict[str, Any] = {}
 
 
 def send(**message: Any) -> None:
@@ -41,8 +47,9 @@ def note(text: str) -> None:
         notes.write(f"{os.getpid()} {text}\n")
 
 
-def asked(method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Send a request to the client; return its answer."""
+def asked(method: str, params: dict[str, Any], beside: int = 0) -> dict[str, Any]:
+    """Send a request to the client, once so many further calls have come; return its answer."""
+    waiting.extend(sys.stdin.readline() for _ in range(beside))
     send(id=f"of the server: {method}", method=method, params=params)
     for line in sys.stdin:
         message = json.loads(line)
@@ -78,7 +85,7 @@ def late(arguments: Any, token: Any) -> dict[str, Any]:
 def grown(arguments: Any, token: Any) -> dict[str, Any]:
     """Offer one more tool."""
     listed["more"] = ("One more.", NOTHING)
-    send(method="notifications/tools/list_changed")
+    send(method="notifications/tools/list_changed", **({"params": {"_meta": listener}} if listener else {}))
     return text("grown")
 
 
@@ -91,7 +98,7 @@ CALLED: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
     "double": lambda arguments, _: text(str(2 * arguments["number"])),
     "die": ended,
     "steps": told,
-    "ask": lambda *_: text(asked("elicitation/create", ASKED)),
+    "ask": lambda arguments, _: text(asked("elicitation/create", ASKED, arguments.get("number", 0))),
     "think": lambda *_: text(asked("sampling/createMessage", {"messages": [], "maxTokens": 1})),
     "folders": lambda *_: text(asked("roots/list", {})),
     "grow": grown,
@@ -109,6 +116,24 @@ def called(name: str, arguments: dict[str, Any], token: Any) -> dict[str, Any]:
     return CALLED[name](arguments, token)
 
 
+def answered(params: dict[str, Any]) -> dict[str, Any]:
+    """The result of a call that asks before it goes on, by the protocol that has no handshake."""
+    if "requestState" not in params:
+        note("ask")
+        return {
+            "resultType": "input_required",
+            "inputRequests": {
+                "city": {"method": "elicitation/create", "params": ASKED},
+                **({"folders": {"method": "roots/list"}} if "number" in params["arguments"] else {}),
+            },
+            "requestState": STATE,
+        }
+    if params["requestState"] != STATE:
+        return {**text("another state"), "isError": True}
+    note("goes on")
+    return text(params["inputResponses"])
+
+
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     """The result of a request."""
     match method:
@@ -119,7 +144,17 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
             names = list(listed)
             half = names[5:] if params.get("cursor") else names[:5]
             tools = [{"name": name, "description": listed[name][0], "inputSchema": listed[name][1]} for name in half]
-            return {"tools": tools, **({} if params.get("cursor") else {"nextCursor": "second"})}
+            kept = {"ttlMs": 0, "cacheScope": "private"} if MODERN else {}
+            return {"tools": tools, **kept, **({} if params.get("cursor") else {"nextCursor": "second"})}
+        case "server/discover" if MODERN:
+            return {
+                "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {"listChanged": True}},
+                "ttlMs": 0,
+                "cacheScope": "private",
+            }
+        case "tools/call" if MODERN and params["name"] == "ask":
+            return answered(params)
         case "tools/call":
             return called(params["name"], params.get("arguments") or {}, params.get("_meta", {}).get("progressToken"))
         case _:
@@ -130,6 +165,10 @@ if __name__ == "__main__":
     note("began")
     while line := waiting.pop(0) if waiting else sys.stdin.readline():
         message = json.loads(line)
-        if "id" in message and "method" in message:
-            send(id=message["id"], result=answer(message["method"], message.get("params") or {}))
+        if message.get("method") == "subscriptions/listen":
+            listener = {"io.modelcontextprotocol/subscriptionId": message["id"]}
+            send(method="notifications/subscriptions/acknowledged", params={"_meta": listener, "notifications": {"toolsListChanged": True}})
+        elif "id" in message and "method" in message:
+            kind = {"resultType": "complete"} if MODERN else {}
+            send(id=message["id"], result={**kind, **answer(message["method"], message.get("params") or {})})
     note("ended")

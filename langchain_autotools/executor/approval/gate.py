@@ -1,6 +1,7 @@
 """The gate before a batch: calls that need approval pass once they have it, and immediate deciders are asked."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from ..plan import Answer
 from ..workers.asking import NOTHING, Question
 from .approvals import Approvals
 from .identity import CallIdentity
-from .pending import Decision
+from .pending import Decision, PendingCall
 
 _NO_INTERRUPT = (
     "interrupt cannot be called inside approve=: the graph would run the node again, and the model could write other arguments than "
@@ -72,19 +73,39 @@ class Gate:
             return None
         record = identity.record
         pending = self.approvals.shown(call, identity if record is None or record["kind"] == call.waits else replace(identity, record=None))
-        try:
+        with no_interrupt():
             decision = yield self.approvals.approve, pending
-        except Exception as error:
-            if is_graph_signal(error):
-                raise ConfigurationError(_NO_INTERRUPT) from error
-            raise
-        if decision is None or decision is NOTHING:
-            return None
-        if not isinstance(decision, Decision):
-            raise ConfigurationError(f"approve must return what a method of PendingCall returns, or None, not {type(decision).__name__}")
-        if (decision.id, decision.uuid, decision.digest) != (pending.id, pending.uuid, pending.digest):
-            raise ConfigurationError(f"approve was asked about call {call.id!r}, and decided about another one")
-        return decision
+        return checked_decision(decision, pending)
+
+
+@contextmanager
+def no_interrupt() -> Iterator[None]:
+    """Raise in place of an interrupt of a graph, which would run the node again.
+
+    Raises:
+        ConfigurationError: There was one.
+    """
+    try:
+        yield
+    except Exception as error:
+        if is_graph_signal(error):
+            raise ConfigurationError(_NO_INTERRUPT) from error
+        raise
+
+
+def checked_decision(decision: Any, pending: PendingCall) -> Decision | None:
+    """Return what `approve` has decided about a call; None if it leaves the call pending.
+
+    Raises:
+        ConfigurationError: It is no decision about this call.
+    """
+    if decision is None or decision is NOTHING:
+        return None
+    if not isinstance(decision, Decision):
+        raise ConfigurationError(f"approve must return what a method of PendingCall returns, or None, not {type(decision).__name__}")
+    if (decision.id, decision.uuid, decision.digest) != (pending.id, pending.uuid, pending.digest):
+        raise ConfigurationError(f"approve was asked about call {pending.id!r}, and decided about another one")
+    return decision
 
 
 def _would_run(call: ToolCallRecord) -> bool:

@@ -21,9 +21,9 @@ from ...strict_json import equivalent
 from ..names import find_name
 from .identity import CallIdentity, identities, plain_json
 
-Kind = Literal["approval", "caller", "client_tool", "queued", "vendor_approval"]
-"""The reason why a call waits: it needs approval; its tool is only declared; it is a vendor's tool for the user's machine; an earlier call
-waits; the vendor runs it after approval."""
+Kind = Literal["approval", "caller", "client_tool", "elicitation", "queued", "vendor_approval"]
+"""The reason why a call waits: it needs approval; its tool is only declared; it is a vendor's tool for the user's machine; its server asks
+a question; an earlier call waits; the vendor runs it after approval."""
 
 Act = Literal["approve", "reject", "edit", "respond"]
 """The actions of a decision."""
@@ -35,6 +35,7 @@ _OFFERED: Mapping[str, Collection[str]] = {
     "approval": get_args(Act),
     "caller": ("reject", "respond"),
     "client_tool": ("reject", "respond"),
+    "elicitation": ("reject", "respond"),
     "queued": ("reject",),
     "vendor_approval": ("approve", "reject"),
 }
@@ -43,6 +44,7 @@ APPROVABLE = frozenset(kind for kind, offered in _OFFERED.items() if "approve" i
 _INSTEAD = {
     "caller": "its tool was only declared: run it yourself, and give what came of it to respond()",
     "client_tool": "it is for a tool of the vendor's on the user's machine: run it yourself, and give what came of it to respond()",
+    "elicitation": "it has begun, and its server asks a question: give the answer to respond(), or decline by reject()",
     "queued": "it waits behind other calls, and runs without a decision of its own once those are decided",
     "vendor_approval": "its vendor runs it, as it is, once it is approved",
 }
@@ -110,7 +112,8 @@ class PendingCall:
         name: The name of its tool.
         args: Its arguments.
         kind: Why it waits: `approval` (a rule says so), `caller` (its tool was declared with `bind_tools`), `client_tool` (a vendor's
-            tool for the user's machine), `queued` (with `parallel=False`: a call before it waits), or `vendor_approval` (the vendor runs it
+            tool for the user's machine), `elicitation` (an MCP server asks a question during the call: `args` has its `message` and the
+            `schema` of the answer), `queued` (with `parallel=False`: a call before it waits), or `vendor_approval` (the vendor runs it
             itself, and asks first: a tool of a remote MCP server).
         uuid: The call's identity: made for it when its turn ended, else a digest over its message's id and its place there. Empty for
             the caller's own calls.

@@ -9,9 +9,10 @@ import pytest
 pytest.importorskip("dbos", reason="needs the extra `durable`")
 pytest.importorskip("mcp", reason="needs the extra `mcp`")
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage
+from mcp import ClientSession
 
-from langchain_autotools import mcp_server
+from langchain_autotools import mcp_server, new_messages, pending_calls
 from langchain_autotools.durable import RunFailedError
 from tests.support.durable import Life, answered, asks, contents, crash
 
@@ -38,3 +39,24 @@ def test_a_recorded_call_is_not_made_again(life: Life) -> None:
         life.again()
         assert contents(chat.result("one")) == ["", "8", "It is 8."]
     assert notes.read_text().count("double 4") == 1
+
+
+@pytest.mark.skipif(not hasattr(ClientSession, "discover"), reason="calls can wait since the protocol of version 2 of `mcp`")
+def test_a_call_that_waits_for_an_answer_is_kept(life: Life) -> None:
+    """The run ends with the question, and after the worker has begun again another one goes on with the answer, once."""
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        return f"It is {messages[-1].text}." if answered(messages) else asks(("ask", {}))
+
+    notes = life.folder / "notes"
+    with mcp_server([sys.executable, str(PROGRAM), str(notes), "modern"]) as server:
+        chat = life.model(reply, [server])
+        life.begin()
+        history = [HumanMessage("Go"), *new_messages(chat.invoke("Go", run_id="one"))]
+        life.again()
+        history = [HumanMessage("Go"), *new_messages(chat.result("one"))]
+        (question,) = pending_calls(history)
+        decided = [question.respond({"city": "Rome"})]
+        for _ in range(2):
+            assert '"Rome"' in chat.invoke(history, resume=decided, run_id="two").text
+    assert [notes.read_text().count(text) for text in (" ask", " goes on")] == [1, 1]

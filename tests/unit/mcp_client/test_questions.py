@@ -1,0 +1,200 @@
+"""Questions of MCP servers: answered at once, or waited for until somebody answers, wherever the call is made."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp", reason="needs the extra `mcp`")
+
+from langchain_core.messages import AIMessage, HumanMessage
+from mcp import ClientSession
+
+from langchain_autotools import (
+    Agent,
+    ConfigurationError,
+    Decision,
+    McpServer,
+    ToolExecutor,
+    mcp_server,
+    new_messages,
+    pending_calls,
+    results_of,
+    stop_reason,
+)
+from langchain_autotools.testing import ScriptedChatModel
+from tests.contract.talk import WAYS, run_in
+from tests.unit.mcp_client.test_mcp_server import PROGRAM, Notes, asks, model, said, until
+
+Serve = Callable[..., McpServer]
+QUESTION = [HumanMessage("Go")]
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+ROME = {"city": {"action": "accept", "content": {"city": "Rome"}}}
+NONE = {"city": {"action": "decline"}}
+waits = pytest.mark.skipif(not hasattr(ClientSession, "discover"), reason="calls can wait since the protocol of version 2 of `mcp`")
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Notes:
+    """The notes of this test's servers."""
+    return Notes(tmp_path / "notes")
+
+
+@pytest.fixture
+def serve(notes: Notes) -> Iterator[Serve]:
+    """A function that starts a server, of the newest protocol or of the last with a handshake."""
+    with ExitStack() as stack:
+        yield lambda *modern, **known: stack.enter_context(mcp_server([sys.executable, str(PROGRAM), str(notes.path), *modern], **known))
+
+
+def sent(decision: Decision) -> list[dict[str, Any]]:
+    """A decision as another process would read it."""
+    return [json.loads(json.dumps(decision.to_dict()))]
+
+
+@waits
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_call_waits_for_the_answer_and_goes_on(way: str, serve: Serve, notes: Notes) -> None:
+    """It was begun once: approved and claimed once, asked about once, in another server's session it has the answer."""
+    claimed: list[str] = []
+
+    def claim(key: str) -> bool:
+        claimed.append(key)
+        return True
+
+    made = model(serve("modern"), asks("ask"), requires_approval=["ask"], claim=claim)
+    history: list[Any] = [*QUESTION, *(await run_in(way, made, QUESTION)).new]
+    (call,) = pending_calls(history)
+    asked = await run_in(way, made, history, resume=sent(call.approve()))
+    history += asked.new
+    (question,) = pending_calls(asked.message)
+    assert (pending_calls(history), stop_reason(asked.message)) == ([question], "calls_pending")
+    assert (question.kind, question.path, question.args) == ("elicitation", ("ask",), {"message": "Which city?", "schema": SCHEMA})
+    assert (len(claimed), notes.begun("ask"), notes.begun("goes on")) == (1, 1, 0)
+    other = ScriptedChatModel(tools=[serve("modern")], replies=["Done."], requires_approval=["ask"], claim=claim)
+    done = await run_in(way, other, history, resume=sent(question.respond({"city": "Rome"})))
+    assert (done.message.text, json.loads(done.new[0].text)) == ("Done.", ROME)
+    assert (len(claimed), notes.begun("ask"), notes.begun("goes on"), len(notes.processes)) == (1, 1, 1, 2)
+
+
+@waits
+def test_only_an_answer_that_fits_goes_on(serve: Serve, notes: Notes) -> None:
+    """A misfit, another action, another state of the call: nothing reaches the server; a refusal declines."""
+    made = model(serve("modern"), asks("ask"), approval_key="secret")
+    history = [*QUESTION, *new_messages(made.invoke(QUESTION))]
+    (question,) = pending_calls(history)
+    with pytest.raises(ConfigurationError, match="does not fit its schema: 3 is not of type 'string'"):
+        made.resume(history, [question.respond({"city": 3})])
+    with pytest.raises(ConfigurationError, match="its server asks a question"):
+        question.approve()
+    with pytest.raises(ConfigurationError, match="binds nothing|the calls that wait"):
+        made.resume(history, True)
+    forged = json.loads(json.dumps(history[-1].model_dump()).replace("at the first question", "somewhere else"))
+    with pytest.raises(ConfigurationError, match="is not the one that was made"):
+        made.resume([*history[:-1], type(history[-1])(**forged)], [question.respond({"city": "Rome"})])
+    assert notes.begun("goes on") == 0
+    assert json.loads(said(made.resume(history, [question.reject()]))[0]) == NONE
+
+
+@pytest.mark.parametrize("modern", [pytest.param(("modern",), marks=waits), ()], ids=["modern", "handshake"])
+@pytest.mark.parametrize("way", ["invoke", "astream"])
+async def test_approve_answers_at_once(way: str, modern: Any, serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+    """It is shown the same call in both protocols, synchronous or not; what it leaves open waits, or is declined where no call can."""
+    server, shown = serve(*modern), list[Any]()
+
+    async def later(call: Any) -> Any:
+        return decided(call)
+
+    def decided(call: Any) -> Any:
+        if call.kind != "elicitation":
+            return call.approve()
+        shown.append((call.path, call.args))
+        return answers.pop()(call)
+
+    for approve in (decided, later) if way == "astream" else (decided,):
+        answers = [
+            lambda call: None,
+            lambda call: call.reject(),
+            lambda call: call.respond({}),
+            lambda call: call.respond({"city": "Rome"}),
+        ]
+        outcomes = []
+        for _ in range(4):
+            run = await run_in(way, model(server, asks("ask"), approve=approve), QUESTION)
+            outcomes.append(stop_reason(run.message) if pending_calls(run.message) else json.loads(run.new[1].text))
+        rome, none = (ROME, NONE) if modern else (ROME["city"], NONE["city"])
+        assert outcomes == [rome, none, none, "calls_pending" if modern else none]
+        assert "does not fit its schema" in caplog.text and ("which is declined" in caplog.text) == (not modern)
+    assert set(map(str, shown)) == {str((("ask",), {"message": "Which city?", "schema": SCHEMA}))}
+
+
+def test_a_question_that_may_be_of_several_calls_is_declined(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+    """By the handshake's protocol it names none, and another's answer would be a guess."""
+    shown: list[str] = []
+
+    def approve(call: Any) -> Any:
+        shown.append(call.kind)
+        return call.approve()
+
+    with caplog.at_level(logging.WARNING):
+        results = said(model(serve(), asks("ask", "double", number=1), approve=approve).invoke(QUESTION))
+    assert (results, shown) == ([json.dumps(NONE["city"]), "2"], ["approval", "approval"])
+    assert "does not say which of them asks" in caplog.text
+
+
+def test_what_approve_raises_is_the_calls_error(serve: Serve) -> None:
+    """The server's question is cancelled, the session stays."""
+    server = serve()
+
+    def approve(call: Any) -> Any:
+        if call.kind == "elicitation":
+            raise KeyError("no such city")
+        return call.approve()
+
+    (result, double) = results_of(model(server, asks("ask"), asks("double", number=2), approve=approve).invoke(QUESTION))
+    assert (result.status, "no such city" in result.text, double.content) == ("error", True, "4")
+
+
+@waits
+def test_it_waits_inside_an_agent_and_in_a_loop_of_ones_own(serve: Serve, notes: Notes) -> None:
+    """The outermost human is shown the way to it; an executor goes on with it too, and tells its folders by itself."""
+    server = serve("modern", roots=["file:///a"])
+    inner = model(server, asks("ask"))
+    call = {"name": "helper", "args": {"question": "Which?"}, "id": "h"}
+    outer = ScriptedChatModel(tools=[Agent(inner).as_tool("helper", "Help.")], replies=[AIMessage("", tool_calls=[call]), "Done."])
+    history = [*QUESTION, *new_messages(outer.invoke(QUESTION))]
+    (question,) = pending_calls(history)
+    assert (question.kind, question.path) == ("elicitation", ("helper", "ask"))
+    assert outer.resume(history, sent(question.respond({"city": "Rome"}))).text == "Done."
+
+    executor, message = ToolExecutor([server]), asks("ask", number=1)
+    results = executor.execute_all(message)
+    (question,) = pending_calls([message, *results])
+    known = executor.execute_all(message, messages=[message, *results], decisions=[question.respond({"city": "Rome"})])
+    assert json.loads(known[-1].text) == {**ROME, "folders": {"roots": [{"uri": "file:///a"}]}}
+    assert (notes.begun("ask"), notes.begun("goes on")) == (2, 2)
+
+
+@waits
+def test_calls_behind_one_that_waits(serve: Serve, notes: Notes) -> None:
+    """One after another they do not run before it."""
+    made = model(serve("modern"), asks("ask", "double", number=1), parallel=False)
+    (question,) = pending_calls(made.invoke(QUESTION))
+    assert (question.kind, notes.begun("double 1")) == ("elicitation", 0)
+
+
+@waits
+def test_other_tools_are_heard_of(serve: Serve) -> None:
+    """By the newest protocol only who has subscribed is told."""
+    server = serve("modern")
+    made = model(server, asks("grow"), "Done.", asks("more"))
+    assert said(made.invoke("Go")) == ["grown"]
+    until(server.is_changed)
+    assert said(made.invoke("Go")) == ["more"]
