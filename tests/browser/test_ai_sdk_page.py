@@ -28,13 +28,14 @@ class Opened(Visited):
     Attributes:
         page: The browser's page.
         vendor: The server that the model asks.
+        example: The module that serves the page.
         histories: The histories that the endpoint keeps.
         tool_goes_on: Lets the running tool take its next step.
     """
 
     def __init__(self, page: Any, vendor: OpenAIServer, example: Any, scheme: str) -> None:
         super().__init__(page, scheme)
-        self.vendor, self.histories = vendor, example.histories
+        self.vendor, self.example, self.histories = vendor, example, example.histories
         self.tool_goes_on = threading.Semaphore(0)
         example.time = SimpleNamespace(sleep=lambda _: self.tool_goes_on.acquire(timeout=SECONDS))
 
