@@ -204,7 +204,8 @@ def _message_of(part: PartView) -> _Message:
 def _vendor_call(call: VendorCallView) -> _Message:
     result = "" if call.done is None or call.done.output is None else value_text(call.done.output, indent=2)
     texts = [gradio_code(short_result(text)) for text in (call.written, result) if text]
-    brief = f"{call.status.replace('_', ' ')} {vendor_call_brief(call)}".strip()
+    state = call.status.replace("_", " ") if call.state == "running" else "" if call.state == "done" else call.state
+    brief = f"{state} {vendor_call_brief(call)}".strip()
     title = {"title": gradio_words(call.name), "log": brief, "status": "pending" if call.state == "running" else "done"}
     shown = "\n\n".join([*texts, *([gradio_image(call.image)] if call.image else [])])
     return {"role": "assistant", "content": shown or gradio_words(call.state), "metadata": title}

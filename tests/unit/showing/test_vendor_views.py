@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -111,6 +112,19 @@ def test_lines_name_the_search_and_list_the_sources() -> None:
     ]
 
 
+@pytest.mark.parametrize(("events", "word"), [(3, "searching"), (4, "searching"), (6, "oslo"), (-1, "failed oslo")])
+def test_the_heading_of_gradios_panel_says_how_a_call_stands(events: int, word: str) -> None:
+    """What the vendor does while it runs, and whether it has failed; nothing of it once it is done."""
+    told = shown_run()
+    if events < 0:
+        told[5] = replace(told[5], failed=True)  # type: ignore[call-arg]
+    chat = GradioChat()
+    for event in told[: events if events > 0 else 6]:
+        chat.show(event)
+    (call,) = [message for message in chat.messages if (message.get("metadata") or {}).get("title") == "web_search"]
+    assert call["metadata"]["log"].split() == word.split()
+
+
 def test_gradio_shows_a_panel_and_links() -> None:
     """The image stands in its message, once."""
     chat = GradioChat()
@@ -118,5 +132,5 @@ def test_gradio_shows_a_panel_and_links() -> None:
         chat.show(event)
     contents = "\n".join(message["content"] for message in chat.messages)
     (call,) = [message for message in chat.messages if (message.get("metadata") or {}).get("title") == "web_search"]
-    assert call["metadata"]["status"] == "done" and "oslo" in call["metadata"]["log"]
+    assert (call["metadata"]["status"], call["metadata"]["log"]) == ("done", "oslo")
     assert contents.count(PIXEL) == 1 and PAGE["url"] in contents and "javascript" not in contents and "<b>" not in contents
