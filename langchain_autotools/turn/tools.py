@@ -10,7 +10,7 @@ from langchain_core.runnables import Runnable
 from ..errors import ConfigurationError
 from ..executor.names import own_name
 from ..executor.signatures import check_signature
-from ..executor.sources import GivenAsTool
+from ..executor.sources import GivenAsTool, ToolSource
 from ..executor.tools import as_tool
 from ..executor.wrapped import tool_inside
 from .tool_choice import ToolChoice
@@ -53,7 +53,7 @@ def format_tools(model: Formatter, tools: Iterable[Any], *, strict: bool | None 
 
     Args:
         model: The model whose wire it is.
-        tools: Functions, classes, `BaseTool`s, models and agents, or dicts in the wire's form.
+        tools: Functions, classes, `BaseTool`s, models and agents, sources of tools, or dicts in the wire's form.
         strict: Whether the vendor must hold to the schemas; None leaves that to the vendor.
 
     Raises:
@@ -61,6 +61,9 @@ def format_tools(model: Formatter, tools: Iterable[Any], *, strict: bool | None 
     """
     found: list[Mapping[str, Any]] = []
     for tool in listed(tools):
+        if isinstance(tool, ToolSource):
+            found += format_tools(model, tool.tools(), strict=strict)
+            continue
         try:
             inside = as_tool(tool) if isinstance(tool, GivenAsTool) else tool_inside(tool) or tool
             check_signature(inside)

@@ -60,20 +60,35 @@ def fragments(calls: Sequence[Call]) -> list[dict[str, Any]]:
     return [{"index": number, "id": call.id, "name": call.name, "args": call.raw} for number, call in enumerate(calls)]
 
 
+PAID = AIMessageChunk(
+    "",
+    usage_metadata={"input_tokens": 1_000_000, "output_tokens": 0, "total_tokens": 1_000_000},
+    response_metadata={"model_provider": "own", "model_name": "any"},
+)
+"""A part of a reply: what it has used."""
+
+
+class Scripted(ScriptedChatModel):
+    """A model that has a name, as those of vendors do."""
+
+    model: str = "any"
+
+
 def scripted(plan: Plan, tools: Any, **fields: Any) -> ScriptedChatModel:
     """A model that plays the plan, and remembers nothing: what it says follows from what it is sent."""
 
     def reply(messages: list[BaseMessage], **_: Any) -> Any:
         calls = plan.calls(messages)
-        said = ["Let me see.", fragments(calls)] if calls else ["Done."]
+        said: list[Any] = ["Let me see.", fragments(calls)] if calls else ["Done."]
+        said = [PAID, *said] if plan.paid else said
         return [*by_vendor(str(len(messages))), *said] if plan.vendor else said
 
     def broken(messages: list[BaseMessage], **_: Any) -> Any:
         return ["Wait. ", fragments(plan.calls(messages)), ModelAPIError("It broke off.")]
 
     if plan.fails:
-        fields["fallbacks"] = [ScriptedChatModel(replies=reply)]
-    return ScriptedChatModel(replies=broken if plan.fails else reply, tools=tools, no_progress=None, **fields)
+        fields["fallbacks"] = [Scripted(replies=reply)]
+    return Scripted(replies=broken if plan.fails else reply, tools=tools, no_progress=None, **fields)
 
 
 def by_vendor(number: str) -> list[AIMessageChunk]:
@@ -117,7 +132,7 @@ class Entrance:
 
     def tools(self) -> Any:
         """The tools, as the entrance takes them."""
-        return self.plan.work.functions(self.plan.names)
+        return self.plan.tools
 
     def remembered(self, model: Any) -> Any:
         """The model, whose requests are counted."""
@@ -131,7 +146,7 @@ class Entrance:
     def keywords(self) -> dict[str, Any]:
         """What is said with each call: which tools may be called, and what ends the run."""
         plan = self.plan
-        names = {*plan.names, *(tool["function"]["name"] for tool in plan.declared)}
+        names = {*plan.offered, *(tool["function"]["name"] for tool in plan.declared)}
         choice = {"tool_choice": allowing(names - plan.forbidden, "auto")} if plan.forbidden else {}
         return {**choice, **({"cancel": self.cancel} if plan.cancels else {})}
 

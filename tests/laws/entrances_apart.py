@@ -25,7 +25,7 @@ from langchain_autotools import (
     stop_reason,
     with_tools,
 )
-from tests.laws.entrances import CONFIG, QUESTION, Entrance, Outcome
+from tests.laws.entrances import CONFIG, PAID, QUESTION, Entrance, Outcome
 from tests.laws.service import through_json
 from tests.laws.ways import Ran, chat, waited
 from tests.support.http_server import Exchange
@@ -64,7 +64,8 @@ class Structured(Entrance):
         if self.plan.fails and exchange.json["model"] != "another":
             return Failure(503)
         calls = self.plan.calls([AIMessage("") for one in exchange.json["messages"] if one["role"] == "assistant"])
-        return Turn("Let me see.", calls) if calls else Turn('{"answer": "Done."}')
+        said: Any = ("Let me see.", calls) if calls else ('{"answer": "Done."}',)
+        return Turn(*said, **({"usage": (1_000_000, 0)} if self.plan.paid else {}))
 
     def run(self, history: Sequence[BaseMessage], **keywords: Any) -> Outcome:
         """One run; what it raises brings its messages."""
@@ -123,7 +124,9 @@ class _Planned(ChatHouse):
             raise ModelAPIError("It is down.")
         self.sent.append((list(messages), kwargs))
         calls = self.plan.calls(messages)
-        return self._written(calls) if calls else AIMessage("Done.")
+        made = self._written(calls) if calls else AIMessage("Done.")
+        about = {"usage_metadata": PAID.usage_metadata, "response_metadata": PAID.response_metadata}
+        return made.model_copy(update=about) if self.plan.paid else made
 
     def _written(self, calls: Sequence[Call]) -> AIMessage:
         return AIMessage("Let me see.", tool_calls=[{**call_of(one.name, **json.loads(one.raw)), "id": one.id} for one in calls])

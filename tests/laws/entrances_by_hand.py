@@ -29,7 +29,7 @@ class Executor(Entrance):
     def options(self) -> dict[str, Any]:
         """What is said with each batch of calls."""
         plan = self.plan
-        only = {"only": set(plan.names) - plan.forbidden} if plan.forbidden else {}
+        only = {"only": plan.offered - plan.forbidden} if plan.forbidden else {}
         cancel = {"cancel": self.cancel} if plan.cancels else {}
         deadline = {"deadline": plan.fields["deadline"]} if "deadline" in plan.fields else {}
         return {"config": CONFIG, "cache": self.kept, **only, **cancel, **deadline}

@@ -1,4 +1,4 @@
-"""The feature of the table that ends a run by a condition of its caller's."""
+"""The features of the table that end a run by a condition of its caller's, and by what it has cost."""
 
 from __future__ import annotations
 
@@ -31,3 +31,22 @@ class StopCondition(Feature):
         assert len(self.asked) == 1 and self.asked[0] >= 3
         assert seen.result("stop_0").text == "60"
         seen.ended("stop_when", 1)
+
+
+class MaximumCost(Feature):
+    """The first reply costs more than a run may."""
+
+    name = "maximum cost"
+
+    def add(self, plan: Plan) -> None:
+        """Prices, a limit that the first request keeps to, and a call, which runs as it was paid for."""
+        price = {"input_mtok": 1, "output_mtok": 1}
+        plan.fields |= {"max_cost": 0.5, "prices": dict.fromkeys(("any", "another", "house-1"), price)}
+        plan.paid = True
+        plan.add("count", Call("count", {"number": 90}, "maximum_0"))
+        plan.allow("count", number=90)
+
+    def check(self, seen: Seen) -> None:
+        """The call has its result, and no request follows."""
+        assert seen.result("maximum_0").text == "90"
+        seen.ended("max_cost", 1)

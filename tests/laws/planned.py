@@ -175,6 +175,8 @@ class Plan:
         fails: Whether the model that the conversation begins with fails, and another one, which does not, has to take over.
         vendor: Whether the vendor does something by itself in each reply.
         told: The events, of an entrance that has them.
+        sources: Sources of further tools, each with the tool `double`.
+        paid: Whether each reply says that it has used a million tokens.
     """
 
     work: Work = field(default_factory=Work)
@@ -189,6 +191,18 @@ class Plan:
     fails: bool = False
     vendor: bool = False
     told: list[RunEvent] = field(default_factory=list)
+    sources: list[Any] = field(default_factory=list)
+    paid: bool = False
+
+    @property
+    def offered(self) -> set[str]:
+        """The names of all tools that a run can execute."""
+        return {*self.names, *(["double"] if self.sources else [])}
+
+    @property
+    def tools(self) -> list[Any]:
+        """The tools."""
+        return [*self.work.functions(self.names), *self.sources]
 
     def add(self, name: str, *calls: Call, turn: int = 0) -> None:
         """Add calls of a tool."""
