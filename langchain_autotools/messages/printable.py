@@ -44,10 +44,14 @@ def short_call(text: str) -> str:
 
 
 def text_and_media(message: BaseMessage) -> str:
-    """Return the text of a message, and the kinds of media in it."""
-    blocks = message.content if isinstance(message.content, list) else []
-    kinds = [str(block.get("type")) for block in blocks if isinstance(block, dict)]
-    return "\n".join([text_of(message), *(f"[{_MEDIA[kind]}]" for kind in kinds if kind in _MEDIA)])
+    """Return the text of a message, the kinds of media in it, and of a tool's result also its other objects, as JSON."""
+    blocks = [block for block in message.content if isinstance(block, dict)] if isinstance(message.content, list) else []
+    kinds = [str(block.get("type")) for block in blocks]
+    media = [f"[{_MEDIA[kind]}]" for kind in kinds if kind in _MEDIA]
+    others = [block for block, kind in zip(blocks, kinds, strict=True) if kind not in _MEDIA and kind != "text"]
+    objects = [json.dumps(block, ensure_ascii=False, default=str) for block in others] if message.type == "tool" else []
+    text = text_of(message)
+    return "\n".join([*media, *objects] if objects and not text else [text, *media, *objects])
 
 
 def quoted(message: BaseMessage) -> str:

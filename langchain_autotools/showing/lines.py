@@ -243,9 +243,8 @@ class Lines:
 
     def _vendor_call_done(self, event: vendor_kinds.VendorCallDone, run: LinesRun) -> None:
         brief = vendor_call_brief(VendorCallView(event.name, event.args))
-        self._line(
-            f"⌕ {one_line_of(f'{event.name}: {brief}' if brief else event.name)}", "failure" if event.failed else "result", run.depth
-        )
+        line = one_line_of(f"{event.name}: {brief}" if brief else event.name)
+        self._line(f"⌕ {line} (failed)" if event.failed else f"⌕ {line}", "failure" if event.failed else "result", run.depth)
 
     def _source(self, event: vendor_kinds.SourceFound, run: LinesRun) -> None:
         run.sources.setdefault((event.url, event.document), event)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_autotools import FileMade, MessageDiscarded, RunEvent, SourceFound, events
+from langchain_autotools.messages.printable import text_and_media
 from langchain_autotools.showing import GradioChat
 from langchain_autotools.showing.ended import events_of
 from langchain_autotools.showing.lines import Lines
@@ -15,6 +18,7 @@ from langchain_autotools.showing.page import part_html, part_text
 from langchain_autotools.showing.view_model import SourcesView, ViewModel
 from tests.providers.test_vendor_events import ROWS
 from tests.support.script import Turn
+from tests.support.seen_runs import answered, begun, ready, record
 from tests.support.vendor_replies import LARGE, PAGE, PIXEL, RUN, large_file, shown_run
 from tests.support.weather import get_temperature
 
@@ -134,3 +138,32 @@ def test_gradio_shows_a_panel_and_links() -> None:
     (call,) = [message for message in chat.messages if (message.get("metadata") or {}).get("title") == "web_search"]
     assert (call["metadata"]["status"], call["metadata"]["log"]) == ("done", "oslo")
     assert contents.count(PIXEL) == 1 and PAGE["url"] in contents and "javascript" not in contents and "<b>" not in contents
+
+
+def test_objects_in_a_result_are_shown_as_json() -> None:
+    """What a handler of a shell returns is read everywhere, with its text and media; a model's own blocks are not."""
+    ran = {"stdout": "é", "outcome": {"exit_code": 1}}
+    written = '{"stdout": "é", "outcome": {"exit_code": 1}}'
+    assert text_and_media(ToolMessage([ran, ran], tool_call_id="1")) == f"{written}\n{written}"
+    mixed: Any = ["Look", {"type": "image", "base64": PIXEL, "mime_type": "image/png"}, ran]
+    assert text_and_media(ToolMessage(mixed, tool_call_id="1")) == f"Look\n[image]\n{written}"
+    assert text_and_media(AIMessage([{"type": "reasoning", "reasoning": "Hm."}, {"type": "text", "text": "Yes."}])) == "Yes."
+    call = record("1", "shell_call", {})
+    told = [*begun(), *ready(call), answered(call, "")]
+    told[-1] = replace(told[-1], message=ToolMessage([ran], tool_call_id="1"))  # type: ignore[call-arg]
+    chat, output = GradioChat(), io.StringIO()
+    lines = Lines(output, output)
+    for event in told:
+        chat.show(event)
+        lines.show(event)
+    assert "stdout" in str(chat.messages) and "stdout" in page(told) and "stdout" in output.getvalue()
+
+
+def test_a_line_says_that_a_vendors_call_has_failed() -> None:
+    """Also where there are no colours."""
+    output = io.StringIO()
+    lines = Lines(output, output)
+    for event in shown_run()[:2]:
+        lines.show(event)
+    lines.show(replace(shown_run()[5], failed=True))  # type: ignore[call-arg]
+    assert output.getvalue().splitlines()[-1] == "⌕ web_search: oslo (failed)"
