@@ -24,6 +24,7 @@ from .transport import Address, begin, wire
 _logger = logging.getLogger("langchain_autotools")
 
 _CONNECTION_CLOSED = -32000
+_SECONDS_UNTIL_HEARD_AGAIN = 1.0
 _TERMINATED = "Session terminated"
 _LIST_CHANGED = "notifications/tools/list_changed"
 
@@ -242,12 +243,16 @@ class Session:
         from mcp.client.subscriptions import SubscriptionLost, listen
         from mcp.shared.exceptions import MCPError
 
-        try:
-            async with listen(session, tools_list_changed=True) as changes:
-                async for _ in changes:
-                    self._queue.put_nowait(self._list)
-        except (MCPError, SubscriptionLost) as error:
-            _logger.debug("%s does not tell of other tools: %s", self._label, error)
+        with suppress(MCPError):  # it tells nobody, or is gone
+            while True:
+                with suppress(SubscriptionLost):
+                    async with listen(session, tools_list_changed=True) as changes:
+                        if not changes.honored.tools_list_changed:
+                            return
+                        async for _ in changes:
+                            self._queue.put_nowait(self._list)
+                await asyncio.sleep(_SECONDS_UNTIL_HEARD_AGAIN)
+                self._queue.put_nowait(self._list)  # what was said meanwhile is lost
 
     async def _answer(self, call: Call, session: Any) -> None:
         task = cast("asyncio.Task[Any]", asyncio.current_task())

@@ -1,6 +1,7 @@
 """An MCP server as a program, without the SDK: JSON-RPC in lines. Notes in a file what it has begun, each process under its own id.
 
-With a second argument it speaks the protocol of 2026-07-28: no handshake, and a call that asks ends with its questions and a state.
+With a second argument it speaks the protocol of 2026-07-28: no handshake, and a call that asks ends with its questions and a state. As
+"hangs up" it ends the stream of changes in place of telling one.
 """
 
 import json
@@ -85,6 +86,9 @@ def late(arguments: Any, token: Any) -> dict[str, Any]:
 def grown(arguments: Any, token: Any) -> dict[str, Any]:
     """Offer one more tool."""
     listed["more"] = ("One more.", NOTHING)
+    if "hangs up" in sys.argv:
+        send(id=listener.popitem()[1], result={"resultType": "complete"})
+        return text("grown")
     send(method="notifications/tools/list_changed", **({"params": {"_meta": listener}} if listener else {}))
     return text("grown")
 
@@ -155,6 +159,9 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
             }
         case "tools/call" if MODERN and params["name"] == "ask":
             return answered(params)
+        case "tools/call" if MODERN and params["name"] == "think":
+            model = {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}}
+            return {"resultType": "input_required", "inputRequests": {"model": model}}
         case "tools/call":
             return called(params["name"], params.get("arguments") or {}, params.get("_meta", {}).get("progressToken"))
         case _:

@@ -191,10 +191,22 @@ def test_calls_behind_one_that_waits(serve: Serve, notes: Notes) -> None:
 
 
 @waits
-def test_other_tools_are_heard_of(serve: Serve) -> None:
-    """By the newest protocol only who has subscribed is told."""
-    server = serve("modern")
+@pytest.mark.parametrize("kind", ["modern", "hangs up"])
+def test_other_tools_are_heard_of(kind: str, serve: Serve) -> None:
+    """By the newest protocol only who has subscribed is told: a subscription that has ended is made anew, and the list read."""
+    server = serve(kind)
     made = model(server, asks("grow"), "Done.", asks("more"))
     assert said(made.invoke("Go")) == ["grown"]
     until(server.is_changed)
     assert said(made.invoke("Go")) == ["more"]
+
+
+@waits
+def test_the_newest_protocol_keeps_the_rest(serve: Serve, notes: Notes) -> None:
+    """No server has the model; progress is reported; what ends during a call is not repeated, and the next call has a new server."""
+    heard: list[Any] = []
+    replies = (asks("think"), asks("steps"), asks("die"), asks("double", number=2))
+    run = model(serve("modern"), *replies, on_progress=lambda call, value: heard.append(value["message"])).invoke("Go")
+    thought, steps, died, doubled = said(run)
+    assert ("not supported" in thought, steps, "interrupted, outcome unknown" in died, doubled) == (True, "done", True, "4")
+    assert (heard, notes.begun("die"), len(notes.processes)) == (["step 1", "step 2"], 1, 2)
