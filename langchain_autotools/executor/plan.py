@@ -172,7 +172,7 @@ def answer_of(call: ToolCallRecord, place: Placing | None, tools: Collection[str
 
 
 def _planned(call: ToolCallRecord, tools: Collection[str], run: Callable[[ToolCallRecord], ToolRun]) -> PlannedCall:
-    if call.args is None or (call.answer is not None and call.decision is not None and call.handler is None):
+    if call.args is None or (call.decision is not None and not call.runs_here):
         return PlannedCall(call, _not_run(call))
     if call.waits:
         return PlannedCall(call, not_approved(call))

@@ -74,6 +74,11 @@ class ToolCallRecord:
     approved: "ToolCallRecord | None" = field(default=None, compare=False)
 
     @property
+    def runs_here(self) -> bool:
+        """Whether something here can run the call: a tool, or a handler of the caller's where it is an item of the vendor's own."""
+        return self.answer is None or self.handler is not None
+
+    @property
     def toolset(self) -> str | None:
         """The vendor's toolset that the call belongs to; None for a separate tool."""
         toolset = self.extra.get(TOOLSET)

@@ -348,7 +348,7 @@ class _Run:
             message, calls, _ = yield from self._turn("none")
             pending = [call for call in calls if call.name in self._plan.ends and call.args is not None]
             left = {call.id for call in pending}
-            others = [(number, call) for number, call in enumerate(calls) if call.id not in left and (call.answer is None or call.handler)]
+            others = [(number, call) for number, call in enumerate(calls) if call.id not in left and call.runs_here]
             if others:  # forbidden, yet some servers let the model call: answered, never executed
                 refused = [(number, replace(call, args=None, inner=(), why=_NO_CALLS_LEFT)) for number, call in others]
                 yield from self._run_tools(message, refused)

@@ -110,6 +110,5 @@ def checked_decision(decision: Any, pending: PendingCall) -> Decision | None:
 
 def _would_run(call: ToolCallRecord) -> bool:
     """Whether a call would run here once nothing holds it up, rather than only be answered."""
-    is_here = call.answer is None or call.handler is not None
-    runs = is_here and call.args is not None and any(one.args is not None for one in call.inner or (call,))
+    runs = call.runs_here and call.args is not None and any(one.args is not None for one in call.inner or (call,))
     return runs and (call.decision is None or call.decision.action in ("approve", "edit"))

@@ -322,7 +322,7 @@ def _listed(ids: Sequence[object]) -> str:
 
 def decided(call: ToolCallRecord, decision: Decision) -> ToolCallRecord:
     """Return the call with its decision applied: to run, or (with `args` None) to be answered."""
-    if call.answer is not None and call.handler is None:
+    if not call.runs_here:
         args, why = (call.args, None) if decision.action == "approve" else (None, decision.value)
         return replace(call, waits=None, decision=decision, args=args, why=why if decision.action == "reject" else None)
     made = canonical_call(replace(call, waits=None, decision=decision))
