@@ -57,5 +57,5 @@ class Approver:
             args = read_object(read_line(self._display.edit_question))
             if args is None:
                 raise ConfigurationError('the arguments are a JSON object on one line, such as {"city": "Paris"}')
-            return call.edit(args)
+            return call.respond(args) if call.kind == "elicitation" else call.edit(args)
         return call.reject(answer) if answer else None

@@ -252,3 +252,19 @@ def test_a_call_inside_a_model_is_asked_about_with_the_path(monkeypatch, capsys,
     sys.modules.pop("paying_desk", None)
     assert result in told
     assert '? clerk > pay(to="Anna")' in capsys.readouterr().err
+
+
+def test_a_question_of_a_server_is_answered_at_the_terminal(monkeypatch, capfd, tmp_path):
+    """y answers nothing, so it is asked again; e and the answer do."""
+    pytest.importorskip("mcp", reason="needs the extra `mcp`")
+    program = Path(__file__).parents[2] / "support" / "mcp_program.py"
+    file = tmp_path / "desk.py"
+    command = f"[sys.executable, {str(program)!r}, {str(tmp_path / 'notes')!r}]"
+    file.write_text(f"import sys\nfrom langchain_autotools import mcp_server\ntools = [mcp_server({command})]\n")
+    try:
+        with OpenAIServer([Turn(calls=[Call("ask", {}, "call_1")]), Turn("Well.")]) as server:
+            (content,) = asked(monkeypatch, server, ["y", "y", "e", '{"city": "Rome"}'], "-T", str(file), "--approve")
+    finally:
+        sys.modules.pop("desk").tools[0].close()
+    assert json.loads(content) == {"action": "accept", "content": {"city": "Rome"}}
+    assert "its server asks a question" in capfd.readouterr().err
