@@ -11,9 +11,11 @@ import logging
 import sys
 from collections.abc import Mapping
 
-from tests.vendor_types.page import PAGE, Known, Verdict, is_lost, page, partner_cells, read
+from tests.vendor_types.asking import Asked, asked, worst
+from tests.vendor_types.asking_rows import ASKED
+from tests.vendor_types.page import PAGE, Known, Verdict, page, partner_cells, read
 from tests.vendor_types.partners import WAYS, Theirs, is_installed
-from tests.vendor_types.reading import judged
+from tests.vendor_types.reading import ECHO, KEPT, judged
 from tests.vendor_types.rows import ROWS, Row
 
 
@@ -21,12 +23,12 @@ def differences(found: Mapping[str, Verdict]) -> list[str]:
     """What the page does not say of these verdicts, and what it says besides."""
     lines = []
     known = read(PAGE.read_text(encoding="utf-8"))
-    for row in ROWS:
+    for row in (*ROWS, *ASKED):
         before = known[row.name].leaves if row.name in known else {}
-        now = {path: is_lost(ways) for path, ways in found[row.name].items()}
-        lines += [f"new: {row.name}: {path}{' LOST' if now[path] else ''}" for path in now if path not in before]
+        now = {path: worst(ways).replace(ECHO, KEPT) for path, ways in found[row.name].items()}
+        lines += [f"new: {row.name}: {path}: {now[path]}" for path in now if path not in before]
         lines += [f"gone: {row.name}: {path}" for path in before if path not in now]
-        lines += [f"{'lost' if now[path] else 'found'}: {row.name}: {path}" for path in now if before.get(path, now[path]) != now[path]]
+        lines += [f"{now[path]}, not {before[path]}: {row.name}: {path}" for path in now if before.get(path, now[path]) != now[path]]
     return lines
 
 
@@ -37,13 +39,18 @@ def partner_column(row: Row, before: Known | None) -> Mapping[str, str]:
     return before.partner if before else {}
 
 
+def verdicts(row: Row | Asked) -> Verdict:
+    """The verdicts on all leaves of a row, in all its ways."""
+    return asyncio.run(asked(row)) if isinstance(row, Asked) else asyncio.run(judged(row)).found
+
+
 def main() -> int:
     """The command; its exit code is 1 where the page is not true of what is installed."""
     parser = argparse.ArgumentParser(prog="python -m tests.vendor_types", description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the page")
     write = parser.parse_args().write
     logging.disable(logging.ERROR)
-    found = {row.name: asyncio.run(judged(row)).found for row in ROWS}
+    found = {row.name: verdicts(row) for row in (*ROWS, *ASKED)}
     lines = differences(found)
     print("\n".join(lines) or "nothing new")
     if write:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 
-from tests.vendor_types.reading import ECHO, LOST
+from tests.vendor_types.asking import Asked, worst
+from tests.vendor_types.asking_rows import ASKED
+from tests.vendor_types.reading import ECHO, KEPT, LOST, REFUSED, SOME
 from tests.vendor_types.rows import ROWS, Row
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "vendor_types.md"
@@ -25,11 +28,50 @@ also makes a tool call, and the machine looks for every value in the messages. `
 - *An echo*: the number of an entry that says nothing but its place in its list.
 - **Lost**: anything else. A null, and a leaf of which the type allows one literal only, say nothing.
 
-The same samples go through LangChain's partner packages, in one turn, where these are installed; their columns say how many leaves a reader
-cannot find.
+In the other direction samples are made of every kind of request: each parameter, each tool, each part of a message. A parameter is given to
+the constructor (by its name, else in `model_kwargs`) or to the call, a tool to the constructor or to `bind_tools`, a part to a message or
+to the reply before. The machine looks for every value in the requests of a conversation of two turns.
+
+- *Kept*: the value stands in each request that may hold it.
+- *In some requests* (†): a choice of tools that demands calls, and what the vendor takes once, stand in the first alone; the `format` of
+  Ollama in the last, since its server then offers no tools.
+- *Refused*: an error names it.
+
+The samples of replies go through LangChain's partner packages, in one turn, where these are installed; their columns say how many leaves
+a reader cannot find.
 
 """
 _GROUP = re.compile(r"(?:choices\[\]\.|candidates\[\]\.(?:content\.)?)?[A-Za-z_]+(?:\[\])?(?:<[^>]+>)?")
+
+LOSSES = (
+    (
+        "Chat completions, chunks",
+        "obfuscation",
+        "Random text that pads each event of a stream, so that its length tells nothing of its content (`stream_options` switches it off).",
+    ),
+    (
+        "Responses: input",
+        r"reply<(message|reasoning)>\.status|reply<message>\.content\[\]<output_text>\.logprobs.*",
+        "Of its own items the model needs neither state nor log probabilities, and other servers refuse them. The message has them.",
+    ),
+    (
+        "Messages: messages",
+        r"reply<text>\.(cache_control\.ttl|citations\[\].*\.file_id)",
+        "A citation in a request may not name a file, and no reply has marks of the cache.",
+    ),
+    (
+        "Messages: messages",
+        r"user<tool_result>\.(toolset_name|content\[\]<\w+>\.cache_control\.ttl)",
+        "A result has the toolset of its call, and a mark of the cache stands on the whole of it: the vendor takes none inside.",
+    ),
+    (
+        "generateContent: contents",
+        r"reply\.(mediaResolution|videoMetadata|audioTranscription|mediaProcessing|(speech|document|spreadsheet|audio)Metadata|fileData\.displayName)\b.*|reply\.thought",
+        "What describes media or a thought that the model made stays in the message: the request needs the part, with its signature.",
+    ),
+    ("/api/chat: messages", r"reply\.images\[\]", "A model that draws need not read pictures; the message has them."),
+)
+"""What is lost on purpose: the row, a pattern of paths, and why."""
 
 Verdict = Mapping[str, Mapping[str, str]]
 """The verdict on each leaf in each way."""
@@ -40,11 +82,11 @@ class Known:
     """What a page says of a row.
 
     Attributes:
-        leaves: The leaves, and whether each is lost.
+        leaves: The leaves, each with its verdict; what is an echo counts as kept.
         partner: The partner packages' cells by group; the head of the column under "".
     """
 
-    leaves: Mapping[str, bool]
+    leaves: Mapping[str, str]
     partner: Mapping[str, str]
 
 
@@ -86,22 +128,45 @@ def page(verdicts: Mapping[str, Verdict], partners: Mapping[str, Mapping[str, st
     """
     lines = [_HEAD, "| reply | defined by | leaves | kept | an echo | lost | in LangChain's package |\n|---|---|---:|---:|---:|---:|---|\n"]
     for row in ROWS:
-        found = verdicts[row.name]
-        lost, echo = sum(map(is_lost, found.values())), sum(ECHO in ways.values() for ways in found.values())
-        origin = f"{row.distribution} {version(row.distribution)}, `{row.type.__name__}`"
-        counts = f"{len(found)} | {len(found) - lost - echo} | {echo} | {lost}"
-        lines.append(f"| {row.name} | {origin} | {counts} | {partners[row.name].get('', 'not tried')} |\n")
-    for row in ROWS:
-        lines += _section(row, verdicts[row.name], partners[row.name])
+        counted = Counter(worst(ways) for ways in verdicts[row.name].values())
+        counts = " | ".join(str(number) for number in (counted.total(), counted[KEPT], counted[ECHO], counted[LOST]))
+        lines.append(f"| {row.name} | {origin(row)} | {counts} | {partners[row.name].get('', 'not tried')} |\n")
+    lines.append("\n| request | defined by | leaves | kept | in some requests | refused | lost |\n|---|---|---:|---:|---:|---:|---:|\n")
+    for asked in ASKED:
+        counted = Counter(worst(ways) for ways in verdicts[asked.name].values())
+        counts = " | ".join(str(number) for number in (counted.total(), counted[KEPT], counted[SOME], counted[REFUSED], counted[LOST]))
+        lines.append(f"| {asked.name} | {origin(asked)} | {counts} |\n")
+    for one in (*ROWS, *ASKED):
+        lines += _section(one, verdicts[one.name], partners.get(one.name))
     return "".join(lines)
 
 
-def _section(row: Row, found: Verdict, partner: Mapping[str, str]) -> Iterator[str]:
-    yield f"\n## {row.name}\n\nRead by {', '.join(f'`{way}`' for way in row.ways)}.\n\n"
-    yield "| part | leaves | here | LangChain's package |\n|---|---|---|---|\n"
+def origin(row: Row | Asked) -> str:
+    """Where a row's type comes from: package, release and name."""
+    return f"{row.distribution} {version(row.distribution)}, `{row.type.__name__}`"
+
+
+def _section(row: Row | Asked, found: Verdict, partner: Mapping[str, str] | None) -> Iterator[str]:
+    how = "Asked" if isinstance(row, Asked) else "Read"
+    yield f"\n## {row.name}\n\n{how} by {', '.join(f'`{way}`' for way in row.ways)}.\n\n"
+    for name, pattern, why in LOSSES:
+        if name == row.name and any(re.fullmatch(pattern, path) for path in found):
+            yield f"{why}\n\n"
+    beside = " LangChain's package |" if partner is not None else ""
+    yield f"| part | leaves | here |{beside}\n|---|---|---|{'---|' if beside else ''}\n"
     for group, paths in groups(list(found)):
-        leaves = ", ".join(f"**{_tail(path, group)}**" if is_lost(found[path]) else _tail(path, group) for path in paths)
-        yield f"| `{group}` | {leaves} | {_losses([found[path] for path in paths])} | {partner.get(group, '')} |\n"
+        leaves = ", ".join(_MARKS[worst(found[path])].format(_tail(path, group)) for path in paths)
+        column = f" {partner.get(group, '')} |" if partner is not None else ""
+        yield f"| `{group}` | {leaves} | {_cell([worst(found[path]) for path in paths])} |{column}\n"
+
+
+_MARKS = {KEPT: "{}", ECHO: "{}", LOST: "**{}**", REFUSED: "*{}*", SOME: "{}†"}
+
+
+def _cell(found: Sequence[str]) -> str:
+    counted = Counter(KEPT if one == ECHO else one for one in found)
+    words = [verdict if len(counted) == 1 else f"{counted[verdict]} {verdict}" for verdict in (KEPT, SOME, REFUSED) if counted[verdict]]
+    return f"{counted[LOST]} of {len(found)} lost" if counted[LOST] else ", ".join(words)
 
 
 def _tail(path: str, group: str) -> str:
@@ -114,18 +179,22 @@ def read(text: str) -> dict[str, Known]:
     found = {}
     for section in text.split("\n## ")[1:]:
         name, _, body = section.partition("\n")
-        leaves: dict[str, bool] = {}
+        leaves: dict[str, str] = {}
         partner = {"": heads.get(name, "")}
         for line in body.splitlines():
             cells = line.strip("| ").split(" | ")
             if line.startswith("| `") and len(cells) >= 3:
                 group = cells[0].strip("`")
-                leaves |= {_whole(leaf, group): leaf.startswith("**") for leaf in cells[1].split(", ")}
+                leaves |= {_whole(leaf, group): _marked(leaf) for leaf in cells[1].split(", ")}
                 partner[group] = cells[3] if len(cells) > 3 else ""
         found[name] = Known(leaves, partner)
     return found
 
 
+def _marked(leaf: str) -> str:
+    return LOST if leaf.startswith("**") else REFUSED if leaf.startswith("*") else SOME if leaf.endswith("†") else KEPT
+
+
 def _whole(leaf: str, group: str) -> str:
-    tail = leaf.strip("*`")
+    tail = leaf.strip("*`†")
     return group if tail == "=" else group + ("" if tail.startswith(("[", "<", "{")) else ".") + tail

@@ -29,7 +29,7 @@ class Theirs:
     async def talk(self) -> Told:
         """One reply."""
         try:
-            reply = await self._run(self._model)
+            reply = await self._run(self._model, "Hello")
         except Exception as error:  # what the vendor says of a failure is in it
             return told([], None, error)
         return told([reply], reply)

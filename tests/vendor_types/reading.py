@@ -15,7 +15,7 @@ from langchain_autotools.messages.metadata import KEY
 from tests.vendor_types.rows import Body, Row
 from tests.vendor_types.samples import Leaf, Sampler, leaves, plain
 
-KEPT, ECHO, LOST = "kept", "an echo", "LOST"
+KEPT, ECHO, LOST, REFUSED, SOME = "kept", "an echo", "LOST", "refused", "in some requests"
 _MADE = re.compile(r"call_[0-9a-f]{32}|lc_run-[0-9a-f-]+|run-[0-9a-f-]+|[0-9a-f]{8}-[0-9a-f-]{27}")
 _OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage"})
 
@@ -63,7 +63,7 @@ class Told:
             return str(value) in self.error
         first = self.replies[0]
         of_calls = [first["tool_calls"], first["invalid_tool_calls"], first["response_metadata"].get(KEY)]
-        return all(_holds(reply, value) for reply in self.replies) and (_holds(self.run, value) or _holds(of_calls, value))
+        return all(holds(reply, value) for reply in self.replies) and (holds(self.run, value) or holds(of_calls, value))
 
     @property
     def text(self) -> str:
@@ -71,7 +71,10 @@ class Told:
         return _MADE.sub("", json.dumps([self.replies, self.run, self.error], default=str, sort_keys=True))
 
 
-def _holds(data: Any, value: Any) -> bool:
+def holds(data: Any, value: Any) -> bool:
+    """Whether a value stands anywhere in data; of an object, all that is in it."""
+    if isinstance(value, Mapping):
+        return all(holds(data, one) for one in _scalars(value))
     if isinstance(value, str):
         return any(isinstance(one, str) and value in one for one in _scalars(data))
     return any(one.__class__ in (int, float) and one == value for one in _scalars(data))
@@ -114,32 +117,31 @@ class Ours:
     async def talk(self) -> Told:
         """One conversation of two turns."""
         try:
-            run = await self._run(self._model)
+            run = await self._run(self._model, "Hello")
         except Exception as error:  # what the vendor says of a failure is in it
             return told(list(new_messages(error)), None, error)
         return told(list(new_messages(run)), run)
 
 
-async def _invoked(model: Any) -> Any:
-    return model.invoke("Hello")
+async def _invoked(model: Any, given: Any, /, **keywords: Any) -> Any:
+    return model.invoke(given, **keywords)
 
 
-async def _streamed(model: Any) -> Any:
-    chunks = list(model.stream("Hello"))
+async def _ainvoked(model: Any, given: Any, /, **keywords: Any) -> Any:
+    return await model.ainvoke(given, **keywords)
+
+
+async def _streamed(model: Any, given: Any, /, **keywords: Any) -> Any:
+    chunks = list(model.stream(given, **keywords))
     return sum(chunks[1:], chunks[0])
 
 
-async def _astreamed(model: Any) -> Any:
-    chunks = [chunk async for chunk in model.astream("Hello")]
+async def _astreamed(model: Any, given: Any, /, **keywords: Any) -> Any:
+    chunks = [chunk async for chunk in model.astream(given, **keywords)]
     return sum(chunks[1:], chunks[0])
 
 
-RUNS: dict[str, Callable[[Any], Awaitable[Any]]] = {
-    "invoke": _invoked,
-    "ainvoke": lambda model: model.ainvoke("Hello"),  # type: ignore[no-any-return]
-    "stream": _streamed,
-    "astream": _astreamed,
-}
+RUNS: dict[str, Callable[..., Awaitable[Any]]] = {"invoke": _invoked, "ainvoke": _ainvoked, "stream": _streamed, "astream": _astreamed}
 
 
 def bodies(row: Row) -> list[Any]:

@@ -241,8 +241,8 @@ def _chat_events(body: Body) -> list[Body]:
     return [{**first, "done": False}, {**rest, "message": {"role": "assistant", "content": ""}}]
 
 
-def _openai(base_url: str, **more: Any) -> Any:
-    return ChatOpenAI(model="any", base_url=base_url, api_key="key", max_retries=0, stream_usage=True, **more)
+def _model(kind: type[Any], base_url: str, **more: Any) -> Any:
+    return kind(**{"model": "any", "base_url": base_url, **more})
 
 
 _KEYED = {"api_key": "key", "max_retries": 0}
@@ -253,7 +253,7 @@ ROWS = (
         distribution="openai",
         type=ChatCompletion,
         serve=partial(OpenAIServer, rules=None),
-        model=_openai,
+        model=partial(_model, ChatOpenAI, **_KEYED, stream_usage=True),
         arguments={},
         partner=("langchain_openai", "ChatOpenAI"),
         partner_arguments={**_KEYED, "stream_usage": True},
@@ -267,7 +267,7 @@ ROWS = (
         distribution="openai",
         type=ChatCompletionChunk,
         serve=partial(OpenAIServer, rules=None),
-        model=_openai,
+        model=partial(_model, ChatOpenAI, **_KEYED, stream_usage=True),
         arguments={},
         partner=("langchain_openai", "ChatOpenAI"),
         partner_arguments={**_KEYED, "stream_usage": True},
@@ -288,7 +288,7 @@ ROWS = (
         distribution="openai",
         type=Response,
         serve=partial(ResponsesServer, rules=None),
-        model=_openai,
+        model=partial(_model, ChatOpenAI, **_KEYED, stream_usage=True),
         arguments={"use_responses_api": True},
         partner=("langchain_openai", "ChatOpenAI"),
         partner_arguments={**_KEYED, "use_responses_api": True},
@@ -302,7 +302,7 @@ ROWS = (
         distribution="anthropic",
         type=BetaMessage,
         serve=partial(AnthropicServer, strict=False),
-        model=lambda base_url, **more: ChatAnthropic(model="any", base_url=base_url, api_key="key", max_retries=0, **more),
+        model=partial(_model, ChatAnthropic, **_KEYED),
         arguments={},
         partner=("langchain_anthropic", "ChatAnthropic"),
         partner_arguments={**_KEYED, "betas": ["context-management-2025-06-27"]},
@@ -315,7 +315,7 @@ ROWS = (
         distribution="google-genai",
         type=GenerateContentResponse,
         serve=partial(GoogleServer, strict=False),
-        model=lambda base_url, **more: ChatGoogleGenerativeAI(model="any", base_url=base_url, api_key="key", max_retries=0, **more),
+        model=partial(_model, ChatGoogleGenerativeAI, **_KEYED),
         arguments={},
         partner=("langchain_google_genai", "ChatGoogleGenerativeAI"),
         partner_arguments=_KEYED,
@@ -343,7 +343,7 @@ ROWS = (
         distribution="ollama",
         type=ollama.ChatResponse,
         serve=partial(OllamaServer, strict=False),
-        model=lambda base_url, **more: ChatOllama(model="any", base_url=base_url, max_retries=0, **more),
+        model=partial(_model, ChatOllama, max_retries=0),
         arguments={},
         partner=("langchain_ollama", "ChatOllama"),
         partner_arguments={},

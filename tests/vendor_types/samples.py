@@ -8,14 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
+from functools import cache
 from itertools import count
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from pydantic import BaseModel
 from typing_extensions import TypeAliasType
+from typing_extensions import is_typeddict as is_backported
 
 _LISTS = (list, Sequence, Iterable)
 _DICTS = (dict, Mapping)
+_OF_PYTHON = ("type", "GenericAlias", "UnionType", "_UnionGenericAlias", "Union")
+"""Names of the types of types: an SDK takes a type for a schema, JSON does not."""
 _FIRST_CHOICES = ("completed", "STOP", "stop", "end_turn", "OUTCOME_OK")
 _START = datetime(2026, 1, 1)
 
@@ -83,6 +87,8 @@ class Sampler:
             value = self._rules.only[path]
             return [self._leaf(path, value, _choices(annotation) or (f"another {value}",) * isinstance(value, str))]
         origin, args = get_origin(annotation), get_args(annotation)
+        if isinstance(annotation, type) and annotation.__name__ in _OF_PYTHON:
+            return []
         if origin is Annotated:
             return self.samples(args[0], path, above)
         if origin in (Union, types.UnionType):
@@ -91,7 +97,7 @@ class Sampler:
             return [[sample] for sample in self.samples(args[0] if args else Any, f"{path}[]", above)]
         if origin in _DICTS or annotation in _DICTS:
             return [{f"key{next(self._numbers)}": sample} for sample in self.samples(args[1] if args else Any, f"{path}{{}}", above)]
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if _class_of(annotation) is not None:
             return [] if annotation in above else self._of_model(annotation, path, (*above, annotation))
         choices = _choices(annotation)
         if len(choices) == 1:
@@ -108,16 +114,15 @@ class Sampler:
         models = [member for member in members if _class_of(member) is not None]
         found: list[Any] = []
         for member in members:
-            inside = f"{path}<{_name(member)}>" if member in models and len(models) > 1 else path
+            inside = f"{path}<{name_of(member)}>" if member in models and len(models) > 1 else path
             found += self.samples(member, inside, above)
         return found
 
-    def _of_model(self, model: type[BaseModel], path: str, above: tuple[Any, ...]) -> list[Any]:
+    def _of_model(self, model: type[Any], path: str, above: tuple[Any, ...]) -> list[Any]:
         columns: dict[str, list[Any]] = {}
-        for name, known in model.model_fields.items():
-            key = known.alias or name
+        for key, annotation in fields_of(model).items():
             inside = f"{path}.{key}" if path else key
-            made = [] if inside in self._rules.absent else self.samples(known.annotation, inside, above)
+            made = [] if inside in self._rules.absent else self.samples(annotation, inside, above)
             if made:
                 columns[key] = made
         apart = self._rules.one_of.get(model.__name__, frozenset())
@@ -143,17 +148,25 @@ class Sampler:
         return f"v{number}z"
 
 
-def _class_of(annotation: Any) -> type[BaseModel] | None:
+@cache
+def fields_of(model: type[Any]) -> dict[str, Any]:
+    """The fields of a class by their names on the wire, with their types."""
+    if issubclass(model, BaseModel):
+        return {known.alias or name: known.annotation for name, known in model.model_fields.items()}
+    return get_type_hints(model)
+
+
+def _class_of(annotation: Any) -> type[Any] | None:
     annotation = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
-    return annotation if isinstance(annotation, type) and issubclass(annotation, BaseModel) else None
+    is_class = isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    return annotation if is_class or is_typeddict(annotation) or is_backported(annotation) else None
 
 
-def _name(annotation: Any) -> str:
+def name_of(annotation: Any) -> str:
     """The name of a union's member: the one word of its `type`, else its class."""
     model = _class_of(annotation)
     assert model is not None
-    kind = model.model_fields.get("type")
-    words = _choices(kind.annotation) if kind is not None else ()
+    words = _choices(fields_of(model).get("type"))
     return str(words[0]) if len(words) == 1 else model.__name__
 
 

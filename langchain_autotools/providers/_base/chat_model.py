@@ -104,7 +104,7 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
             super().__init__(*args, **given)
         except ValidationError as error:
             raise ConfigurationError(
-                f"{type(self).__name__}: {describe_validation_error(error, type(self))}"
+                f"{type(self).__name__}: {describe_validation_error(error, type(self), given)}"
             ) from None  # it holds all arguments
         own = {name: check for name, check in self._numbers.items() if name in type(self).model_fields}
         for name, check in {**own, **self._field_checks(), **self._checks}.items():

@@ -5,7 +5,7 @@ what may be secret. The HTTP libraries notice the same only inside a request, an
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import cache, partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -114,6 +114,12 @@ def check_count(name: str, value: Any) -> None:
         raise ConfigurationError(f"{name} must be 0 or more, not {value!r}")
 
 
+def check_single(name: str, value: Any) -> None:
+    """Raise if a number of replies is not 1: of several a run has no use."""
+    if value not in (None, 1):
+        raise ConfigurationError(f"{name}={value}: a run has one reply, so {name} must be 1; use batch() for alternatives")
+
+
 def check_client(name: str, value: Any, *, kind: str = "Client", other: str = "AsyncClient") -> None:
     """Raise if the value is not an HTTP client of the required kind (synchronous or asynchronous)."""
     kinds = {base.__name__ for base in type(value).__mro__}
@@ -180,14 +186,16 @@ def _sound(key: Any) -> str:
 # ---------------------------------------------------------------------------------------------- what pydantic refuses
 
 
-def describe_validation_error(error: ValidationError, model: type[BaseModel]) -> str:
+def describe_validation_error(error: ValidationError, model: type[BaseModel], given: Collection[str]) -> str:
     """Return pydantic's complaints about constructor arguments in one line, without the arguments' values.
 
     Args:
         error: Pydantic's error.
         model: The chat model's class.
+        given: The names that were given.
     """
-    first = {name: names_of(model, field)[0] for field in model.model_fields for name in names_of(model, field)}
+    names = [names_of(model, field) for field in model.model_fields]
+    first = {name: next((one for one in known if one in given), known[0]) for known in names for name in known}
     messages: dict[str, list[str]] = {}
     for problem in error.errors(include_url=False, include_input=False, include_context=False):
         place = str(problem["loc"][0]) if problem["loc"] else ""

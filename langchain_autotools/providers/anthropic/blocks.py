@@ -47,8 +47,16 @@ def part_of(block: str | Block) -> Part | None:
     part = convert_block(block, text_part, _CONVERTERS, _NO_SUCH)
     if part["type"] == "text" and not str(part.get("text")).strip():
         return None
+    if part["type"] == "text" and _are_citations(block.get("citations")):
+        part = {**part, "citations": block["citations"]}
     cache = extra(block, _CACHE)
     return {**part, _CACHE: cache} if cache else part
+
+
+def _are_citations(value: Any) -> bool:
+    """Whether a text's citations are the wire's own."""
+    kinds = [one.get("type") if isinstance(one, Mapping) else None for one in value] if isinstance(value, list) else []
+    return bool(kinds) and all(str(kind).endswith("_location") for kind in kinds)
 
 
 def _own(block: Block) -> dict[str, Any]:
@@ -60,7 +68,9 @@ def _own(block: Block) -> dict[str, Any]:
 
 
 def _image(block: Block) -> Media:
-    return {"type": "image", "source": _image_source(source_of(block), block.get("type"))}
+    image: Media = {"type": "image", "source": _image_source(source_of(block), block.get("type"))}
+    changes = extra(block, "transformations")
+    return {**image, "transformations": changes} if changes else image
 
 
 def _image_source(source: Source, kind: Any) -> MediaSource:

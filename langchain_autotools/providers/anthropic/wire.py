@@ -37,6 +37,7 @@ class Media(TypedDict, total=False):
     title: str
     context: str
     citations: "CitationsConfigParam"
+    transformations: Any
     cache_control: "CacheControlEphemeralParam"
 
 

@@ -46,11 +46,18 @@ def part_of(block: str | Block) -> Part | None:
         return text_part(block) if block else None
     block = unwrapped(block)
     if any(isinstance(block.get(key), Mapping) for key in _OWN):
-        own: Any = {key: value for key, value in block.items() if key not in ("type", "index")}
-        part: Part = own
-        return part
+        return _without_index(block)
+    if "type" not in block and isinstance(block.get("text"), str) and block["text"]:  # the wire's own text, with what stands beside it
+        return _without_index(block)
     part = convert_block(block, text_part, _CONVERTERS, "the wire has no such content")
     return None if part == text_part("") else part
+
+
+def _without_index(block: Block) -> Part:
+    """Return one of the wire's own parts without LangChain's additions."""
+    own: Any = {key: value for key, value in block.items() if key not in ("type", "index")}
+    part: Part = own
+    return part
 
 
 def _results(block: Block) -> Part:

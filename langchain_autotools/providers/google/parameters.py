@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, SecretStr, field_validator
 from ...errors import ConfigurationError
 from ...field_types import Secret
 from .._base.chat_model import ProviderChatModel
-from .._base.checks import Check, check_client_arguments, check_count
+from .._base.checks import Check, check_client_arguments, check_count, check_single
 from .._base.parameters import Environment, first_of
 from .metadata import snake
 from .tools import plain_tool
@@ -64,7 +64,7 @@ class GoogleParameters(ProviderChatModel, defer_build=True):
     """Sampling temperature, 0 to 2. None: the vendor's default for the model."""
     top_p: float | None = None
     """Nucleus sampling: sample from the most likely tokens of this probability mass, 0 to 1."""
-    top_k: int | None = None
+    top_k: int | float | None = None
     """Top-k sampling: sample from this many most likely tokens."""
     max_output_tokens: int | None = Field(default=None, validation_alias="max_tokens")
     """Maximum number of tokens of one reply, thinking included (`maxOutputTokens`)."""
@@ -99,8 +99,8 @@ class GoogleParameters(ProviderChatModel, defer_build=True):
     response_schema: Any = None
     """JSON schema of replies, with `response_mime_type="application/json"`."""
 
-    safety_settings: Mapping[Any, Any] | None = None
-    """Block thresholds by harm category: `{"HARM_CATEGORY_...": "BLOCK_..."}`, as words or google-genai's enums."""
+    safety_settings: Mapping[Any, Any] | list[Any] | None = None
+    """Block thresholds by harm category: `{"HARM_CATEGORY_...": "BLOCK_..."}`, as words or google-genai's enums; or the wire's own list."""
     cached_content: str | None = None
     """Name of the cached content that requests begin with."""
     labels: dict[str, str] | None = None
@@ -125,6 +125,7 @@ class GoogleParameters(ProviderChatModel, defer_build=True):
     _numbers: ClassVar[Mapping[str, Check]] = {
         **ProviderChatModel._numbers,
         **dict.fromkeys(("topP", "topK", "maxOutputTokens"), check_count),
+        **dict.fromkeys(("n", "candidate_count", "candidateCount"), check_single),
     }
     _dicts: ClassVar[Mapping[str, str]] = {
         **ProviderChatModel._dicts,

@@ -125,6 +125,8 @@ def _json_value(name: str, value: Any) -> Any:
     """Return a parameter's value as JSON; google-genai's objects and enums are accepted."""
     if name == "safetySettings" and isinstance(value, Mapping):
         return [{"category": _word(category), "threshold": _word(threshold)} for category, threshold in value.items()]
+    if name == "safetySettings":
+        return [_camel_keys(_as_mapping(setting)) for setting in value]
     if name == "mediaResolution":
         word = _word(value).upper()
         return word if word.startswith(_RESOLUTION) else f"{_RESOLUTION}{word}"

@@ -135,7 +135,8 @@ def _openai_file(block: Block) -> Part:
 def _document_part(block: Block) -> Part:
     source = source_of(block)
     if source.file_id:
-        return {"type": "file", "file": {"file_id": source.file_id}}
+        name = extra(block, "filename", "file_filename")
+        return {"type": "file", "file": {"file_id": source.file_id, **({"filename": name} if name else {})}}
     if source.text is not None:
         return _titled(block, source.text)
     if source.data is not None:

@@ -151,9 +151,10 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
 
     def _result(self, message: ToolMessage, call: CallId | None) -> Encoded:
         identifier = call.sent if call else self._fit(message.tool_call_id)
-        parts = [text_part(message.content)] if isinstance(message.content, str) else [part_of(block) for block in message.content]
-        text = "\n".join(part["text"] for part in parts if part["type"] == "text")
-        media = [part for part in parts if part["type"] != "text"]
+        blocks = [message.content] if isinstance(message.content, str) else message.content
+        parts = [part_of(block, self._part_keys) for block in blocks]
+        texts, media = [part for part in parts if part["type"] == "text"], [part for part in parts if part["type"] != "text"]
+        text: Any = texts if any(map(_is_marked, texts)) else "\n".join(part["text"] for part in texts)
         if not text:
             text = BELOW if media else empty_output(failed=message.status == "error")
         wire: ChatCompletionToolMessageParam = {"role": "tool", "tool_call_id": identifier, "content": text}
@@ -167,6 +168,8 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
         same_origin = self.is_same_origin(message)
         ids = wire_ids(calls, self._dialect.ids, same_origin=same_origin)
         wire = self._with_author(self._without_calls(message, text, bool(calls), same_origin), message)
+        if text and isinstance(message.content, list) and wire["content"] == text:
+            wire["content"] = marked_texts(message.content, self._part_keys) or text
         more: Any = {key: message.additional_kwargs[key] for key in self._dialect.assistant_keys if key in message.additional_kwargs}
         if calls:
             wire["tool_calls"] = [encode_call(call, one, same_origin=same_origin) for call, one in zip(calls, ids, strict=True)]
@@ -235,6 +238,22 @@ def assistant_content(content: str | list[str | dict[Any, Any]]) -> tuple[str, l
     parts = [part_of(block) for block in content if not _is_inner(block)]
     text = "".join(part["text"] for part in parts if part["type"] == "text")
     return text, [part for part in parts if part["type"] != "text"]
+
+
+def marked_texts(content: list[str | dict[Any, Any]], keys: Collection[str]) -> list[Part]:
+    """Return the texts of an AI message's content as parts if any has a key besides its text; else none.
+
+    Args:
+        content: The content.
+        keys: The keys that the server takes on a part besides the vendor's own.
+    """
+    parts = [part_of(block, keys) for block in content if not _is_inner(block)]
+    texts = [part for part in parts if part["type"] == "text"]
+    return texts if any(map(_is_marked, texts)) else []
+
+
+def _is_marked(part: Part) -> bool:
+    return part.keys() != {"type", "text"}
 
 
 def _is_inner(block: str | Mapping[str, Any]) -> bool:

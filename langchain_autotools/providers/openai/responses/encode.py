@@ -33,6 +33,7 @@ from .wire import Item, ItemPart
 _LONGEST_ID = 64
 _ROLES = frozenset({"user", "assistant", "system", "developer"})
 _INSTRUCTING = frozenset({"system", "developer"})
+_CUSTOM_OUTPUT = f"{CUSTOM_CALL}_output"
 _OUTPUT_PARTS = frozenset({"input_text", "input_image", "input_file"})
 
 
@@ -93,6 +94,8 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
         blocks: list[Any] = []
         for block in content:
             item = item_of(block)
+            if isinstance(block, dict) and block.get("type") == _CUSTOM_OUTPUT and "is_error" not in block:
+                raise unsupported(_CUSTOM_OUTPUT, "the result of a call is a ToolMessage")
             if item is None:
                 blocks.append(block)
                 continue
@@ -116,7 +119,7 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
         output, media = self._tool_output(message.content)
         if not output:
             output = BELOW if media else empty_output(failed=message.status == "error")
-        kind = f"{CUSTOM_CALL}_output" if call.custom else f"{FUNCTION_CALL}_output"
+        kind = _CUSTOM_OUTPUT if call.custom else f"{FUNCTION_CALL}_output"
         item: Item = {"type": kind, "call_id": call.sent, "output": output}
         if call.caller:
             item["caller"] = json.loads(call.caller)
@@ -129,7 +132,7 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
         parts = [input_part(block) for block in content]
         held = [part for part in parts if part["type"] in _OUTPUT_PARTS]
         media = [part for part in parts if part["type"] not in _OUTPUT_PARTS]
-        if all(part["type"] == "input_text" for part in held):
+        if all(part["type"] == "input_text" and part.keys() == {"type", "text"} for part in held):
             return "\n".join(str(part["text"]) for part in held), media
         return held, media
 

@@ -1,0 +1,186 @@
+"""Sends what a caller may ask for through a conversation on loopback and judges what of each leaf the requests hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import ne
+from typing import Any
+
+from langchain_autotools import new_messages
+from langchain_autotools.errors import ConfigurationError, UnsupportedFeatureError
+from tests.support.http_server import Exchange
+from tests.vendor_types.reading import ECHO, KEPT, LOST, REFUSED, RUNS, SOME, holds, look_up
+from tests.vendor_types.rows import Body, Row
+from tests.vendor_types.samples import Leaf, Rules, Sampler, leaves, plain
+
+REFUSALS = (ConfigurationError, UnsupportedFeatureError)
+_RANK = (REFUSED, ECHO, KEPT, SOME, LOST)
+_WORDS = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a conversation is given.
+
+    Attributes:
+        arguments: Arguments of the constructor.
+        keywords: Keywords of the call.
+        bound: Tools that are bound.
+        history: The messages.
+        said: What the first reply says besides its call: the reply of the wire with this in its place.
+        then: The messages that follow that run.
+    """
+
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    bound: Sequence[Any] = ()
+    history: Sequence[Any] = ("Hello",)
+    said: Any = None
+    then: Sequence[Any] = ("Go on",)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a caller may ask for on one wire.
+
+    Attributes:
+        name: Its name on the page.
+        wire: The wire.
+        type: The type that names it.
+        members: The types of what is sampled, by the path of each.
+        give: A conversation that is given a value: by the path of its member, the value, and whether the constructor takes it.
+        places: The keys of a request that may hold it; all others if it begins with `not`.
+        reply: The reply of the wire, which says what it is given.
+        rules: What the samples observe.
+        streamed: Members that only streamed requests have.
+        ways: The ways in which it is asked.
+    """
+
+    name: str
+    wire: Row
+    type: type[Any]
+    members: Callable[[], Mapping[str, Any]]
+    give: Callable[[str, Any, bool], Given]
+    places: tuple[str, ...]
+    reply: Callable[[Any], Body]
+    rules: Rules = field(default_factory=Rules)
+    streamed: frozenset[str] = frozenset()
+    ways: tuple[str, ...] = ("invoke", "ainvoke", "stream", "astream")
+
+    @property
+    def distribution(self) -> str:
+        """The package that defines the type."""
+        return self.wire.distribution
+
+    def samples(self) -> Iterator[tuple[str, Any]]:
+        """The samples, each with the path of its member."""
+        sampler = Sampler(self.rules)
+        for path, annotation in self.members().items():
+            for sample in sampler.samples(annotation, path):
+                yield path, sample
+
+    def read(self, exchange: Exchange) -> Any:
+        """What of a request may hold it."""
+        body = exchange.json
+        if self.places[0] != "not":
+            return {key: body[key] for key in self.places if key in body}
+        headers = {name: value for name, value in exchange.headers.items() if name.startswith("anthropic-")}
+        return [exchange.path, headers, {key: value for key, value in body.items() if key not in self.places}]
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What a conversation sent: of each request that may hold a value what may hold it, and its refusal."""
+
+    requests: list[Any]
+    refusal: str = ""
+
+    def verdict(self, leaf: Leaf) -> str:
+        """The verdict on a leaf with a value of its own."""
+        if self.refusal:
+            return REFUSED if _names(self.refusal, leaf.path) else LOST
+        found = [holds(request, leaf.value) for request in self.requests]
+        return LOST if not any(found) else KEPT if all(found) else SOME
+
+    @property
+    def text(self) -> str:
+        """Everything."""
+        return json.dumps([self.requests, self.refusal], default=str)
+
+
+def _names(refusal: str, path: str) -> bool:
+    """Whether an error names what it refuses: the parameter, its key, or the kind of a block or tool."""
+    parts = [re.sub(r"[\[\]{}]", "", part) for part in path.split(".")]
+    kinds = re.findall(r"<([^>]+)>", path)
+    words = {re.sub("<.*", "", parts[0]), re.sub("<.*", "", parts[-1]), *kinds}
+    snake = {re.sub(r"(?<=[a-z0-9])([A-Z])", lambda match: "_" + match[1].lower(), word) for word in words}
+    return bool((words | snake) & set(_WORDS.findall(refusal)))
+
+
+def worst(ways: Mapping[str, str]) -> str:
+    """The verdict on a leaf in all its ways: lost if in any, refused if in all."""
+    return max(ways.values(), key=_RANK.index)
+
+
+async def asked(row: Asked, ways: Sequence[str] = (), *, every: int = 1) -> dict[str, dict[str, str]]:
+    """The verdicts on all leaves of a row, by path and way, or on those of every n-th sample.
+
+    Each other value of a leaf is one conversation more: these are left to the synchronous ways, which ask alike.
+    """
+    verdicts: dict[str, dict[str, str]] = {}
+    with row.wire.serve() as server:
+        for way in ways or row.ways:
+            known: set[str] = set()
+            for path, sample in list(row.samples())[::every]:
+                if path in row.streamed and "stream" not in way:
+                    continue
+                base = await _sent(row, server, way, path, plain(sample))
+                for leaf in leaves(sample):
+                    if not leaf.others:
+                        _note(verdicts, leaf, way, base.verdict(leaf))
+                    elif not way.startswith("a") and (base.refusal or leaf.path not in known):
+                        known |= set() if base.refusal else {leaf.path}
+                        _note(verdicts, leaf, way, await _changed(row, server, way, path, sample, leaf, base))
+    return verdicts
+
+
+def _note(verdicts: dict[str, dict[str, str]], leaf: Leaf, way: str, verdict: str) -> None:
+    """Record a leaf of one more sample: what refuses another leaf of a sample refuses all of it."""
+    ways = verdicts.setdefault(leaf.path, {})
+    ways[way] = max(ways.get(way, REFUSED), verdict, key=_RANK.index)
+
+
+async def _changed(row: Asked, server: Any, way: str, path: str, sample: Any, leaf: Leaf, base: Sent) -> str:
+    """The verdict on a leaf whose other values must make a difference."""
+    if base.refusal:
+        return REFUSED if _names(base.refusal, leaf.path) else LOST
+    found: set[str] = set()
+    for other in leaf.others:
+        sent = await _sent(row, server, way, path, plain(sample, {leaf: other}))
+        if sent.refusal:
+            found.add(REFUSED if _names(sent.refusal, leaf.path) else LOST)
+        elif sent.text != base.text:
+            return KEPT if all(map(ne, sent.requests, base.requests)) else SOME
+    return REFUSED if found == {REFUSED} else LOST
+
+
+async def _sent(row: Asked, server: Any, way: str, path: str, value: Any) -> Sent:
+    given, wire = row.give(path, value, way in ("invoke", "astream")), row.wire
+    first, last = wire.script(row.reply(given.said))[0], wire.script(row.reply(None))[1]
+    server._replies[:] = [first, last, last]
+    del server.exchanges[:]
+    settings = {"tools": [look_up], "max_turns": 2, "on_limit": "return", **wire.arguments, **given.arguments}
+    try:
+        model = wire.model(server.url, **settings)
+        model = model.bind_tools(given.bound) if given.bound else model
+        run = await RUNS[way](model, list(given.history), **given.keywords)
+        if given.said is not None:  # also what ends a turn is in the next run's request
+            server._replies[:] = [last]
+            del server.exchanges[:]
+            await RUNS[way](model, [*given.history, *new_messages(run), *given.then])
+    except REFUSALS as error:
+        return Sent([], str(error))
+    return Sent([row.read(exchange) for exchange in server.exchanges])

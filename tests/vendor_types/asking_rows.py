@@ -1,0 +1,426 @@
+"""What a caller may ask for on each wire: the parameters, tools and messages of the vendors' request types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from operator import or_
+from typing import Any, get_args
+
+from anthropic.types.beta import BetaContentBlock, BetaContentBlockParam, BetaTextBlockParam, BetaToolUnionParam
+from anthropic.types.beta.beta_tool_result_block_param import Content as ResultContent
+from anthropic.types.beta.message_create_params import MessageCreateParamsBase
+from google.genai.types import FunctionResponsePart, GenerateContentConfig, Part, Tool
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from ollama import Message, Options
+from ollama import Tool as OllamaTool
+from ollama._types import ChatRequest
+from openai.types.chat import (
+    ChatCompletionAssistantMessageParam,
+    ChatCompletionContentPartParam,
+    ChatCompletionContentPartTextParam,
+    ChatCompletionDeveloperMessageParam,
+    ChatCompletionSystemMessageParam,
+    ChatCompletionToolUnionParam,
+    ChatCompletionUserMessageParam,
+)
+from openai.types.chat.completion_create_params import CompletionCreateParamsBase
+from openai.types.responses import (
+    ResponseInputContentParam,
+    ResponseInputItemParam,
+    ResponseOutputItem,
+    ResponseOutputMessageParam,
+    ToolParam,
+)
+from openai.types.responses.response_create_params import ResponseCreateParamsBase
+
+from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI
+from langchain_autotools.providers.google.metadata import snake
+from langchain_autotools.turn.constructor import argument_names
+from tests.vendor_types.asking import Asked, Given
+from tests.vendor_types.rows import ROWS, Body
+from tests.vendor_types.samples import Rules, fields_of, name_of
+
+_WIRES = {row.name: row for row in ROWS}
+_HELLO = {"role": "user", "content": "Hello"}
+
+
+def _members(union: Any) -> list[Any]:
+    """The members of a union, of unions in it too."""
+    args = get_args(get_args(union)[0]) if hasattr(union, "__metadata__") else get_args(union)
+    return [inner for one in args for inner in (_members(one) if get_args(one) else [one])]
+
+
+def _kinds(union: Any) -> set[str]:
+    """The words that the members of a union give as their `type`."""
+    return {str(word) for one in _members(union) for word in get_args(fields_of(one)["type"])}
+
+
+def _of_kinds(union: Any, fits: Callable[[str], bool]) -> Any:
+    """The union of those members whose `type` fits."""
+    return reduce(or_, (one for one in _members(union) if any(map(fits, map(str, get_args(fields_of(one)["type"]))))))
+
+
+_OWN = {"metadata", "max_tool_calls", "fallbacks"}
+"""Names that mean something else to LangChain or to this package: the vendor's own parameter goes into `model_kwargs` or `extra_body`."""
+
+
+def _parameters(model: type[Any], *, name: Callable[[str], str] = str) -> Callable[[str, Any, bool], Given]:
+    """Give a parameter to the constructor, by its own name or in `model_kwargs`, or to the call."""
+
+    def give(path: str, value: Any, in_constructor: bool) -> Given:
+        own = name(path)
+        bound = [_function(one) for one in _named(value)] if path in ("tool_choice", "toolConfig") else []
+        if not in_constructor or own == "tool_choice":
+            return Given(keywords={"extra_body": {own: value}} if own in _OWN else {own: value}, bound=bound)
+        return Given(arguments={own: value} if own in argument_names(model) - _OWN else {"model_kwargs": {own: value}}, bound=bound)
+
+    return give
+
+
+def _named(choice: Any) -> Iterator[str]:
+    """The tools that a choice names."""
+    if isinstance(choice, Mapping):
+        for key, value in choice.items():
+            if key in ("name", "allowedFunctionNames"):
+                yield from [value] if isinstance(value, str) else value
+            else:
+                yield from _named(value)
+    elif isinstance(choice, list):
+        for one in choice:
+            yield from _named(one)
+
+
+def _function(name: str) -> Body:
+    schema = {"type": "object", "properties": {}}
+    return {"type": "function", "function": {"name": name, "description": "Do something.", "parameters": schema}}
+
+
+def _tool(path: str, value: Any, in_constructor: bool) -> Given:
+    """Give a tool to `bind_tools`; one of the vendor's own to the constructor too."""
+    is_own = isinstance(value, Mapping) and value.get("type", "function") not in ("function", "custom", "namespace") and "name" not in value
+    return Given(arguments={"tools": [_look_up, value]}) if in_constructor and is_own else Given(bound=[value])
+
+
+def _of(type_: type[Any], *without: str) -> Callable[[], Mapping[str, Any]]:
+    return lambda: {key: annotation for key, annotation in fields_of(type_).items() if key not in without}
+
+
+def _message(path: str, value: Any, in_constructor: bool) -> Given:
+    """Give a part of a message: by its path what the user, the system, a tool or the reply says."""
+    if path == "reply":
+        return Given(said=[value])
+    if path == "result":
+        return Given(history=["Hello", *_called("look_up", "call_1"), ToolMessage([value], tool_call_id="call_1")])
+    if path == "system":
+        return Given(history=[SystemMessage([value]), "Hello"])
+    if path == "message":
+        return Given(history=[{"content": "", **value}, _HELLO])
+    return Given(history=[HumanMessage([value])])
+
+
+def _called(name: str, identifier: str) -> list[AIMessage]:
+    return [AIMessage("", tool_calls=[{"name": name, "args": {}, "id": identifier, "type": "tool_call"}])]
+
+
+# ---------------------------------------------------------------------------------------------- replies
+
+
+def _completion(said: Any) -> Body:
+    (message,) = said or [{"role": "assistant", "content": "Well."}]
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    return {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "any", "choices": [choice]}
+
+
+def _response(said: Any) -> Body:
+    text = {"type": "output_text", "text": "Well.", "annotations": []}
+    items = said or [{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [text]}]
+    return {"id": "resp_1", "object": "response", "created_at": 1, "model": "any", "status": "completed", "output": items}
+
+
+def _beta_message(said: Any) -> Body:
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    thinking = {"type": "thinking", "thinking": "Hm.", "signature": "c2lnbmVk"}
+    return {
+        **{"id": "msg_1", "type": "message", "role": "assistant", "model": "any", "stop_reason": "end_turn", "stop_sequence": None},
+        **{"content": said or [thinking, {"type": "text", "text": "Well."}], "usage": usage},
+    }
+
+
+def _content(said: Any) -> Body:
+    candidate = {"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": said or [{"text": "Well."}]}}
+    return {"responseId": "r1", "modelVersion": "any", "candidates": [candidate]}
+
+
+def _chat(said: Any) -> Body:
+    message = {"role": "assistant", **(said[0] if said else {"content": "Well."})}
+    return {"model": "any", "created_at": "2026-01-01T00:00:00Z", "done": True, "done_reason": "stop", "message": message}
+
+
+# ---------------------------------------------------------------------------------------------- rows
+
+
+def _look_up(key: str) -> str:
+    """Look something up."""
+    return f"found {key}"
+
+
+_OUTPUTS = ("_output", "mcp_approval_response", "additional_tools", "compaction")
+_ON_CLIENT = ("computer_call", "local_shell_call", "shell_call", "apply_patch_call")
+
+
+def _response_parts() -> Mapping[str, Any]:
+    said = _kinds(ResponseOutputItem)
+    items = reduce(or_, (one for one in _members(ResponseInputItemParam) if "type" in fields_of(one) and name_of(one) != "message"))
+    return {
+        "user": ResponseInputContentParam,
+        "result": ResponseInputContentParam,
+        "system": ResponseInputContentParam,
+        "item": _of_kinds(items, lambda kind: kind not in said or kind.endswith(_OUTPUTS)),
+        "reply": ResponseOutputMessageParam | _of_kinds(items, lambda kind: kind in said),
+    }
+
+
+def _response_message(path: str, value: Any, in_constructor: bool) -> Given:
+    if path == "reply" and value["type"] in _ON_CLIENT:  # which nobody but the caller answers
+        return Given(
+            said=[value], then=[HumanMessage([{"type": f"{value['type']}_output", "call_id": value["call_id"], "output": "done"}])]
+        )
+    if path != "item":
+        return _message(path, value, in_constructor)
+    content = SystemMessage if value["type"] == "additional_tools" else HumanMessage
+    return Given(history=[content([value]), *(["Hello"] if content is SystemMessage else [])], keywords={"previous_response_id": "resp_0"})
+
+
+_BY_SERVER = {"server_tool_use": "web_search_tool_result", "mcp_tool_use": "mcp_tool_result"}
+
+
+def _beta_block(path: str, value: Any, in_constructor: bool) -> Given:
+    if path == "reply" and value["type"] in _BY_SERVER:  # which is left out where nothing answers it
+        return Given(said=[value, {"type": _BY_SERVER[value["type"]], "tool_use_id": value["id"], "content": []}])
+    if path == "user" and value["type"] == "tool_result":
+        return Given(history=["Hello", *_called("look_up", value["tool_use_id"]), HumanMessage([value])])
+    return _message(path, value, in_constructor)
+
+
+def _beta_parts() -> Mapping[str, Any]:
+    said = _kinds(BetaContentBlock)
+    return {
+        "user": _of_kinds(BetaContentBlockParam, lambda kind: kind not in said or kind == "text"),
+        "system": BetaTextBlockParam,
+        "result": ResultContent,
+        "reply": _of_kinds(BetaContentBlockParam, lambda kind: kind in said),
+    }
+
+
+def _chat_message(path: str, value: Any, in_constructor: bool) -> Given:
+    if path == "reply":
+        return _message(path, value, in_constructor)
+    pictures = [{"type": "image", "base64": picture, "mime_type": "image/png"} for picture in value["images"]]
+    return Given(history=[HumanMessage([{"type": "text", "text": value["content"]}, *pictures])])
+
+
+def _completion_parts() -> Mapping[str, Any]:
+    return {
+        "user": ChatCompletionContentPartParam,
+        "result": ChatCompletionContentPartTextParam,
+        "message": (
+            ChatCompletionDeveloperMessageParam
+            | ChatCompletionSystemMessageParam
+            | ChatCompletionUserMessageParam
+            | ChatCompletionAssistantMessageParam
+        ),
+        "reply": ChatCompletionAssistantMessageParam,
+    }
+
+
+_ASSISTANT = "message<ChatCompletionAssistantMessageParam>"
+_TWO_WAYS = ("invoke", "astream")
+_PICTURE = "iVBORw0KGgo="
+_UNTITLED = {"type": "object", "properties": {"place": {"type": "string"}}}
+_SCHEMA = {**_UNTITLED, "title": "reply"}
+_OF_MODELS = ("functionCall", "functionResponse", "executableCode", "codeExecutionResult", "toolCall", "toolResponse")
+ASKED = (
+    Asked(
+        name="Chat completions: parameters",
+        wire=_WIRES["Chat completions"],
+        type=CompletionCreateParamsBase,
+        members=_of(CompletionCreateParamsBase, "messages", "tools"),
+        give=_parameters(ChatOpenAI),
+        places=("not", "messages", "tools"),
+        reply=_completion,
+        rules=Rules(only={"tool_choice<allowed_tools>.allowed_tools.tools[]": _function("other")}),
+        streamed=frozenset({"stream_options"}),
+    ),
+    Asked(
+        name="Chat completions: tools",
+        ways=_TWO_WAYS,
+        wire=_WIRES["Chat completions"],
+        type=CompletionCreateParamsBase,
+        members=lambda: {"tools": ChatCompletionToolUnionParam},
+        give=_tool,
+        places=("tools",),
+        reply=_completion,
+    ),
+    Asked(
+        name="Chat completions: messages",
+        ways=_TWO_WAYS,
+        wire=_WIRES["Chat completions"],
+        type=CompletionCreateParamsBase,
+        members=_completion_parts,
+        give=_message,
+        places=("messages",),
+        reply=_completion,
+        rules=Rules(
+            only={f"reply.{place}.arguments": '{"key":"there"}' for place in ("function_call", "tool_calls[]<function>.function")},
+            absent=frozenset({"reply.name", "reply.content"}) | {f"{_ASSISTANT}.{key}" for key in ("audio", "function_call", "tool_calls")},
+            one_of={
+                "ChatCompletionAssistantMessageParam": frozenset(fields_of(ChatCompletionAssistantMessageParam)) - {"name", "role"},
+                "FileFile": frozenset({"file_id", "file_data"}),
+            },
+        ),
+    ),
+    Asked(
+        name="Responses: parameters",
+        wire=_WIRES["Responses"],
+        type=ResponseCreateParamsBase,
+        members=_of(ResponseCreateParamsBase, "input", "tools"),
+        give=_parameters(ChatOpenAI),
+        places=("not", "input", "tools"),
+        reply=_response,
+        rules=Rules(only={"tool_choice<allowed_tools>.tools[]": {"type": "function", "name": "other"}}),
+        streamed=frozenset({"stream_options"}),
+    ),
+    Asked(
+        name="Responses: tools",
+        ways=_TWO_WAYS,
+        wire=_WIRES["Responses"],
+        type=ResponseCreateParamsBase,
+        members=lambda: {"tools": ToolParam},
+        give=_tool,
+        places=("tools",),
+        reply=_response,
+    ),
+    Asked(
+        name="Responses: input",
+        ways=_TWO_WAYS,
+        wire=_WIRES["Responses"],
+        type=ResponseCreateParamsBase,
+        members=_response_parts,
+        give=_response_message,
+        places=("input",),
+        reply=_response,
+        rules=Rules(only={"reply<function_call>.arguments": '{"key":"there"}'}),
+    ),
+    Asked(
+        name="Messages: parameters",
+        wire=_WIRES["Messages"],
+        type=MessageCreateParamsBase,
+        members=_of(MessageCreateParamsBase, "messages", "tools"),
+        give=_parameters(ChatAnthropic),
+        places=("not", "messages", "tools"),
+        reply=_beta_message,
+    ),
+    Asked(
+        name="Messages: tools",
+        ways=_TWO_WAYS,
+        wire=_WIRES["Messages"],
+        type=MessageCreateParamsBase,
+        members=lambda: {"tools": BetaToolUnionParam},
+        give=_tool,
+        places=("tools",),
+        reply=_beta_message,
+        rules=Rules(only={"tools<custom>.input_schema": _SCHEMA}),
+    ),
+    Asked(
+        name="Messages: messages",
+        ways=_TWO_WAYS,
+        wire=_WIRES["Messages"],
+        type=MessageCreateParamsBase,
+        members=_beta_parts,
+        give=_beta_block,
+        places=("messages", "system"),
+        reply=_beta_message,
+    ),
+    Asked(
+        name="generateContent: parameters",
+        wire=_WIRES["generateContent"],
+        type=GenerateContentConfig,
+        members=_of(GenerateContentConfig, "tools"),
+        give=_parameters(ChatGoogleGenerativeAI, name=snake),
+        places=("not", "contents", "tools"),
+        reply=_content,
+        rules=Rules(
+            only={"responseSchema": _UNTITLED, "responseJsonSchema": _UNTITLED, "responseModalities[]": "TEXT", "topK": 40},
+        ),
+    ),
+    Asked(
+        name="generateContent: tools",
+        ways=_TWO_WAYS,
+        wire=_WIRES["generateContent"],
+        type=GenerateContentConfig,
+        members=lambda: {"tools": Tool},
+        give=_tool,
+        places=("tools",),
+        reply=_content,
+        rules=Rules(
+            only={f"tools.functionDeclarations[].{key}JsonSchema": _SCHEMA for key in ("parameters", "response")},
+            one_of={"Tool": frozenset(fields_of(Tool)), "FunctionDeclaration": frozenset({"parameters", "parametersJsonSchema"})},
+        ),
+    ),
+    Asked(
+        name="generateContent: contents",
+        ways=_TWO_WAYS,
+        wire=_WIRES["generateContent"],
+        type=GenerateContentConfig,
+        members=lambda: {"user": Part, "reply": Part, "result": FunctionResponsePart},
+        give=_message,
+        places=("contents",),
+        reply=_content,
+        rules=Rules(
+            only={"reply.functionCall.args": {"key": "there"}, "reply.functionCall.willContinue": False, "reply.thought": False},
+            absent=frozenset({f"user.{name}" for name in _OF_MODELS} | {"reply.functionResponse", "reply.functionCall.partialArgs"}),
+            one_of=_WIRES["generateContent"].rules.one_of,
+        ),
+    ),
+    Asked(
+        name="/api/chat: parameters",
+        wire=_WIRES["/api/chat"],
+        type=ChatRequest,
+        members=lambda: {**_of(ChatRequest, "messages", "tools", "options", "stream")(), "options": Options},
+        give=_parameters(ChatOllama),
+        places=("not", "messages", "tools"),
+        reply=_chat,
+    ),
+    Asked(
+        name="/api/chat: tools",
+        ways=_TWO_WAYS,
+        wire=_WIRES["/api/chat"],
+        type=ChatRequest,
+        members=lambda: {"tools": OllamaTool},
+        give=_tool,
+        places=("tools",),
+        reply=_chat,
+        rules=Rules(
+            only={
+                **{f"tools.function.parameters.{key}": _UNTITLED for key in ("$defs", "items", "properties{}.items")},
+                "tools.function.parameters.properties{}.type": "array",
+            },
+            absent=frozenset({"tools.type"}),
+        ),
+    ),
+    Asked(
+        name="/api/chat: messages",
+        ways=_TWO_WAYS,
+        wire=_WIRES["/api/chat"],
+        type=ChatRequest,
+        members=lambda: {"user": Message, "reply": Message},
+        give=_chat_message,
+        places=("messages",),
+        reply=_chat,
+        rules=Rules(
+            only={"user.images[]": _PICTURE, "reply.images[]": _PICTURE},
+            absent=frozenset({"user.role", "reply.role", "user.thinking", "user.tool_name", "user.tool_calls", "reply.tool_name"}),
+        ),
+    ),
+)
