@@ -87,15 +87,6 @@ def test_a_text_keeps_what_stands_beside_it_on_google() -> None:
     assert request["generationConfig"]["topK"] == 1.5
 
 
-@pytest.mark.parametrize("name", ["n", "candidate_count", "candidateCount"])
-def test_a_call_asks_for_one_reply(name: str) -> None:
-    """A run has no use for a second reply, which would be paid for: it is refused by the name that it was given by."""
-    kind = ChatOpenAI if name == "n" else ChatGoogleGenerativeAI
-    model = kind(model="any", base_url="http://127.0.0.1:9", api_key="key")
-    with pytest.raises(ConfigurationError, match=f"{name}=2"):
-        model.invoke("Hello", **{name: 2})
-
-
 def test_a_refusal_names_the_argument_that_was_given() -> None:
     """Of an argument with several names the error has the one that the caller wrote."""
     with pytest.raises(ConfigurationError, match="candidate_count"):

@@ -114,12 +114,6 @@ def check_count(name: str, value: Any) -> None:
         raise ConfigurationError(f"{name} must be 0 or more, not {value!r}")
 
 
-def check_single(name: str, value: Any) -> None:
-    """Raise if a number of replies is not 1: of several a run has no use."""
-    if value not in (None, 1):
-        raise ConfigurationError(f"{name}={value}: a run has one reply, so {name} must be 1; use batch() for alternatives")
-
-
 def check_client(name: str, value: Any, *, kind: str = "Client", other: str = "AsyncClient") -> None:
     """Raise if the value is not an HTTP client of the required kind (synchronous or asynchronous)."""
     kinds = {base.__name__ for base in type(value).__mro__}

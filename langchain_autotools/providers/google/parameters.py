@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, SecretStr, field_validator
 from ...errors import ConfigurationError
 from ...field_types import Secret
 from .._base.chat_model import ProviderChatModel
-from .._base.checks import Check, check_client_arguments, check_count, check_single
+from .._base.checks import Check, check_client_arguments, check_count
 from .._base.parameters import Environment, first_of
 from .metadata import snake
 from .tools import plain_tool
@@ -125,7 +125,6 @@ class GoogleParameters(ProviderChatModel, defer_build=True):
     _numbers: ClassVar[Mapping[str, Check]] = {
         **ProviderChatModel._numbers,
         **dict.fromkeys(("topP", "topK", "maxOutputTokens"), check_count),
-        **dict.fromkeys(("n", "candidate_count", "candidateCount"), check_single),
     }
     _dicts: ClassVar[Mapping[str, str]] = {
         **ProviderChatModel._dicts,

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, model_validator
 
 from .._base.chat_model import ProviderChatModel
-from .._base.checks import Check, check_header, check_single
+from .._base.checks import Check, check_header
 from .._base.parameters import OWN_CLIENTS, Environment
 from .client import ApiKey
 
@@ -161,7 +161,6 @@ class OpenAIParameters(ProviderChatModel, defer_build=True):
     _limit_params: ClassVar[tuple[str, ...]] = ("max_completion_tokens", "max_tokens")
     _wire_names: ClassVar[Mapping[str, str]] = WIRE_NAMES
 
-    _numbers: ClassVar[Mapping[str, Check]] = {**ProviderChatModel._numbers, "n": check_single}
     _dicts: ClassVar[Mapping[str, str]] = {
         **ProviderChatModel._dicts,
         **dict.fromkeys(("stream_options", "text"), ""),
@@ -192,6 +191,11 @@ class OpenAIParameters(ProviderChatModel, defer_build=True):
             self.openai_proxy = self._variable("proxy")
         if self.stream_usage is None and not (self.openai_api_base or self.openai_proxy or self.http_client or self.http_async_client):
             self.stream_usage = True
+
+    def _check_parameters(self) -> None:
+        if self.n not in (None, 1):
+            raise ValueError(f"n={self.n}: a run has one reply, so n must be 1; use batch() for alternatives")
+        super()._check_parameters()
 
     @model_validator(mode="after")
     def _choose_api(self) -> Self:
