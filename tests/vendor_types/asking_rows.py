@@ -38,6 +38,7 @@ from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllam
 from langchain_autotools.providers.google.metadata import snake
 from langchain_autotools.turn.constructor import argument_names
 from tests.vendor_types.asking import Asked, Given
+from tests.vendor_types.replies import beta_message_saying, chat_saying, completion_saying, content_saying, response_saying
 from tests.vendor_types.rows import ROWS, Body
 from tests.vendor_types.samples import Rules, fields_of, name_of
 
@@ -121,40 +122,6 @@ def _message(path: str, value: Any, in_constructor: bool) -> Given:
 
 def _called(name: str, identifier: str) -> list[AIMessage]:
     return [AIMessage("", tool_calls=[{"name": name, "args": {}, "id": identifier, "type": "tool_call"}])]
-
-
-# ---------------------------------------------------------------------------------------------- replies
-
-
-def _completion(said: Any) -> Body:
-    (message,) = said or [{"role": "assistant", "content": "Well."}]
-    choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    return {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "any", "choices": [choice]}
-
-
-def _response(said: Any) -> Body:
-    text = {"type": "output_text", "text": "Well.", "annotations": []}
-    items = said or [{"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [text]}]
-    return {"id": "resp_1", "object": "response", "created_at": 1, "model": "any", "status": "completed", "output": items}
-
-
-def _beta_message(said: Any) -> Body:
-    usage = {"input_tokens": 1, "output_tokens": 1}
-    thinking = {"type": "thinking", "thinking": "Hm.", "signature": "c2lnbmVk"}
-    return {
-        **{"id": "msg_1", "type": "message", "role": "assistant", "model": "any", "stop_reason": "end_turn", "stop_sequence": None},
-        **{"content": said or [thinking, {"type": "text", "text": "Well."}], "usage": usage},
-    }
-
-
-def _content(said: Any) -> Body:
-    candidate = {"index": 0, "finishReason": "STOP", "content": {"role": "model", "parts": said or [{"text": "Well."}]}}
-    return {"responseId": "r1", "modelVersion": "any", "candidates": [candidate]}
-
-
-def _chat(said: Any) -> Body:
-    message = {"role": "assistant", **(said[0] if said else {"content": "Well."})}
-    return {"model": "any", "created_at": "2026-01-01T00:00:00Z", "done": True, "done_reason": "stop", "message": message}
 
 
 # ---------------------------------------------------------------------------------------------- rows
@@ -248,7 +215,7 @@ ASKED = (
         members=_of(CompletionCreateParamsBase, "messages", "tools"),
         give=_parameters(ChatOpenAI),
         places=("not", "messages", "tools"),
-        reply=_completion,
+        reply=completion_saying,
         rules=Rules(only={"tool_choice<allowed_tools>.allowed_tools.tools[]": _function("other")}),
         streamed=frozenset({"stream_options"}),
     ),
@@ -260,7 +227,7 @@ ASKED = (
         members=lambda: {"tools": ChatCompletionToolUnionParam},
         give=_tool,
         places=("tools",),
-        reply=_completion,
+        reply=completion_saying,
     ),
     Asked(
         name="Chat completions: messages",
@@ -270,7 +237,7 @@ ASKED = (
         members=_completion_parts,
         give=_message,
         places=("messages",),
-        reply=_completion,
+        reply=completion_saying,
         rules=Rules(
             only={f"reply.{place}.arguments": '{"key":"there"}' for place in ("function_call", "tool_calls[]<function>.function")},
             absent=frozenset({"reply.name", "reply.content"}) | {f"{_ASSISTANT}.{key}" for key in ("audio", "function_call", "tool_calls")},
@@ -287,7 +254,7 @@ ASKED = (
         members=_of(ResponseCreateParamsBase, "input", "tools"),
         give=_parameters(ChatOpenAI),
         places=("not", "input", "tools"),
-        reply=_response,
+        reply=response_saying,
         rules=Rules(only={"tool_choice<allowed_tools>.tools[]": {"type": "function", "name": "other"}}),
         streamed=frozenset({"stream_options"}),
     ),
@@ -299,7 +266,7 @@ ASKED = (
         members=lambda: {"tools": ToolParam},
         give=_tool,
         places=("tools",),
-        reply=_response,
+        reply=response_saying,
     ),
     Asked(
         name="Responses: input",
@@ -309,7 +276,7 @@ ASKED = (
         members=_response_parts,
         give=_response_message,
         places=("input",),
-        reply=_response,
+        reply=response_saying,
         rules=Rules(only={"reply<function_call>.arguments": '{"key":"there"}'}),
     ),
     Asked(
@@ -319,7 +286,7 @@ ASKED = (
         members=_of(MessageCreateParamsBase, "messages", "tools"),
         give=_parameters(ChatAnthropic),
         places=("not", "messages", "tools"),
-        reply=_beta_message,
+        reply=beta_message_saying,
     ),
     Asked(
         name="Messages: tools",
@@ -329,7 +296,7 @@ ASKED = (
         members=lambda: {"tools": BetaToolUnionParam},
         give=_tool,
         places=("tools",),
-        reply=_beta_message,
+        reply=beta_message_saying,
         rules=Rules(only={"tools<custom>.input_schema": _SCHEMA}),
     ),
     Asked(
@@ -340,7 +307,7 @@ ASKED = (
         members=_beta_parts,
         give=_beta_block,
         places=("messages", "system"),
-        reply=_beta_message,
+        reply=beta_message_saying,
     ),
     Asked(
         name="generateContent: parameters",
@@ -349,7 +316,7 @@ ASKED = (
         members=_of(GenerateContentConfig, "tools"),
         give=_parameters(ChatGoogleGenerativeAI, name=snake),
         places=("not", "contents", "tools"),
-        reply=_content,
+        reply=content_saying,
         rules=Rules(
             only={"responseSchema": _UNTITLED, "responseJsonSchema": _UNTITLED, "responseModalities[]": "TEXT", "topK": 40},
         ),
@@ -362,7 +329,7 @@ ASKED = (
         members=lambda: {"tools": Tool},
         give=_tool,
         places=("tools",),
-        reply=_content,
+        reply=content_saying,
         rules=Rules(
             only={f"tools.functionDeclarations[].{key}JsonSchema": _SCHEMA for key in ("parameters", "response")},
             one_of={"Tool": frozenset(fields_of(Tool)), "FunctionDeclaration": frozenset({"parameters", "parametersJsonSchema"})},
@@ -376,7 +343,7 @@ ASKED = (
         members=lambda: {"user": Part, "reply": Part, "result": FunctionResponsePart},
         give=_message,
         places=("contents",),
-        reply=_content,
+        reply=content_saying,
         rules=Rules(
             only={"reply.functionCall.args": {"key": "there"}, "reply.functionCall.willContinue": False, "reply.thought": False},
             absent=frozenset({f"user.{name}" for name in _OF_MODELS} | {"reply.functionResponse", "reply.functionCall.partialArgs"}),
@@ -390,7 +357,7 @@ ASKED = (
         members=lambda: {**_of(ChatRequest, "messages", "tools", "options", "stream")(), "options": Options},
         give=_parameters(ChatOllama),
         places=("not", "messages", "tools"),
-        reply=_chat,
+        reply=chat_saying,
     ),
     Asked(
         name="/api/chat: tools",
@@ -400,7 +367,7 @@ ASKED = (
         members=lambda: {"tools": OllamaTool},
         give=_tool,
         places=("tools",),
-        reply=_chat,
+        reply=chat_saying,
         rules=Rules(
             only={
                 **{f"tools.function.parameters.{key}": _UNTITLED for key in ("$defs", "items", "properties{}.items")},
@@ -417,7 +384,7 @@ ASKED = (
         members=lambda: {"user": Message, "reply": Message},
         give=_chat_message,
         places=("messages",),
-        reply=_chat,
+        reply=chat_saying,
         rules=Rules(
             only={"user.images[]": _PICTURE, "reply.images[]": _PICTURE},
             absent=frozenset({"user.role", "reply.role", "user.thinking", "user.tool_name", "user.tool_calls", "reply.tool_name"}),
