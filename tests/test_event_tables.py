@@ -17,7 +17,7 @@ CONSUMERS = {
     *("CLI --json", "CLI history", "partial outputs", "durable rows", "durable reader"),
 }
 SINGLE_KINDS = {
-    "durable/conversation_runs.py": "picks the messages out of what a run has emitted",
+    "durable/conversation_run.py": "picks the messages out of what a run has emitted",
     "durable/reading.py": "raises what a run has failed with, behind its event",
     "showing/gradio_chat.py": "the end of a run in the view model is one of two kinds",
     "showing/page.py": "the same",

@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from ..errors import ConfigurationError
 from .conversation_metadata import check_labels, check_owner
-from .conversation_runs import LABELS, LAST, LEFT, OWNER, TITLE, ConversationRun, ConversationRuns
+from .conversation_run import LABELS, LAST, LEFT, OWNER, TITLE, ConversationRun
+from .conversation_runs import ConversationRuns
 from .engine import engine
 
 State = Literal["idle", "queued", "running", "calls_pending", "failed"]

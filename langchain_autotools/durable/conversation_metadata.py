@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from ..errors import ConfigurationError
 from ..executor import pending_calls
 from .conversation_requests import check_name
-from .conversation_runs import LABELS, LAST, LEFT, OWNER, TITLE, ConversationRun
+from .conversation_run import LABELS, LAST, LEFT, OWNER, TITLE, ConversationRun
 from .plain import is_storable
 
 _LONGEST_TITLE = 80

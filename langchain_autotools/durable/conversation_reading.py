@@ -11,7 +11,8 @@ from typing import Any
 
 from ..errors import ConfigurationError
 from ..event_types import MessagesAdded, RunEvent
-from .conversation_runs import APPEND, ConversationRun, ConversationRuns
+from .conversation_run import APPEND, ConversationRun
+from .conversation_runs import ConversationRuns
 from .engine import Link, outside
 from .followed_runs import arows_as_written, rows_as_written
 from .incarnations import Incarnation

@@ -13,7 +13,7 @@ from ..errors import ConfigurationError
 from ..executor import Decision, PendingCall, ToolExecutor, pending_calls
 from ..executor.approval.pending import check_offered
 from ..messages.calls import ToolCallRecord
-from .conversation_runs import APPEND, DECIDE, DECIDED, SEND, ConversationRun
+from .conversation_run import APPEND, DECIDE, DECIDED, SEND, ConversationRun
 from .plain import check_storable, plain_config, plain_keywords, plain_messages
 
 _LONGEST = 1000  # bytes of a name as it stands in an id: PostgreSQL indexes no more than some 2,700 in all

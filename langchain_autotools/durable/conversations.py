@@ -28,16 +28,18 @@ from .conversation_requests import (
     request_of_retry,
     request_of_sent,
 )
-from .conversation_runs import APPEND, SEND, ConversationRun, ConversationRuns, Sent, sent_to
+from .conversation_run import APPEND, SEND, ConversationRun
+from .conversation_runs import ConversationRuns, Sent, sent_to
 from .engine import begun, engine, register
 from .errors import RunFailedError
 from .incarnations import Incarnation
 from .message_history import ConversationHistory
 from .patience import Patience
-from .plain import message_of, message_out, plain_messages
+from .plain import message_of, plain_messages, reply_of, request_of_run
 from .readable_conversations import ReadableConversations
 from .recorded_texts import RecordedTexts
 from .runs import check, execute
+from .stored import mapping_of, reading
 
 _Made = Callable[[list[ConversationRun]], Any]
 _NOTHING = Metadata()
@@ -374,16 +376,18 @@ class Conversations(ReadableConversations):
 
     def _execute(self, run_id: str, request: dict[str, Any]) -> dict[str, Any]:
         """Execute the unrecorded part of a run. A failed run returns its messages and error, so that the next one continues from there."""
-        if request["kind"] == APPEND:
-            self._runs.note(run_id, noted_at_end(self._appended(run_id, request)))
-            return {"messages": []}
         texts = RecordedTexts()
         try:
+            with reading(f"the request of run {run_id!r}"):
+                if mapping_of(request, "kind", "messages", "conversation")["kind"] == APPEND:
+                    self._runs.note(run_id, noted_at_end(self._appended(run_id, request)))
+                    return {"messages": []}
+                given = [*map(message_of, request_of_run(request)["messages"])]
             with begun(run_id) as execution:
-                messages = [*self._runs.before(request["conversation"], run_id), *map(message_of, request["messages"])]
+                messages = [*self._runs.before(request["conversation"], run_id), *given]
                 outcome = execute(self.model, self._rerun, execution, messages, {**request, "started": execution.started}, texts)
             self._runs.given(request["conversation"], run_id, execution.messages)
-            self._runs.note(run_id, noted_at_end(message_out(outcome)))
+            self._runs.note(run_id, noted_at_end(reply_of(outcome["message"])))
             return texts.named(outcome)
         except RunFailedError as error:
             self._runs.note(run_id, noted_at_end([], str(error)))

@@ -22,6 +22,7 @@ from langchain_core.messages import BaseMessage
 from .ending import WorkerEndingError
 from .errors import RunFailedError
 from .leases import CANCELLED
+from .stored import checked, mapping_of, reading
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -29,6 +30,19 @@ _EXECUTION = "autotools_execution"  # the attribute that describes the last exec
 _LEFT = "autotools_left_execution"  # the attribute that names the last execution that `shutdown` left
 _LONGEST_SECONDS = 300.0  # for how long a run under suspicion keeps others waiting: it may wait for one of them itself
 _LOOKS_SECONDS = 0.2  # how often a run that waits looks whether it still must
+
+
+def _attributes_of(data: Any) -> Mapping[str, Any]:
+    """Return the attributes of a run, which must be of their form where an execution has noted something.
+
+    Raises:
+        TypeError: They are not.
+    """
+    attributes = mapping_of(data)
+    if _EXECUTION in attributes:
+        noted = mapping_of(attributes[_EXECUTION], "id", "launch", "worker", "steps", "lost", "started")
+        checked(noted, steps=int, lost=int, started=int | float)
+    return attributes
 
 
 class Execution:
@@ -151,7 +165,8 @@ class Executions:
 
     def _begin(self, execution: Execution) -> None:
         found = DBOS.list_workflows(workflow_ids=[execution.run_id], load_input=False, load_output=False)
-        attributes: Mapping[str, Any] = (found[0].attributes if found else None) or {}
+        with reading(f"the attributes of run {execution.run_id!r}"):
+            attributes = _attributes_of((found[0].attributes if found else None) or {})
         if attributes.get(CANCELLED):
             execution.cancelled.set()
         execution.started = attributes.get(_EXECUTION, {}).get("started") or self._clock()

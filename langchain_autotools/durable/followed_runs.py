@@ -14,6 +14,7 @@ from ..event_bus import Alarm
 from ..executor.workers.threads import run_beside
 from .engine import Link, outside
 from .patience import Patience
+from .storage import is_of_disk
 from .streams import GOES_ON, rows_of
 
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.05, 0.2  # between two looks into the database: the longer nothing has come, the longer
@@ -110,8 +111,10 @@ class FollowedRuns:
             try:
                 has_news = self.link.ask(outside, _look, [run for run in runs if not run.has_ended], with_marks)
             except Exception as error:
-                self._fail(error)
-                continue
+                if not is_of_disk(error):
+                    self._fail(error)
+                    continue
+                has_news = False
             pause = _SHORTEST_SECONDS if has_news else min(pause * 1.2, _LONGEST_SECONDS)
             time.sleep(min(_RESTS * (time.monotonic() - began), _LONGEST_SECONDS))  # also while many begin to follow
             if self._changed.wait(pause):

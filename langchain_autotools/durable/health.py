@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from dbos import DBOS
 
-from .conversation_runs import ConversationRun, ConversationRuns
+from .conversation_run import ConversationRun
+from .conversation_runs import ConversationRuns
 from .engine import outside
 
 _OPEN = ["ENQUEUED", "PENDING"]  # what DBOS has an index of

@@ -11,7 +11,8 @@ steps of all calls of a turn are reserved in call order before any of them begin
 import asyncio
 import queue
 import uuid
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from contextvars import copy_context
 from functools import partial
 from typing import Any
@@ -35,8 +36,9 @@ from .errors import RunFailedError
 from .event_rows import event_of, failure_of, row_of, said_of
 from .executions import Execution
 from .live import NotRecorded
-from .plain import message_of, plain_messages, plain_result, result_of, storable, storable_text
+from .plain import plain_messages, plain_result, reply_of, result_of, storable, storable_text
 from .recorded_texts import RecordedTexts
+from .stored import checked, mapping_of, reading
 
 _INTERRUPTED = "interrupted, outcome unknown: the process that ran this call has ended. What it did may remain; check before you repeat it."
 _END: Any = object()
@@ -92,10 +94,15 @@ class Journal(RunJournal):
         """Return the record of a step with its time."""
         return storable({**record, "at": self._clock() - self._started})
 
-    def read(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return the record of a replayed step, and set the clock to it."""
-        self._read_until = max(self._read_until, record["at"])
-        return record
+    def read(self, record: Any, *keys: str) -> Mapping[str, Any]:
+        """Return the record of a replayed step, which must have these keys, and set the clock to it."""
+        known = checked(mapping_of(record, "at", *keys), at=int | float, error=str | None, raised=str | None)
+        self._read_until = max(self._read_until, known["at"])
+        return known
+
+    def reading(self, is_new: Callable[[], bool]) -> AbstractContextManager[None]:
+        """Return a context manager in which a step of the run is read, or made anew."""
+        return reading(f"a step of run {self.execution.run_id!r}", is_new)
 
     # ------------------------------------------------------------------------------------------ turns
 
@@ -110,15 +117,17 @@ class Journal(RunJournal):
         turn = _Turn(self, self._turns, proceed(request), request.end)
         yield from turn.parts()
         if not turn.began:
-            yield from self._replayed(self.read(turn.record), request.end)
+            yield from self._replayed(turn.record, request.end)
 
-    def _replayed(self, record: dict[str, Any], end: Deadline) -> Iterator[TurnPart]:
-        if record["error"] is not None:
-            raise RunFailedError(record["error"])
-        for row in record.get("notices", ()):
-            yield Notice(event_of(row))
-        if record["message"] is not None:
-            yield message_of(record["message"])
+    def _replayed(self, made: Any, end: Deadline) -> Iterator[TurnPart]:
+        with self.reading(lambda: False):
+            record = self.read(made, "error", "message", "cut")
+            if record["error"] is not None:
+                raise RunFailedError(record["error"])
+            parts: list[TurnPart] = [Notice(event_of(row)) for row in record.get("notices", ())]
+            if record["message"] is not None:
+                parts.append(reply_of(record["message"]))
+        yield from parts
         if record["cut"] is not None:
             self._reads = False
             if record["cut"] == "cancelled":
@@ -186,7 +195,8 @@ class _Turn:
 
     def _work(self, step: StepReservation) -> None:
         try:
-            self.record = step.run({"name": f"turn {self._number}"}, self._make)
+            with self._journal.reading(lambda: self.began):
+                self.record = step.run({"name": f"turn {self._number}"}, self._make)
             self._journal.texts.add(self.record)
             if self.began:
                 self._journal.execution.recorded()
@@ -277,17 +287,18 @@ class _Call:
 
     def _outcome_of(self, call: ToolCallRecord, recorded: Callable[[], dict[str, Any]]) -> Outcome | None:
         """Return the outcome in a record; None if the run ended before there was one."""
-        try:
-            record = recorded()
-        except NotRecorded:
-            return None
-        if self._made:
-            self._journal.execution.recorded()
-        self._journal.texts.add(record)
-        self._journal.read(record)
-        if record["raised"] is not None:
-            raise self._raised or RunFailedError(record["raised"])
-        return LEFT if record["result"] is None else result_of(call, record["result"])
+        with self._journal.reading(lambda: self._made):
+            try:
+                made = recorded()
+            except NotRecorded:
+                return None
+            if self._made:
+                self._journal.execution.recorded()
+            self._journal.texts.add(made)
+            record = self._journal.read(made, "result", "raised")
+            if record["raised"] is not None:
+                raise self._raised or RunFailedError(record["raised"])
+            return LEFT if record["result"] is None else result_of(call, record["result"])
 
     def _make(self, call: ToolCallRecord, begun_by: str, run: Callable[[], Outcome]) -> dict[str, Any]:
         self._made = True

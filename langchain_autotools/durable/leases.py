@@ -139,5 +139,5 @@ class Lease:
             return
         for run in DBOS.list_workflows(workflow_ids=here, load_input=False, load_output=False):
             flag = self._cancelled.get(run.workflow_id)
-            if flag is not None and (run.attributes or {}).get(CANCELLED):
+            if flag is not None and isinstance(run.attributes, Mapping) and run.attributes.get(CANCELLED):
                 flag.set()

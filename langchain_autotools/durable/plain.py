@@ -16,7 +16,7 @@ from ..messages.carrier import serialize_messages
 from ..messages.memo import copy_containers
 from ..strict_json import mend_surrogates
 from .errors import RunFailedError
-from .stored import reading
+from .stored import checked, mapping_of
 
 _T = TypeVar("_T")
 _M = TypeVar("_M", bound=BaseMessage)
@@ -131,16 +131,34 @@ def plain_result(result: ToolCallResult) -> dict[str, Any]:
 
 
 def result_of(call: ToolCallRecord, data: Mapping[str, Any]) -> ToolCallResult:
-    """Return a call's result from its plain form."""
-    message = cast("ToolMessage", message_of(data["message"]))
+    """Return a call's result from its plain form.
+
+    Raises:
+        TypeError: It is none.
+    """
+    message = message_of(data["message"])
+    if not isinstance(message, ToolMessage):
+        raise TypeError(f"a result is no {type(message).__name__}")
     error = None if data["error"] is None else RunFailedError(data["error"])
     return replace(ToolCallResult(call, message, error), **{name: data[name] for name in _KEEPS})
 
 
-def message_out(run: Mapping[str, Any]) -> AIMessage:
-    """Return the run message from a workflow's result."""
-    with reading("the run message"):
-        message = message_of(run["message"])
-        if not isinstance(message, AIMessage):
-            raise TypeError(f"a run message is no {type(message).__name__}")
-        return message
+def reply_of(data: Mapping[str, Any]) -> AIMessage:
+    """Return a model's message, or a run message, from its plain form.
+
+    Raises:
+        TypeError: It is none.
+    """
+    message = message_of(data)
+    if not isinstance(message, AIMessage):
+        raise TypeError(f"a reply is no {type(message).__name__}")
+    return message
+
+
+def request_of_run(request: Any, *keys: str) -> Mapping[str, Any]:
+    """Return a stored request, which must be one and have these keys too.
+
+    Raises:
+        TypeError: It is none.
+    """
+    return checked(mapping_of(request, "messages", "config", "keywords", *keys), config=Mapping, keywords=Mapping, started=int | float)

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
+from sqlalchemy.exc import DBAPIError
 
 from ..errors import ConfigurationError
 from ..event_types import RunEvent
@@ -16,17 +17,21 @@ from ..executor import PendingCall
 from .conversation_list import ConversationInfo, ConversationList, Order
 from .conversation_reading import aread_conversation, check_position, read_conversation, start_of
 from .conversation_requests import check_id, waiting
-from .conversation_runs import APPEND, ConversationRun, ConversationRuns, Sent
+from .conversation_run import APPEND, ConversationRun
+from .conversation_runs import ConversationRuns, Sent
 from .engine import Link, launch
 from .health import Health, health_of
 from .patience import Patience
-from .plain import is_storable, message_out, plain_messages
+from .plain import is_storable, plain_messages
+from .storage import is_of_disk
 
 _FORMAT = 1  # of what `export` returns
 
 
 class ReadableConversations:
     """The reading part of `Conversations`.
+
+    Each method raises `RunFailedError`, with the run's id, where what is stored of a run was changed and is no longer of its form.
 
     Args:
         runs: The runs of all conversations.
@@ -138,12 +143,17 @@ class ReadableConversations:
         return message
 
     def _answer(self, sent: Sent | str) -> AIMessage | None:
-        """Return the run message; None while the run continues."""
-        run = self._run(sent)
+        """Return the run message; None while the run continues, or the disk fails."""
+        try:
+            run = self._run(sent)
+        except DBAPIError as error:
+            if is_of_disk(error):
+                return None
+            raise
         if not run.has_ended:
             return None
         run.raise_failed()
-        return message_out(run.outcome)
+        return run.message
 
     def _run(self, sent: Sent | str) -> ConversationRun:
         """Return a run that answers a message or a decision, with input and output.

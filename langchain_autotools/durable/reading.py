@@ -1,6 +1,6 @@
 """Reading of a run's events from the database, by any process, from any position, during the run and after its end."""
 
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -46,8 +46,14 @@ class Story:
         self._nested: dict[str, RunEvent] = {}
         self._count = 0
 
-    def events_of(self, row: Mapping[str, Any]) -> Iterator[RunEvent]:
-        """Yield the events of the next row."""
+    def events_of(self, row: Any) -> Iterator[RunEvent]:
+        """Yield the events of the next row.
+
+        Raises:
+            RunFailedError: It cannot be read.
+        """
+        if isinstance(row, RunFailedError):
+            raise RunFailedError(str(row)) from row
         execution, entries = read_row(row) or (self._execution, ())
         if execution in self._past:  # a worker that was slow, and lost the run
             return

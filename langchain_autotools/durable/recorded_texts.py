@@ -5,8 +5,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dbos import DBOS
+from langchain_core.messages import AIMessage
 
 from .engine import outside
+from .plain import reply_of
+from .stored import reading
 
 _LARGE = 10_000  # characters from which on a text is named
 _TEXT = "autotools_text"  # the only key of what stands in a text's place, with its digest
@@ -36,13 +39,27 @@ class RecordedTexts:
 
 
 def with_texts(run_id: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an outcome or a row of events of a run with the texts that it names."""
+    """Return an outcome or a row of events of a run with the texts that it names.
+
+    Raises:
+        LookupError: No step of the run has one of them.
+    """
     if not isinstance(data, Mapping) or not data.get(_NAMES):  # a row that is no mapping is its reader's to refuse
         return data
     texts: dict[str, str] = {}
     for step in outside(DBOS.list_workflow_steps, run_id):
         _mapped(step["output"], lambda text: texts.setdefault(_digest(text), text))
     return {key: _filled(value, texts) for key, value in data.items() if key != _NAMES}
+
+
+def message_out(run_id: str, outcome: Any) -> AIMessage:
+    """Return the run message of a run's outcome.
+
+    Raises:
+        RunFailedError: It cannot be read.
+    """
+    with reading(f"the outcome of run {run_id!r}"):
+        return reply_of(with_texts(run_id, outcome)["message"])
 
 
 def _mapped(value: Any, change: Callable[[str], Any]) -> Any:
@@ -59,9 +76,8 @@ def _filled(value: Any, texts: Mapping[str, str]) -> Any:
         return [_filled(item, texts) for item in value]
     if not isinstance(value, Mapping):
         return value
-    digest = value.get(_TEXT)
-    if len(value) == 1 and isinstance(digest, str) and digest in texts:
-        return texts[digest]
+    if value.keys() == {_TEXT}:
+        return texts[value[_TEXT]]
     return {key: _filled(item, texts) for key, item in value.items()}
 
 

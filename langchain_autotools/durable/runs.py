@@ -31,9 +31,10 @@ from .executions import Execution
 from .journal import Journal
 from .leases import CANCELLED
 from .live import LiveEvents
-from .plain import check_storable, message_of, message_out, plain_config, plain_keywords, plain_messages
+from .plain import check_storable, message_of, plain_config, plain_keywords, plain_messages, request_of_run
 from .reading import aread_run, behind_of, position_of, raise_failed, read_run
-from .recorded_texts import RecordedTexts, with_texts
+from .recorded_texts import RecordedTexts, message_out
+from .stored import reading
 
 _POLLS_SECONDS = 0.2  # how often a client looks whether its run has ended where nothing wakes it
 _clients: dict[str, "_Client"] = {}
@@ -73,7 +74,7 @@ class _Client:
             undelivered: What the run has brought and the caller has not: an error brings it.
         """
         if self._failed is None:
-            return message_out(with_texts(self._run_id, self._run))
+            return message_out(self._run_id, self._run)
         if self.error is None:
             raise RunFailedError(str(self._failed)) from None
         attach_messages(self.error, [*undelivered, *new_messages(self.error)])
@@ -192,7 +193,7 @@ class DurableModel:
             run = outside(lambda: DBOS.retrieve_workflow(run_id).get_result(polling_interval_sec=_POLLS_SECONDS))
         except Exception as error:
             raise RunFailedError(str(error)) from None
-        return message_out(with_texts(run_id, run))
+        return message_out(run_id, run)
 
     async def aresult(self, run_id: str) -> AIMessage:
         """Like `result`, asynchronously."""
@@ -281,7 +282,9 @@ class DurableModel:
         """Execute the unrecorded part of the run."""
         client = _clients.pop(run_id, None)
         with begun(run_id) as execution:
-            texts, messages = RecordedTexts(), [*map(message_of, request["messages"])]
+            texts = RecordedTexts()
+            with reading(f"the request of run {run_id!r}"):
+                messages = [*map(message_of, request_of_run(request, "started")["messages"])]
             return texts.named(execute(self.model, self._rerun, execution, messages, request, texts, client))
 
 

@@ -3,7 +3,7 @@
 DBOS waits for a database that is away, and for a PostgreSQL whose disk is full: it tries again after a second, later after a minute. A
 SQLite file that cannot be written it does not know, and would record that the run has failed. So such an error is called a lost connection
 here, which is how an engine of SQLAlchemy says that a statement is worth another try. A client that sends a message, and a worker that
-tells that it lives, do not wait.
+tells that it lives, do not wait; who waits for a run does, as long as its timeout says.
 """
 
 import logging
@@ -17,6 +17,7 @@ from typing import Any
 
 from sqlalchemy import event
 from sqlalchemy.dialects import plugins
+from sqlalchemy.exc import DBAPIError
 
 from .ending import Lifetime
 
@@ -36,6 +37,15 @@ def not_waiting() -> Context:
     context = Context()
     context.run(_waits.set, False)
     return context
+
+
+def is_of_disk(error: BaseException) -> bool:
+    """Whether a statement failed because of the disk. Reading may: SQLite first rolls back what a failed write has left."""
+    return isinstance(error, DBAPIError) and _is_of_disk(error.orig)
+
+
+def _is_of_disk(error: BaseException | None) -> bool:
+    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _WRITES_NOTHING
 
 
 def engine_keywords(lifetime: Lifetime, created: Callable[[Any], None]) -> dict[str, Any]:
@@ -69,7 +79,7 @@ class StoragePlugin:
 
     def _failed(self, context: Any) -> None:
         error = context.original_exception
-        if not isinstance(error, sqlite3.Error) or getattr(error, "sqlite_errorcode", 0) & 0xFF not in _WRITES_NOTHING:
+        if not _is_of_disk(error):
             return
         if _waits.get() and not self._lifetime.is_shut_down:
             context.is_disconnect = True

@@ -12,8 +12,12 @@ _T = TypeVar("_T")
 
 
 @contextmanager
-def reading(what: str) -> Iterator[None]:
+def reading(what: str, is_new: Callable[[], bool] = lambda: False) -> Iterator[None]:
     """Translate what the body raises over stored data that is not of its form.
+
+    Args:
+        what: What is read.
+        is_new: Whether the body has made the data, and not read it.
 
     Raises:
         RunFailedError: It is not.
@@ -23,6 +27,8 @@ def reading(what: str) -> Iterator[None]:
     except AutoToolsError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+        if is_new():
+            raise
         raise RunFailedError(f"{what} cannot be read: it is not as a run stores it ({type(error).__name__})") from error
 
 
@@ -49,3 +55,15 @@ def mapping_of(value: Any, *keys: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not value.keys() >= {*keys}:
         raise TypeError(f"a mapping with {', '.join(keys) or 'any keys'} is stored here, not {type(value).__name__}")
     return value
+
+
+def checked(data: Mapping[str, Any], **kinds: Any) -> Mapping[str, Any]:
+    """Return stored data whose values of these names, where it has them, must be of these types.
+
+    Raises:
+        TypeError: One is of another type.
+    """
+    for name, kind in kinds.items():
+        if name in data and not isinstance(data[name], kind):
+            raise TypeError(f"{name} is no {type(data[name]).__name__}")
+    return data

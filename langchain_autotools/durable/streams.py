@@ -1,7 +1,7 @@
 """Events of runs as they stand in the database's streams: of one run while it is written, and of many that have ended."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from typing import Any
 
@@ -11,8 +11,10 @@ from sqlalchemy import and_, column, or_, select, table
 from sqlalchemy.exc import SQLAlchemyError
 
 from .engine import engine
+from .errors import RunFailedError
 from .live import STREAM
 from .recorded_texts import with_texts
+from .stored import reading
 
 GOES_ON = ("ENQUEUED", "PENDING", "DELAYED")
 """The states of a run that has not ended."""
@@ -21,7 +23,7 @@ _PORTABLE = "portable_json"  # what DBOS calls the form in which all is stored h
 
 
 def rows_of(had: Mapping[str, int]) -> dict[str, list[Any]]:
-    """Return the rows of runs, of each those after so many, in one statement.
+    """Return the rows of runs, of each those after so many, in one statement. In place of one that cannot be read stands the error.
 
     DBOS reads streams one by one, so its table is read here. What goes wrong with that does not matter: DBOS reads it then.
     """
@@ -32,7 +34,7 @@ def rows_of(had: Mapping[str, int]) -> dict[str, list[Any]]:
         for run_id, value, form in _read(had):
             if form != _PORTABLE:
                 raise LookupError(form)
-            rows[run_id].append(with_texts(run_id, json.loads(value)))
+            rows[run_id].append(_row(run_id, value, json.loads))
     except (LookupError, SQLAlchemyError):
         return {run_id: _alone(run_id, number) for run_id, number in had.items()}
     return rows
@@ -40,12 +42,24 @@ def rows_of(had: Mapping[str, int]) -> dict[str, list[Any]]:
 
 def _alone(run_id: str, had: int) -> list[Any]:
     rows: list[Any] = []
-    with (
-        suppress(dbos_error.DBOSStreamTimeoutError, dbos_error.DBOSNonExistentWorkflowError),  # it goes on, or was deleted
-        closing(DBOS.read_stream(run_id, STREAM, offset=had, timeout_seconds=0)) as stream,
-    ):
-        rows.extend(stream)
-    return [with_texts(run_id, row) for row in rows]
+    try:
+        with (
+            reading(f"a row of the events of run {run_id!r}"),
+            suppress(dbos_error.DBOSStreamTimeoutError, dbos_error.DBOSNonExistentWorkflowError),  # it goes on, or was deleted
+            closing(DBOS.read_stream(run_id, STREAM, offset=had, timeout_seconds=0)) as stream,
+        ):
+            rows.extend(_row(run_id, row, lambda read: read) for row in stream)
+    except RunFailedError as error:
+        rows.append(error)
+    return rows
+
+
+def _row(run_id: str, value: Any, read: Callable[[Any], Any]) -> Any:
+    try:
+        with reading(f"a row of the events of run {run_id!r}"):
+            return with_texts(run_id, read(value))
+    except RunFailedError as error:
+        return error
 
 
 def _read(had: Mapping[str, int]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What each model of a failover keeps for itself: its fields, its server's state, its name in the cost; the cooldown travels with none."""
+"""What each model of a failover keeps for itself: its fields, its server's state, its name in traces and costs; none has the cooldown."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import HumanMessage
+from langchain_core.tracers.base import BaseTracer
+from langchain_core.tracers.schemas import Run
 
 from langchain_autotools import run_cost
 from langchain_autotools.run import failover_models
 from tests.failover.vendors import VENDORS, model_of
-from tests.laws.ways import run
+from tests.laws.ways import WAYS, run
 from tests.support.responses_server import ResponsesServer
 from tests.support.script import Cut, Failure, Turn
 
@@ -57,6 +59,41 @@ def test_state_that_a_server_keeps_is_left_behind(way: str, caplog: pytest.LogCa
     assert ran.message is not None and ran.message.text == "Here."
     assert first["previous_response_id"] == stored and "previous_response_id" not in body
     assert any("previous_response_id continues what only the server of" in one.message for one in caplog.records)
+
+
+class Traces(BaseTracer):
+    """Keeps the runs that have no parent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.roots: list[Run] = []
+
+    def _persist_run(self, run: Run) -> None:
+        self.roots.append(run)
+
+
+def traced(run: Run) -> tuple[str, Any, Any, Any, bool]:
+    """The names of the model in one run of a trace, as what stands for and as what was asked for, and whether the run failed."""
+    extra = run.extra or {}
+    metadata, params = extra["metadata"], extra["invocation_params"]
+    return run.name, metadata["ls_provider"], metadata["ls_model_name"], params["model"], run.error is not None
+
+
+@pytest.mark.parametrize("failure", [Failure(500), Cut(Turn(TEXT), 1000)], ids=["before text", "after text"])
+@pytest.mark.parametrize("way", WAYS)
+def test_traces_name_each_model(way: str, failure: Any) -> None:
+    """Below the one root: a run of the model that failed, and one of the model that took over, whose reply has its name too."""
+    traces = Traces()
+    with VENDORS["anthropic"][0](lambda _: failure) as down, VENDORS["google"][0](lambda _: Turn("That is all.")) as other:
+        model = model_of("anthropic", down, model="one", fallbacks=[model_of("google", other, model="two")])
+        ran = run(way, model, [HumanMessage("Go.")], config={"callbacks": [traces]})
+    (root,) = traces.roots
+    failed, took_over = root.child_runs
+    assert ran.error is None and root.error is None
+    assert traced(failed) == ("ChatAnthropic", "anthropic", "one", "one", True)
+    assert traced(took_over) == ("ChatGoogleGenerativeAI", "google_genai", "two", "two", False)
+    ((generation,),) = (took_over.outputs or {})["generations"]
+    assert generation["message"]["kwargs"]["response_metadata"]["model_name"] == "two"
 
 
 def test_the_cost_names_each_model() -> None:

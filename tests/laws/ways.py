@@ -11,7 +11,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, message_chunk_to_message
@@ -203,12 +203,16 @@ def _take(ran: Ran, chunk: Any) -> None:
 # ---------------------------------------------------------------------------------------------- how often a law is tried
 
 
-def law(few: int, many: int = 500) -> Callable[[Callable[..., None]], Any]:
-    """A law as a test over random data: `few` examples each time, `many` under the marker `exhaustive` (test_many.py)."""
+def law(few: int, many: int = 500, *, shrinks: bool = True) -> Callable[[Callable[..., None]], Any]:
+    """A law as a test over random data: `few` examples each time, `many` under the marker `exhaustive` (test_many.py).
+
+    One whose examples are slow, and none simpler than the others, does not shrink those that fail.
+    """
+    phases = [phase for phase in settings.default.phases if shrinks or phase is not Phase.shrink]
 
     def decorate(check: Callable[..., None]) -> Any:
-        test = settings(max_examples=few)(given(st.data())(check))
-        test.many = settings(max_examples=many)(given(st.data())(check))  # type: ignore[attr-defined]
+        test = settings(max_examples=few, phases=phases)(given(st.data())(check))
+        test.many = settings(max_examples=many, phases=phases)(given(st.data())(check))  # type: ignore[attr-defined]
         return test
 
     return decorate

@@ -60,43 +60,44 @@ class Life:
     def again_after_silence(self) -> None:
         """Launch again, as after a crash in which the worker could not note which runs it leaves."""
         shutdown()
-        with closing(self._database()) as database, database:
+        with closing(self.database()) as database, database:
             database.execute("update workflow_status set attributes = json_remove(attributes, '$.autotools_left_execution')")
         self.begin()
 
     def forget_workers(self) -> None:
         """Delete what workers have told of themselves."""
-        with closing(self._database()) as database, database:
+        with closing(self.database()) as database, database:
             assert database.execute("delete from workflow_status where name like '% worker'").rowcount
 
     def tell(self, worker: str) -> None:
         """Tell in the name of a worker that it lives."""
-        with closing(self._database()) as database, database:
+        with closing(self.database()) as database, database:
             told = "update workflow_status set updated_at = ? where workflow_uuid like ?"
             assert database.execute(told, [int(time.time() * 1000), f"% worker {worker} of %"]).rowcount == 1
 
     @contextmanager
     def away(self) -> Iterator[None]:
         """Keep the database from answering."""
-        with closing(self._database()) as database:
+        with closing(self.database()) as database:
             database.execute("begin exclusive")
             yield
 
     def rewrite_events(self, write: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
         """Replace what runs have told, as another release would have written it."""
-        with closing(self._database()) as database, database:
+        with closing(self.database()) as database, database:
             for key, value in database.execute("select rowid, value from streams").fetchall():
                 row = json.loads(value)
                 if isinstance(row, dict) and "events" in row:
                     told = json.dumps({**row, "events": write(row["events"])})
                     database.execute("update streams set value = ? where rowid = ?", [told, key])
 
-    def _database(self) -> sqlite3.Connection:
+    def database(self) -> sqlite3.Connection:
+        """A connection to the database, beside those of the worker."""
         return sqlite3.connect(self.folder / "runs.sqlite", timeout=30)
 
     def dump(self) -> str:
         """All that stands in the database."""
-        with closing(self._database()) as database:
+        with closing(self.database()) as database:
             return "\n".join(database.iterdump())
 
 

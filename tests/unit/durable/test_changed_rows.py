@@ -3,15 +3,20 @@
 import json
 import sqlite3
 from contextlib import closing
+from typing import Any
 
 import pytest
 
 pytest.importorskip("dbos", reason="needs the extra `durable`")
 
+from langchain_core.messages import BaseMessage, HumanMessage
+
 from langchain_autotools.durable import RunFailedError, shutdown
-from tests.support.durable import Life, counting
+from tests.support.durable import Life, answered, asks, counting
 
 INPUT, OUTPUT = ("workflow_input", "inputs"), ("workflow_output", "output")
+STEP, EVENTS, ATTRIBUTES = ("operation_outputs", "output"), ("streams", "value"), ("workflow_status", "attributes")
+LARGE = "It is large. " * 1_000
 
 
 def test_a_row_that_is_not_as_a_run_stores_it_is_refused_with_its_run(life: Life) -> None:
@@ -34,3 +39,84 @@ def test_a_row_that_is_not_as_a_run_stores_it_is_refused_with_its_run(life: Life
         with closing(sqlite3.connect(life.folder / "runs.sqlite", timeout=30)) as database, database:
             database.execute(write, [before, sent.run_id])
     assert [message.text for message in chats.messages("alice")] == ["Hello", "1: Hello"]
+
+
+def rewrite(life: Life, place: tuple[str, str], run_id: str, text: str, like: str = "%") -> int:
+    """Write a text into a column of a run's rows, where what stands there is like this; returns how many rows there were."""
+    table, column = place
+    with closing(life.database()) as database, database:
+        write = f"update {table} set {column} = ? where workflow_uuid = ? and {column} like ?"
+        return database.execute(write, [text, run_id, like]).rowcount
+
+
+def test_a_text_that_no_step_has_is_missed(life: Life) -> None:
+    """Where an outcome or events name a large text whose step was changed, they are refused, and not read without it."""
+    chats = life.conversations(lambda messages, **_: LARGE)
+    sent = chats.send("alice", "Hello")
+    chats.result(sent, timeout=30)
+    assert len(list(chats.events("alice", timeout=30)))
+    shutdown()
+    assert rewrite(life, STEP, sent.run_id, '{"at": 0}', f"%{LARGE}%") == 1
+    for read in (lambda: chats.result(sent, timeout=30), lambda: chats.messages("alice"), lambda: list(chats.events("alice", timeout=30))):
+        with pytest.raises(RunFailedError, match=rf"of run '{sent.run_id}' cannot be read"):
+            read()
+
+
+def test_events_that_are_no_json_end_their_own_reader_alone(life: Life) -> None:
+    """By the name of the run; who reads another conversation reads on."""
+    chats = life.conversations(counting)
+    sent, other = chats.send("alice", "Hello"), chats.send("bob", "Hello")
+    assert chats.result(sent, timeout=30).text == chats.result(other, timeout=30).text
+    assert rewrite(life, EVENTS, sent.run_id, "{")
+    with pytest.raises(RunFailedError, match=rf"events of run '{sent.run_id}' cannot be read"):
+        list(chats.events("alice", timeout=30))
+    assert [type(event).__name__ for event in chats.events("bob", timeout=30)][-1] == "RunEnded"
+
+
+@pytest.mark.parametrize("attributes", ["[1]", '{"autotools_last": "x"}', '{"autotools_conversation": "alice", "autotools_labels": [1]}'])
+def test_attributes_that_are_none_are_refused(life: Life, attributes: str) -> None:
+    """By the list, which names the run; to delete the conversation needs none of them."""
+    chats = life.conversations(counting)
+    sent = chats.send("alice", "Hello")
+    chats.result(sent, timeout=30)
+    assert rewrite(life, ATTRIBUTES, sent.run_id, attributes) == 1
+    with pytest.raises(RunFailedError, match=rf"the attributes of run '{sent.run_id}' cannot be read"):
+        chats.list()
+    assert chats.delete("alice") == 1 and chats.list() == []
+
+
+def test_a_last_number_that_is_ahead_of_what_is_there_does_not_count(life: Life) -> None:
+    """The next message has the next number, as the conversation is looked through."""
+    chats = life.conversations(counting)
+    first, *_ = [chats.append("alice", [HumanMessage(f"{number}")]) for number in range(5)]
+    ahead = '{"autotools_conversation": "alice", "autotools_last": 1000}'
+    assert rewrite(life, ATTRIBUTES, first.run_id, ahead) == 1
+    assert chats.send("alice", "Hello").run_id.endswith("/6")
+
+
+@pytest.mark.parametrize(
+    "record", ["{", "5", '{"at": 0}', '{"at": 0, "error": null, "cut": null, "message": {"type": "human", "data": {"content": "x"}}}']
+)
+def test_a_step_that_is_none_fails_its_run(life: Life, record: str) -> None:
+    """After a crash: the run ends by its name, and nothing of it is done again."""
+    runs: list[str] = []
+
+    def note(text: str) -> str:
+        runs.append(text)
+        return "noted"
+
+    def replies(messages: list[BaseMessage], **_: Any) -> Any:
+        return "Done." if answered(messages) else asks(("note", {"text": "a"}))
+
+    model = life.model(replies, [note])
+    life.begin()
+    model.invoke("Go.", run_id="a run")
+    shutdown()
+    with closing(life.database()) as database, database:
+        database.execute("delete from workflow_output where workflow_uuid = 'a run'")
+        database.execute("update workflow_status set status = 'PENDING', completed_at = null where workflow_uuid = 'a run'")
+    assert rewrite(life, STEP, "a run", record, "%Done.%") == 1
+    life.begin()
+    with pytest.raises(RunFailedError, match="a step of run 'a run' cannot be read"):
+        model.result("a run")
+    assert runs == ["a"]

@@ -2,17 +2,24 @@
 
 import logging
 import resource
+import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
 pytest.importorskip("dbos", reason="needs the extra `durable`")
 
+from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
+from langchain_autotools import MessagesAdded, RunStarted
 from langchain_autotools.durable import Conversations
 from langchain_autotools.durable.conversation_runs import sent_to
+from langchain_autotools.durable.engine import Link, engine
+from langchain_autotools.durable.followed_runs import rows_as_written
 from langchain_autotools.durable.incarnations import Incarnation
 from tests.support.durable import Life
 from tests.support.full_disk import Runs, Warnings
@@ -27,6 +34,38 @@ def unwritable() -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@contextmanager
+def unreadable() -> Iterator[None]:
+    """Let each statement fail as it does where SQLite cannot roll back what a failed write has left: `disk I/O error`."""
+
+    def fail(*_: Any) -> None:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+        raise error
+
+    event.listen(engine.database, "do_execute", fail)
+    try:
+        yield
+    finally:
+        event.remove(engine.database, "do_execute", fail)
+
+
+def test_who_waits_for_a_run_waits_for_the_disk(life: Life) -> None:
+    """Until its timeout, and not for an error of the database; afterwards it has the run."""
+    may_end = threading.Event()
+    chats = life.conversations(lambda messages, **_: may_end.wait(60) and "Done.")
+    sent = chats.send("alice", "Hello")
+    events = chats.events("alice", timeout=60)
+    assert [type(next(events)) for _ in range(2)] == [MessagesAdded, RunStarted]
+    with unreadable():
+        with pytest.raises(TimeoutError):
+            chats.result(sent, timeout=0.2)
+        with pytest.raises(TimeoutError):
+            list(rows_as_written(sent.run_id, None, 0.2, Link()))
+    may_end.set()
+    assert chats.result(sent, timeout=30).text == "Done."
 
 
 def test_an_error_of_the_disk_is_no_failure_of_a_run(life: Life) -> None:
