@@ -206,9 +206,18 @@ def idle(port: int, rounds: int) -> None:
 
 def recorded(port: int, rounds: int) -> None:
     """Runs of a stored conversation, and durable turns."""
-    for task in ("conversation", "turn"):
+    for task in ("conversation", "neighbours", "result", "turn"):
         figures = json.loads(_run(["-m", "benchmarks.recorded", task]).splitlines()[-1])
         print("\n".join(["| | |\n|---|---|", *(f"| {name} | {figure} |" for name, figure in figures.items()), ""]))
+
+
+def profiled(port: int, rounds: int) -> None:
+    """Where the CPU time of what is aimed at goes."""
+    from .profiled import COLUMNS, REST, SCENES, STORED
+
+    print(f"| of the CPU time of | calls of ours | {' | '.join((*COLUMNS, REST))} | most of ours |\n|---|{'---|' * (len(COLUMNS) + 3)}")
+    for scene in (*SCENES, *STORED):
+        print(_run(["-m", "benchmarks.profiled", scene]).splitlines()[-1], flush=True)
 
 
 def charts(figures: Any) -> None:
@@ -244,6 +253,7 @@ _TASKS = {
     "many": many,
     "idle": idle,
     "recorded": recorded,
+    "profiled": profiled,
 }
 
 

@@ -1,16 +1,21 @@
-"""What recording costs over SQLite: `python -m benchmarks.recorded conversation|turn [--runs 1000]` (extra `durable`). Prints JSON.
+"""What recording costs over SQLite: `python -m benchmarks.recorded conversation|neighbours|result|turn` (extra `durable`). Prints JSON.
 
 `conversation`: a run of a stored conversation at its second run, at its hundredth and later: milliseconds of CPU, also in proportion to
 the second runs of new conversations that take turns with it, and statements.
+`neighbours`: a run of a new conversation beside one other in the database, beside 100,000 (rows that are copied), and beside one again.
+`result`: by how much one result of ten megabytes makes the database larger.
 `turn`: a turn with two tool calls of a durable run, beside what it cannot do without: the same turn of the plain model, and as many bare
 steps of DBOS's as the durable turn records; all of them take turns in one process, and the least of the rounds counts.
 """
 
 import argparse
 import json
+import sqlite3
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -71,6 +76,64 @@ def conversation(url: str, runs: int) -> dict[str, float]:
     return figures
 
 
+def neighbours(url: str, count: int) -> dict[str, float]:
+    """Return what a run of a new conversation costs beside few others, and beside so many."""
+    chats = Conversations(ScriptedChatModel(replies=answers, tools=[get_temperature]), url)
+    launch()
+    _run(chats, "copied")
+    figures: dict[str, float] = {}
+    for name, change in (("one other", ""), (f"{count:,} others", _COPY), ("one other again", _DELETE)):
+        if change:
+            _change(url, change, count)
+        _run(chats, f"warm-up {name}")
+        cpu, sending, executing = (
+            median(column) for column in zip(*(_run(chats, f"{name} {n}") for n in range(3 * NEIGHBOURS)), strict=True)
+        )
+        figures |= {f"beside {name}, CPU ms": round(cpu, 1), f"beside {name}, statements": sending + executing}
+    few = (figures["beside one other, CPU ms"] + figures["beside one other again, CPU ms"]) / 2
+    return {**figures, f"beside {count:,} others, of one": round(figures[f"beside {count:,} others, CPU ms"] / few, 2)}
+
+
+_TABLES = ("workflow_status", "workflow_input", "workflow_output", "operation_outputs", "streams")
+_COPY = """
+WITH RECURSIVE numbers(number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < {count})
+INSERT INTO {table} ({columns}) SELECT {copies} FROM {table}, numbers WHERE workflow_uuid LIKE 'conversations/default/copied/%'
+"""
+_DELETE = "DELETE FROM {table} WHERE workflow_uuid LIKE 'conversations/default/copy %'"
+
+
+def _change(url: str, statement: str, count: int) -> None:
+    """Change the rows of the copied conversation in each table that has some."""
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as rows, rows:
+        for table in _TABLES:
+            columns = [column[1] for column in rows.execute(f"PRAGMA table_info({table})")]
+            named = {name: f"replace({name}, '/copied', '/copy ' || number)" for name in ("workflow_uuid", "queue_partition_key")}
+            copies = ", ".join(named.get(column, column) for column in columns)
+            rows.execute(statement.format(table=table, columns=", ".join(columns), copies=copies, count=count))
+
+
+def result(url: str) -> dict[str, float]:
+    """Return by how much one large result makes the database larger."""
+
+    def read_log(name: str) -> str:
+        """Read a log."""
+        return "word " * 2_000_000 if name == "large" else "Nothing."
+
+    def asks(messages: list[BaseMessage], **_: Any) -> Any:
+        if isinstance(messages[-1], ToolMessage):
+            return "It is read."
+        return AIMessage("", tool_calls=[{"name": "read_log", "args": {"name": messages[-1].text}, "id": "call"}])
+
+    chats = Conversations(ScriptedChatModel(replies=asks, tools=[read_log]), url)
+    launch()
+    sizes = []
+    for name in ("small", "large"):
+        chats.result(chats.send(name, name))
+        _change(url, "PRAGMA wal_checkpoint(TRUNCATE)", 0)
+        sizes.append(Path(url.removeprefix("sqlite:///")).stat().st_size / 1e6)
+    return {"a result of 10 MB, MB of the database": round(sizes[1] - sizes[0], 1)}
+
+
 def _run(chats: Conversations, conversation: str) -> tuple[float, int, int]:
     """Have one run of a conversation; return its milliseconds of CPU, and its statements of the sender and of the worker."""
     before = time.process_time()
@@ -122,14 +185,21 @@ def turn(url: str, rounds: int) -> dict[str, float]:
 def main() -> None:
     """Measure, and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.recorded", description=(__doc__ or "").partition(":")[0])
-    parser.add_argument("task", choices=["conversation", "turn"])
+    parser.add_argument("task", choices=["conversation", "neighbours", "result", "turn"])
     parser.add_argument("--runs", type=int, default=1000, help="runs of the conversation")
+    parser.add_argument("--conversations", type=int, default=100_000, help="other conversations of the database")
     parser.add_argument("--rounds", type=int, default=20)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{folder}/runs.sqlite"
         try:
-            figures = conversation(url, given.runs) if given.task == "conversation" else turn(url, given.rounds)
+            tasks: dict[str, Callable[[], dict[str, float]]] = {
+                "conversation": lambda: conversation(url, given.runs),
+                "neighbours": lambda: neighbours(url, given.conversations),
+                "result": lambda: result(url),
+                "turn": lambda: turn(url, given.rounds),
+            }
+            figures = tasks[given.task]()
         finally:
             shutdown()
     print(json.dumps(figures))

@@ -66,6 +66,7 @@ class Lease:
         self._milliseconds = seconds * 1000
         self._reported_at = math.inf  # by the database's clock, as all that follows
         self._waits_until = 0.0
+        self._looked_at = -math.inf
         self._cancelled = cancelled
         self._leave = leave
         self._workers: dict[str, Any] = {"name": _WORKER, **({"attributes": _ALIVE} if finds_attributes else {})}
@@ -111,14 +112,19 @@ class Lease:
         return known
 
     def _look(self) -> None:
-        """Write a heartbeat, and check for silent workers if this is the first living one."""
+        """Write a heartbeat; if this is the first living worker, check for runs of silent ones.
+
+        Pending runs are read where a worker is silent, and once in a lease for those of one that told nothing: no index finds them.
+        """
         names = {one.workflow_id.removeprefix(f"{_WORKER} "): one.updated_at or 0 for one in self._beat()}
         before, self._reported_at = self._reported_at, names[self._worker]
         if self._reported_at - before > self._milliseconds:
             self._waits_until = self._reported_at + self._milliseconds
         silent_since = self._reported_at - self._milliseconds
         first = min(name for name, reported_at in names.items() if reported_at >= silent_since)
-        if first == self._worker and self._reported_at >= self._waits_until:
+        is_due = self._looked_at < silent_since or min(names.values()) < silent_since
+        if first == self._worker and self._reported_at >= self._waits_until and is_due:
+            self._looked_at = self._reported_at
             self._take_over(names, silent_since)
 
     def _take_over(self, names: Mapping[str, int], silent_since: float) -> None:

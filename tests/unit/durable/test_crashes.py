@@ -18,6 +18,7 @@ from langchain_autotools import MessageDiscarded, MessageDone, TextDelta, new_me
 from langchain_autotools.durable import RunFailedError, shutdown
 from langchain_autotools.encoders import ai_sdk
 from tests.support.durable import Life, answered, asks, contents, crash, double, kind
+from tests.support.statements import statements
 
 
 def test_what_was_recorded_is_not_done_again(life: Life) -> None:
@@ -186,6 +187,18 @@ def test_the_runs_of_a_silent_worker_are_taken_over(life: Life, told: bool) -> N
     while told and row in life.dump():
         assert time.monotonic() < until, "the row of a worker that has nothing left is deleted"
         time.sleep(0.02)
+
+
+def test_pending_runs_are_read_once_in_a_lease_where_no_worker_is_silent(life: Life) -> None:
+    """The database has no index that finds them: with many stored runs each look would be dear."""
+    with statements("") as made:
+        life.begin("first", lease=2.0)
+        until = time.monotonic() + 30
+        while (beats := sum("attributes=" in one and one.startswith("UPDATE") for one in made)) < 8:
+            assert time.monotonic() < until, beats
+            time.sleep(0.02)
+        reads = [one for one in made if "status IN" in one and "application_version IN" in one and one.endswith("created_at ASC")]
+    assert 1 <= len(reads) <= 3
 
 
 def test_workers_may_come_back_with_the_database(life: Life) -> None:
