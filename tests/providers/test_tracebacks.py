@@ -181,8 +181,9 @@ def test_causes_that_lead_back_to_each_other_end() -> None:
     assert caught.value._render_traceback_()
 
 
-def test_a_notebook_shows_the_cell_and_one_line(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_notebook_shows_the_cell_and_one_line(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Of errors of vendors and of arguments that cannot work; a function of the user's that stands in between is shown too."""
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)  # the shell would warn of one that is not this Python's
     shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell()
     shell.colors = "nocolor"
     shell.run_cell("from langchain_autotools import ChatOpenAI\ndef ask(model):\n    return model.invoke('Hi')")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 import socket
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -195,3 +196,28 @@ def test_a_history_of_the_partner_package_goes_on() -> None:
         assert server.rejections == []
         assert server.messages[0][1]["thinking"] == "Hm."
         assert server.messages[0][2] == {"role": "tool", "content": "21", "tool_name": "get_temperature", "tool_call_id": "uuid"}
+
+
+class _SlowToClose(httpx.AsyncBaseTransport, httpx.AsyncByteStream):
+    """Gives a reply whose connection takes longer to come free than the rest of a reply is waited for."""
+
+    def __init__(self) -> None:
+        self.is_free = False
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, stream=self)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield b'{"model":"m","message":{"role":"assistant","content":"Hi"},"done":true,"done_reason":"stop"}\n'
+
+    async def aclose(self) -> None:
+        await asyncio.sleep(0.4)
+        self.is_free = True
+
+
+async def test_a_connection_comes_free_however_long_that_takes() -> None:
+    """On a busy machine too: what cuts it short leaves the connection in its pool for ever, taken by a reply that nobody has."""
+    transport = _SlowToClose()
+    model = ChatOllama(model="m", async_client_kwargs={"transport": transport})
+    assert [chunk.text async for chunk in model.astream("Hi") if chunk.text] == ["Hi"]
+    assert transport.is_free
