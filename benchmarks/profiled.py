@@ -27,10 +27,11 @@ Scene = Callable[[int], tuple[Run, int]]
 """Makes, with the port of the server, what is profiled, and how many units it has."""
 
 OURS = "this package"
+_HTTP = ("httpx", "httpx2", "httpcore", "httpcore2", "h11", "anyio", "jiter", "sniffio", "distro")
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     OURS: ("langchain_autotools",),
     "LangChain": ("langchain_core", "langsmith"),
-    "SDK, HTTP": ("openai", "anthropic", "google", "ollama", "httpx", "httpcore", "h11", "anyio", "jiter", "sniffio", "distro"),
+    "SDK, HTTP": ("openai", "anthropic", "google", "ollama", *_HTTP),
     "pydantic": ("pydantic", "pydantic_core", "typing_inspection"),
     "SQLAlchemy, DBOS": ("sqlalchemy", "dbos"),
 }
@@ -163,9 +164,8 @@ def shares(functions: Iterable[Any]) -> tuple[dict[str, float], list[tuple[str, 
         total += one.tsub
         if column == OURS:
             ours[f"{Path(one.module).relative_to(_PACKAGE)}:{one.name}"] += one.tsub
-    return {column: taken / total for column, taken in columns.items()}, [
-        (name, taken / total) for name, taken in ours.most_common(SEVERAL)
-    ]
+    most = [(name, taken / total) for name, taken in ours.most_common(SEVERAL)]
+    return {column: taken / total for column, taken in columns.items()}, most
 
 
 def row(name: str, run: Run, units: int, rounds: int) -> str:
@@ -189,6 +189,6 @@ def main(name: str, rounds: int) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks.profiled", description=(__doc__ or "").partition(":")[0])
     parser.add_argument("scene", choices=[*SCENES, *STORED])
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=2)
     options = parser.parse_args()
     print(main(options.scene, options.rounds))
