@@ -235,8 +235,13 @@ def _workflow(name: str) -> Callable[..., Any]:
             lifetime.leave(None)
         return outcome
 
-    workflow: Callable[..., Any] = DBOS.workflow(name=name)(run)  # typed only where DBOS is installed
+    workflow: Callable[..., Any] = DBOS.workflow(name=name, validate_args=_one_request)(run)  # typed only where DBOS is installed
     return workflow
+
+
+def _one_request(stored: tuple[Any, ...], named: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a run: its request, or None, which its body refuses, where the stored ones are others."""
+    return (stored[0] if len(stored) == 1 and named == {} else None,), {}  # DBOS would fail over some, and leave the run pending
 
 
 def outside(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:

@@ -120,3 +120,24 @@ def test_a_step_that_is_none_fails_its_run(life: Life, record: str) -> None:
     with pytest.raises(RunFailedError, match="a step of run 'a run' cannot be read"):
         model.result("a run")
     assert runs == ["a"]
+
+
+def test_an_input_that_is_none_fails_its_run(life: Life) -> None:
+    """After a crash: the run ends by its name, for all who wait for it."""
+    model = life.model(counting, [])
+    life.begin()
+    named = {"a run": [1], "b run": "x", "c run": 5}
+    for run in named:
+        model.invoke("Go.", run_id=run)
+    shutdown()
+    with closing(life.database()) as database, database:
+        (stored,) = database.execute("select inputs from workflow_input where workflow_uuid = 'a run'").fetchone()
+        database.execute("delete from workflow_output")
+        database.execute("update workflow_status set status = 'PENDING', completed_at = null")
+    for run, value in named.items():
+        assert rewrite(life, INPUT, run, json.dumps({**json.loads(stored), "namedArgs": value})) == 1
+    life.begin()
+    for run in named:
+        for wait in (lambda run=run: model.result(run), lambda run=run: model.invoke("Go.", run_id=run)):
+            with pytest.raises(RunFailedError, match=f"of run '{run}' cannot be read"):
+                wait()
