@@ -13,22 +13,31 @@ from collections.abc import Mapping
 
 from tests.vendor_types.asking import Asked, asked, worst
 from tests.vendor_types.asking_rows import ASKED
-from tests.vendor_types.page import PAGE, Known, Verdict, page, partner_cells, read
+from tests.vendor_types.page import PAGE, Known, Verdict, page, partner_cells, read, read_events
 from tests.vendor_types.partners import WAYS, Theirs, is_installed
 from tests.vendor_types.reading import ECHO, KEPT, judged
 from tests.vendor_types.rows import ROWS, Row
+from tests.vendor_types.stream_events import WIRES, event_verdicts
 
 
-def differences(found: Mapping[str, Verdict]) -> list[str]:
+def compared(name: str, before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """What the page does not say of a row, and what it says besides."""
+    lines = [f"new: {name}: {path}: {now[path]}" for path in now if path not in before]
+    lines += [f"gone: {name}: {path}" for path in before if path not in now]
+    return lines + [f"{now[path]}, not {before[path]}: {name}: {path}" for path in now if before.get(path, now[path]) != now[path]]
+
+
+def differences(found: Mapping[str, Verdict], seen: Mapping[str, Mapping[str, str]]) -> list[str]:
     """What the page does not say of these verdicts, and what it says besides."""
     lines = []
-    known = read(PAGE.read_text(encoding="utf-8"))
+    text = PAGE.read_text(encoding="utf-8")
+    known = read(text)
     for row in (*ROWS, *ASKED):
         before = known[row.name].leaves if row.name in known else {}
         now = {path: worst(ways).replace(ECHO, KEPT) for path, ways in found[row.name].items()}
-        lines += [f"new: {row.name}: {path}: {now[path]}" for path in now if path not in before]
-        lines += [f"gone: {row.name}: {path}" for path in before if path not in now]
-        lines += [f"{now[path]}, not {before[path]}: {row.name}: {path}" for path in now if before.get(path, now[path]) != now[path]]
+        lines += compared(row.name, before, now)
+    for wire in WIRES:
+        lines += compared(f"{wire.name}: stream events", read_events(text, wire), seen[wire.name])
     return lines
 
 
@@ -51,12 +60,13 @@ def main() -> int:
     write = parser.parse_args().write
     logging.disable(logging.ERROR)
     found = {row.name: verdicts(row) for row in (*ROWS, *ASKED)}
-    lines = differences(found)
+    seen = {wire.name: asyncio.run(event_verdicts(wire)) for wire in WIRES}
+    lines = differences(found, seen)
     print("\n".join(lines) or "nothing new")
     if write:
         before = read(PAGE.read_text(encoding="utf-8"))
         partners = {row.name: partner_column(row, before.get(row.name)) for row in ROWS}
-        PAGE.write_text(page(found, partners), encoding="utf-8")
+        PAGE.write_text(page(found, partners, seen), encoding="utf-8")
     return int(bool(lines) and not write)
 
 

@@ -14,6 +14,7 @@ from tests.vendor_types.asking import Asked, worst
 from tests.vendor_types.asking_rows import ASKED
 from tests.vendor_types.reading import ECHO, KEPT, LOST, REFUSED, SOME
 from tests.vendor_types.rows import ROWS, Row
+from tests.vendor_types.stream_events import WIRES, Wire
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "vendor_types.md"
 
@@ -36,6 +37,14 @@ to the reply before. The machine looks for every value in the requests of a conv
 - *In some requests* (†): a choice of tools that demands calls, and what the vendor takes once, stand in the first alone; the `format` of
   Ollama in the last, since its server then offers no tools.
 - *Refused*: an error names it.
+
+The events of a stream are put into a stream one at a time, in their place, and it is read with the event and without it, by `stream`,
+`astream` and `events`; also broken off before the event and behind it, for what comes at once. An event that brings an item, a part or a
+block is tried with each type of these.
+
+- *Shown*: readers find something that they do not find without it: another chunk, another message, an event of ours, an error.
+- *An echo*: the end of the reply says each value of it too, and what its name says.
+- **Lost**: anything else.
 
 The samples of replies go through LangChain's partner packages, in one turn, where these are installed; their columns say how many leaves
 a reader cannot find.
@@ -72,6 +81,20 @@ LOSSES = (
     ("/api/chat: messages", r"reply\.images\[\]", "A model that draws need not read pictures; the message has them."),
 )
 """What is lost on purpose: the row, a pattern of paths, and why."""
+
+UNSEEN = (
+    (
+        "Responses",
+        r"response\.audio\..*",
+        "Audio: the types name events of it, but no request of this API asks for any and no item holds any.",
+    ),
+    (
+        "Responses",
+        "response.compaction.compacting",
+        "That a compaction is being made has no event of ours; the item that comes of it is kept.",
+    ),
+)
+"""The stream events that are lost: the wire, a pattern of types, and why."""
 
 Verdict = Mapping[str, Mapping[str, str]]
 """The verdict on each leaf in each way."""
@@ -119,12 +142,13 @@ def _losses(found: Sequence[Mapping[str, str]]) -> str:
     return f"{lost} of {len(found)} lost" if lost else "kept"
 
 
-def page(verdicts: Mapping[str, Verdict], partners: Mapping[str, Mapping[str, str]]) -> str:
+def page(verdicts: Mapping[str, Verdict], partners: Mapping[str, Mapping[str, str]], seen: Mapping[str, Mapping[str, str]]) -> str:
     """The page.
 
     Args:
         verdicts: Of each row, by its name.
         partners: The column of each row's partner package.
+        seen: What becomes of each wire's stream events, by the wire's name.
     """
     lines = [_HEAD, "| reply | defined by | leaves | kept | an echo | lost | in LangChain's package |\n|---|---|---:|---:|---:|---:|---|\n"]
     for row in ROWS:
@@ -136,9 +160,28 @@ def page(verdicts: Mapping[str, Verdict], partners: Mapping[str, Mapping[str, st
         counted = Counter(worst(ways) for ways in verdicts[asked.name].values())
         counts = " | ".join(str(number) for number in (counted.total(), counted[KEPT], counted[SOME], counted[REFUSED], counted[LOST]))
         lines.append(f"| {asked.name} | {origin(asked)} | {counts} |\n")
+    lines.append("\n| stream events | defined by | types | shown | an echo | lost |\n|---|---|---:|---:|---:|---:|\n")
+    for wire in WIRES:
+        told, echoes, lost = seen[wire.name], *(list(seen[wire.name].values()).count(one) for one in (ECHO, LOST))
+        source = f"{wire.row.distribution} {version(wire.row.distribution)}, `{wire.defined}`"
+        lines.append(f"| {wire.name} | {source} | {len(told)} | {len(told) - echoes - lost} | {echoes} | {lost} |\n")
     for one in (*ROWS, *ASKED):
         lines += _section(one, verdicts[one.name], partners.get(one.name))
-    return "".join(lines)
+    return "".join([*lines, *(line for wire in WIRES for line in _events_section(wire, seen[wire.name]))])
+
+
+def _events_section(wire: Wire, seen: Mapping[str, str]) -> Iterator[str]:
+    yield f"\n## {wire.name}{_OF_EVENTS}\n\n"
+    yield from (f"{why}\n\n" for name, pattern, why in UNSEEN if name == wire.name and any(re.fullmatch(pattern, kind) for kind in seen))
+    yield "| event | here |\n|---|---|\n"
+    yield from (f"| `{kind}` | {f'**{one}**' if one == LOST else one} |\n" for kind, one in seen.items())
+
+
+def read_events(text: str, wire: Wire) -> dict[str, str]:
+    """What a page says of a wire's stream events."""
+    section = text.partition(f"\n## {wire.name}{_OF_EVENTS}\n")[2].partition("\n## ")[0]
+    cells = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| `")]
+    return {kind.strip("`"): one.strip("*") for kind, one in cells}
 
 
 def origin(row: Row | Asked) -> str:
@@ -160,6 +203,7 @@ def _section(row: Row | Asked, found: Verdict, partner: Mapping[str, str] | None
         yield f"| `{group}` | {leaves} | {_cell([worst(found[path]) for path in paths])} |{column}\n"
 
 
+_OF_EVENTS = ": stream events"
 _MARKS = {KEPT: "{}", ECHO: "{}", LOST: "**{}**", REFUSED: "*{}*", SOME: "{}†"}
 
 

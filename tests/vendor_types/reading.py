@@ -16,7 +16,7 @@ from tests.vendor_types.rows import Body, Row
 from tests.vendor_types.samples import Leaf, Sampler, leaves, plain
 
 KEPT, ECHO, LOST, REFUSED, SOME = "kept", "an echo", "LOST", "refused", "in some requests"
-_MADE = re.compile(r"call_[0-9a-f]{32}|lc_run-[0-9a-f-]+|run-[0-9a-f-]+|[0-9a-f]{8}-[0-9a-f-]{27}")
+MADE = re.compile(r"call_[0-9a-f]{32}|lc_run-[0-9a-f-]+|run-[0-9a-f-]+|[0-9a-f]{8}-[0-9a-f-]{27}")
 _OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage"})
 
 
@@ -68,26 +68,27 @@ class Told:
     @property
     def text(self) -> str:
         """Everything, without what differs from run to run."""
-        return _MADE.sub("", json.dumps([self.replies, self.run, self.error], default=str, sort_keys=True))
+        return MADE.sub("", json.dumps([self.replies, self.run, self.error], default=str, sort_keys=True))
 
 
 def holds(data: Any, value: Any) -> bool:
     """Whether a value stands anywhere in data; of an object, all that is in it."""
     if isinstance(value, Mapping):
-        return all(holds(data, one) for one in _scalars(value))
+        return all(holds(data, one) for one in scalars(value))
     if isinstance(value, str):
-        return any(isinstance(one, str) and value in one for one in _scalars(data))
-    return any(one.__class__ in (int, float) and one == value for one in _scalars(data))
+        return any(isinstance(one, str) and value in one for one in scalars(data))
+    return any(one.__class__ in (int, float) and one == value for one in scalars(data))
 
 
-def _scalars(data: Any) -> Iterator[Any]:
+def scalars(data: Any) -> Iterator[Any]:
+    """The keys and the values in data, in order."""
     if isinstance(data, Mapping):
         for key, value in data.items():
             yield key
-            yield from _scalars(value)
+            yield from scalars(value)
     elif isinstance(data, list | tuple):
         for value in data:
-            yield from _scalars(value)
+            yield from scalars(value)
     else:
         yield data
 

@@ -11,17 +11,21 @@ import pytest
 from tests.vendor_types.__main__ import verdicts
 from tests.vendor_types.asking import Asked, asked, worst
 from tests.vendor_types.asking_rows import ASKED
-from tests.vendor_types.page import LOSSES, PAGE, origin, read
+from tests.vendor_types.page import LOSSES, PAGE, UNSEEN, origin, read, read_events
 from tests.vendor_types.reading import ECHO, KEPT, LOST, REFUSED, SOME, bodies, judged
 from tests.vendor_types.rows import ROWS, Row
 from tests.vendor_types.samples import leaves
+from tests.vendor_types.stream_events import BROKEN, WIRES, Wire, event_verdicts
 
 _SAMPLED = 71
 """Of so many samples one is sent by default."""
+_EVENTS_SAMPLED = 25
+"""Of so many types of stream events one is sent by default."""
 _IN_SOME = {"tool_choice", "toolConfig", "format", "compaction"}
 """Parameters that are not in every request of a run."""
 _OF_THE_SDK = {"httpOptions", "shouldReturnHttpResponse", "automaticFunctionCalling", "automaticContinuation"}
 _RESULTS = ("function_call_output", "custom_tool_call_output", "program_output")
+wires = pytest.mark.parametrize("wire", WIRES, ids=[wire.name for wire in WIRES])
 rows = pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 every_row = pytest.mark.parametrize("row", [*ROWS, *ASKED], ids=[row.name for row in (*ROWS, *ASKED)])
 
@@ -85,6 +89,41 @@ def test_the_page_is_true_of_a_request(row: Asked) -> None:
     found = {path: worst(ways) for path, ways in asyncio.run(asked(row, ("stream" if row.streamed else "invoke",), every=_SAMPLED)).items()}
     assert found
     assert {path: one == LOST for path, one in found.items()} == {path: known.get(path, KEPT) == LOST for path in found}
+
+
+def is_known_unseen(name: str, kind: str) -> bool:
+    """Whether the page says why a stream event is lost."""
+    return any(name == wire and re.fullmatch(pattern, kind) for wire, pattern, _ in UNSEEN)
+
+
+@wires
+def test_the_page_names_every_stream_event(wire: Wire) -> None:
+    """Each type of event is on the page at the release that it names, with its reason if it is lost; no reason is given for another."""
+    known = read_events(PAGE.read_text(encoding="utf-8"), wire)
+    if is_pinned(wire.row):
+        assert wire.trials().keys() == known.keys()
+    lost = [kind for kind, one in known.items() if one == LOST]
+    assert [kind for kind in lost if not is_known_unseen(wire.name, kind)] == []
+    assert all(any(re.fullmatch(pattern, kind) for kind in lost) for name, pattern, _ in UNSEEN if name == wire.name)
+
+
+@wires
+def test_the_page_is_true_of_a_stream_event(wire: Wire) -> None:
+    """Some types of events: readers find of them what the page says."""
+    known = read_events(PAGE.read_text(encoding="utf-8"), wire)
+    found = asyncio.run(event_verdicts(wire, every=_EVENTS_SAMPLED))
+    assert found
+    assert found == {kind: known.get(kind, found[kind]) for kind in found}
+
+
+@pytest.mark.exhaustive
+@wires
+def test_the_page_is_true_of_stream_events(wire: Wire) -> None:
+    """Every type of event: the page says of it what readers find; at other releases nothing else is lost, and no stream breaks."""
+    found = asyncio.run(event_verdicts(wire))
+    assert [kind for kind, one in found.items() if one == BROKEN or (one == LOST and not is_known_unseen(wire.name, kind))] == []
+    if is_pinned(wire.row):
+        assert found == read_events(PAGE.read_text(encoding="utf-8"), wire)
 
 
 @pytest.mark.exhaustive

@@ -17,11 +17,13 @@ from .item_parts import annotations_of
 from .items import CALL_TYPES
 from .wire import Item, ResponseEvent
 
-_MARKS = re.compile(rb'"type": ?"response\.(?:output_item\.|completed|incomplete|code_|image_|mcp_|\w+_call\.)|"object": ?"response"')
-_PROGRESS = re.compile(r"response\.(\w+?_call|mcp_list_tools)(?:_code|_arguments)?\.(\w+)")
+_MARKS = re.compile(
+    rb'"type": ?"response\.(?:output_item\.|completed|incomplete|code_|image_|mcp_|shell_call_command|\w+_call\.)|"object": ?"response"'
+)
+_PROGRESS = re.compile(r"response\.(\w+?_call|mcp_list_tools)(?:_code|_arguments|_command)?\.(\w+)")
 _IMAGE = "image_generation_call"
 _LIST = "mcp_list_tools"
-_ENDED = frozenset({"in_progress", "completed", "failed", "done"})  # an item says the same
+_ENDED = frozenset({"in_progress", "completed", "failed", "added", "done"})  # an item says the same
 _FAILED = frozenset({"failed", "incomplete", "cancelled"})
 _INPUT = ("queries", "code", "container_id", "server_label", "input", "prompt", "revised_prompt", "size", "quality", "background")
 _NOT_OUTPUT = frozenset(
@@ -36,6 +38,7 @@ class ResponsesEvents(VendorEvents):
 
     def __init__(self) -> None:
         self._begun: set[str] = set()
+        self._places: dict[Any, str] = {}  # the calls by their place: events of a shell's commands name no item
         self._ended: set[str] = set()
 
     def read(self, event: ResponseEvent) -> Iterator[RunEvent]:
@@ -43,7 +46,7 @@ class ResponsesEvents(VendorEvents):
         kind = str(event.get("type") or "")
         item: Any = event.get("item")
         if kind == "response.output_item.added":
-            yield from self._start(item)
+            yield from self._start(item, event.get("output_index"))
         elif kind == "response.output_item.done":
             yield from self._end(item, f"{event.get('output_index')}")
         elif found := _PROGRESS.fullmatch(kind):
@@ -53,13 +56,14 @@ class ResponsesEvents(VendorEvents):
             for place, one in enumerate(whole.get("output") or () if whole.get("status") not in (None, "in_progress", "queued") else ()):
                 yield from self._end(one, f"{place}")
 
-    def _start(self, item: Item) -> Iterator[RunEvent]:
+    def _start(self, item: Item, place: Any) -> Iterator[RunEvent]:
         if _is_of_vendor(item) and item.get("id"):
             self._begun.add(str(item["id"]))
+            self._places[place] = str(item["id"])
             yield started(str(item["id"]), _name(item), _arguments(item))
 
     def _progress(self, event: Mapping[str, Any], word: str) -> Iterator[RunEvent]:
-        call_id = str(event.get("item_id"))
+        call_id = str(event.get("item_id") or self._places.get(event.get("output_index")))
         if call_id not in self._begun:
             return
         if event.get("partial_image_b64"):
