@@ -19,7 +19,7 @@ from tests.vendor_types.stream_events import BROKEN, WIRES, Wire, event_verdicts
 
 _SAMPLED = 71
 """Of so many samples one is sent by default."""
-_EVENTS_SAMPLED = 25
+_EVENTS_SAMPLED = 60
 """Of so many types of stream events one is sent by default."""
 _IN_SOME = {"tool_choice", "toolConfig", "format", "compaction"}
 """Parameters that are not in every request of a run."""
