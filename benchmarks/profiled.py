@@ -79,7 +79,7 @@ SCENES: Mapping[str, Scene] = {
     "a fragment of arguments, Responses": _read("Responses", "stream", "arguments"),
     "a piece of arguments for a listener, Chat completions": _read(CHAT, "events", "arguments"),
     "a chunk of text with an inline tracer, Chat completions": _read(CHAT, "an inline tracer", "text"),
-    "a chunk of text, events of a chain, Chat completions": _read(CHAT, "a chain", "text"),
+    "a chunk of text in a chain, Chat completions": _read(CHAT, "a chain", "text"),
     "a turn with two tool calls, of 4": _turns(4),
     "a turn with two tool calls, of 80": _turns(80),
     "a turn with two tool calls, of 320": _turns(320),

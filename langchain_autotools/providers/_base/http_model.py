@@ -299,7 +299,7 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
                             for chunk in reader.feed(piece):
                                 yield chunk
                             if reader.done:
-                                await adrain(response, pieces)
+                                await adrain(pieces)
                                 break
                         for chunk in reader.finish():
                             yield chunk

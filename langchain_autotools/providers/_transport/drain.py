@@ -18,30 +18,14 @@ _SECONDS = 0.2
 _logger = logging.getLogger("langchain_autotools")
 
 
-async def adrain(response: Any, pieces: AsyncIterator[bytes]) -> None:
-    """Read the pieces of a response to their end, for at most a fifth of a second.
-
-    At their end they close the response. That is not cut short, or the HTTP library would keep the connection for a reply that nobody has.
-    """
-    task, late = asyncio.current_task(), False
-
-    def give_up() -> None:
-        nonlocal late
-        if task is not None and not response.is_closed:
-            late = task.cancel()
-
-    limit = asyncio.get_running_loop().call_later(_SECONDS, give_up)
+async def adrain(pieces: AsyncIterator[bytes]) -> None:
+    """Read `pieces` to their end, for at most a fifth of a second."""
     try:
-        async for _ in pieces:
-            pass
-    except asyncio.CancelledError as cancelled:
-        if task is None or not late or task.uncancel() > 0:
-            raise
-        _not_used_again(cancelled)
+        async with asyncio.timeout(_SECONDS):
+            async for _ in pieces:
+                pass
     except Exception as error:
-        _not_used_again(error)
-    finally:
-        limit.cancel()
+        _logger.debug("the connection of a finished reply is not used again: %s", type(error).__name__)
 
 
 def drain(response: Any) -> None:
@@ -60,13 +44,9 @@ def drain(response: Any) -> None:
         for _ in response.stream:
             pass
     except Exception as error:
-        _not_used_again(error)
+        _logger.debug("the connection of a finished reply is not used again: %s", type(error).__name__)
     finally:
         watched.release()
-
-
-def _not_used_again(error: BaseException) -> None:
-    _logger.debug("the connection of a finished reply is not used again: %s", type(error).__name__)
 
 
 class _Watched:

@@ -215,9 +215,16 @@ class _SlowToClose(httpx.AsyncBaseTransport, httpx.AsyncByteStream):
         self.is_free = True
 
 
-async def test_a_connection_comes_free_however_long_that_takes() -> None:
-    """On a busy machine too: what cuts it short leaves the connection in its pool for ever, taken by a reply that nobody has."""
-    transport = _SlowToClose()
-    model = ChatOllama(model="m", async_client_kwargs={"transport": transport})
-    assert [chunk.text async for chunk in model.astream("Hi") if chunk.text] == ["Hi"]
-    assert transport.is_free
+@pytest.mark.parametrize("deadline", [None, 0.2])
+async def test_a_connection_comes_free_however_long_that_takes(deadline: float | None) -> None:
+    """What cuts that short, a deadline too, would leave it in its pool for ever, taken by a reply that nobody has."""
+    for way in ("astream", "ainvoke"):
+        transport = _SlowToClose()
+        model = ChatOllama(model="m", async_client_kwargs={"transport": transport}, tools=[get_temperature], deadline=deadline)
+        if way == "astream":
+            assert [chunk.text async for chunk in model.astream("Hi") if chunk.text] == ["Hi"]
+        else:
+            await model.ainvoke("Hi")
+        async with asyncio.timeout(20):
+            while not transport.is_free:
+                await asyncio.sleep(0.01)
