@@ -26,7 +26,7 @@ NOT_RUN = {
     r"python examples/local_weights\.py": "needs these weights: -m local",
     r"(python )?examples/chat_app\.py": "a server that stays: tests/browser",
     r"langchain-autotools ": "asks a model: tests/unit/cli runs the program",
-    r"python -m pytest": "the tests themselves",
+    r"(\w+=\d+ )*python -m pytest": "the tests themselves",
     r"\.ci/run": "the tests and all the rest",
     r"python -m (tests|benchmarks)": "minutes to hours, or writes a page",
     r"mkdocs serve": "a server that stays; .ci/run builds the site",

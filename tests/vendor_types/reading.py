@@ -124,20 +124,20 @@ class Ours:
         return told(list(new_messages(run)), run)
 
 
-async def _invoked(model: Any, given: Any, /, **keywords: Any) -> Any:
+async def _invoked(model: Any, given: Any = "Hello", /, **keywords: Any) -> Any:
     return model.invoke(given, **keywords)
 
 
-async def _ainvoked(model: Any, given: Any, /, **keywords: Any) -> Any:
+async def _ainvoked(model: Any, given: Any = "Hello", /, **keywords: Any) -> Any:
     return await model.ainvoke(given, **keywords)
 
 
-async def _streamed(model: Any, given: Any, /, **keywords: Any) -> Any:
+async def _streamed(model: Any, given: Any = "Hello", /, **keywords: Any) -> Any:
     chunks = list(model.stream(given, **keywords))
     return sum(chunks[1:], chunks[0])
 
 
-async def _astreamed(model: Any, given: Any, /, **keywords: Any) -> Any:
+async def _astreamed(model: Any, given: Any = "Hello", /, **keywords: Any) -> Any:
     chunks = [chunk async for chunk in model.astream(given, **keywords)]
     return sum(chunks[1:], chunks[0])
 

@@ -225,7 +225,7 @@ def test_a_tool_that_is_no_model_any_more_cannot_go_on() -> None:
         """Answer."""
         raise AssertionError(question)
 
-    with pytest.raises(ConfigurationError, match="no model or agent"):
+    with pytest.raises(ConfigurationError, match="no model, agent or tool of a server"):
         boss({"cleaner": other}).resume(history, [call.approve() for call in pending_calls(history)])
 
 
