@@ -93,6 +93,9 @@ ELSEWHERE: Mapping[str, tuple[str, ...]] = {
 }
 """Entrances with tests of their own."""
 
+NEEDS = {"MCP servers": "mcp"}
+"""Features that need a package which is not always there."""
+
 CELLS = [pair for pair in itertools.product(FEATURES, ENTRANCES) if pair not in CANNOT]
 
 
@@ -139,8 +142,18 @@ def accept() -> Iterator[Accept]:
 @pytest.mark.parametrize(("feature", "entrance", "way"), list(_params(kept=False)))
 def test_a_feature_at_an_entrance(feature: str, entrance: str, way: str, accept: Accept) -> None:
     """The laws hold at each step, and what the feature promises is so at the end."""
+    _skip_without(feature)
     features = [FEATURES[feature]()]
     _played(features, ENTRANCES[entrance](planned(features), way), accept)
+
+
+def _is_there(*features: str) -> bool:
+    return all(importlib.util.find_spec(NEEDS[feature]) for feature in features if feature in NEEDS)
+
+
+def _skip_without(*features: str) -> None:
+    if not _is_there(*features):
+        pytest.skip(f"needs the extra of {' and '.join(features)}")
 
 
 def _played(features: Sequence[Feature], door: Entrance, accept: Accept) -> None:
@@ -151,6 +164,7 @@ def _played(features: Sequence[Feature], door: Entrance, accept: Accept) -> None
 
 
 def _play_pair(pair: Sequence[str], entrance: str, way: str, accept: Accept) -> None:
+    _skip_without(*pair)
     features = [FEATURES[one]() for one in pair]
     _played(features, ENTRANCES[entrance](planned(features), way), accept)
 
@@ -246,7 +260,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[Any, Any]
     from langchain_autotools.durable import launch, shutdown
 
     made = {}
-    for feature, entrance in CELLS:
+    for feature, entrance in (cell for cell in CELLS if _is_there(cell[0])):
         for way in ENTRANCES[entrance].ways if entrance in KEPT else ():
             features = [FEATURES[feature]()]
             made[feature, entrance, way] = features, ENTRANCES[entrance](planned(features), way)
@@ -261,6 +275,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[Any, Any]
 @pytest.mark.parametrize(("feature", "entrance", "way"), list(_params(kept=True)))
 def test_a_feature_at_an_entrance_that_keeps_runs(feature: str, entrance: str, way: str, accept: Accept, kept: Mapping[Any, Any]) -> None:
     """The same of durable runs and of conversations."""
+    _skip_without(feature)
     _played(*kept[feature, entrance, way], accept)
 
 
