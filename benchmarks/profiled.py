@@ -77,6 +77,7 @@ SCENES: Mapping[str, Scene] = {
     "a fragment of arguments, Chat completions": _read(CHAT, "stream", "arguments"),
     "a fragment of arguments, Anthropic": _read("Anthropic", "stream", "arguments"),
     "a fragment of arguments, Responses": _read("Responses", "stream", "arguments"),
+    "a chunk of text for a listener, Chat completions": _read(CHAT, "events", "text"),
     "a piece of arguments for a listener, Chat completions": _read(CHAT, "events", "arguments"),
     "a chunk of text with an inline tracer, Chat completions": _read(CHAT, "an inline tracer", "text"),
     "a chunk of text in a chain, Chat completions": _read(CHAT, "a chain", "text"),
