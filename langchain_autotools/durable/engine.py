@@ -24,6 +24,7 @@ from ..executor.workers.background import running_loop
 from ..executor.workers.threads import run_beside
 from .ended_runs import EndedRuns
 from .ending import Lifetime, WorkerEndingError
+from .errors import RunFailedError
 from .executions import Execution, Executions
 from .leases import Lease
 from .plain import is_storable
@@ -299,8 +300,14 @@ class Link:
 
 
 def attributes_of(run_id: str) -> Mapping[str, Any] | None:
-    """Return the attributes of a run; None if it does not exist."""
+    """Return the attributes of a run; None if it does not exist.
+
+    Raises:
+        RunFailedError: It has no request, and so no end.
+    """
     status = outside(DBOS.get_workflow_status, run_id) if is_storable(run_id) else None
+    if status is not None and status.input is None and status.status != "SUCCESS":
+        raise RunFailedError(f"the request of run {run_id!r} cannot be read: it is missing")
     return None if status is None else status.attributes or {}
 
 

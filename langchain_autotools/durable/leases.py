@@ -7,6 +7,9 @@ next step that its runs are no longer its own, and leaves them. A worker that ha
 them from its queue: it is silent when it has held one for that long. Where the database was away, all workers were silent: whoever was
 silent itself gives the others the time of a lease to come back. The row of a worker that has nothing left is deleted; one that comes back
 makes it anew.
+
+Each worker also looks for runs that it took and never began: a database that fails between the two leaves them to nobody, and a run whose
+stored request is gone cannot begin at all.
 """
 
 import logging
@@ -67,6 +70,8 @@ class Lease:
         self._reported_at = math.inf  # by the database's clock, as all that follows
         self._waits_until = 0.0
         self._looked_at = -math.inf
+        self._looked_at_own = -math.inf
+        self._not_begun: set[tuple[str, int | None]] = set()  # with the times at which they were taken
         self._cancelled = cancelled
         self._leave = leave
         self._workers: dict[str, Any] = {"name": _WORKER, **({"attributes": _ALIVE} if finds_attributes else {})}
@@ -126,6 +131,9 @@ class Lease:
         if first == self._worker and self._reported_at >= self._waits_until and is_due:
             self._looked_at = self._reported_at
             self._take_over(names, silent_since)
+        if self._looked_at_own < silent_since:
+            self._looked_at_own = self._reported_at
+            self._look_for_not_begun()
 
     def _take_over(self, names: Mapping[str, int], silent_since: float) -> None:
         """Resume the runs of workers that have been silent since then, and delete their rows."""
@@ -137,6 +145,22 @@ class Lease:
         silent = [f"{_WORKER} {name}" for name, reported_at in names.items() if reported_at < silent_since]
         if silent:
             DBOS.delete_workflows(silent)
+
+    def _look_for_not_begun(self) -> None:
+        """Let runs that this worker took, and has not begun since the last look, wait again; end those that have no request."""
+        own: dict[str, Any] = {"status": "PENDING", "executor_id": self._worker, "queues_only": True}
+        taken = DBOS.list_workflows(**own, load_input=False, load_output=False)
+        ids = [run.workflow_id for run in taken if run.workflow_id not in self._cancelled]
+        before, self._not_begun = self._not_begun, set()
+        for run in DBOS.list_workflows(workflow_ids=ids, load_output=False) if ids else ():
+            if run.input is None:
+                _logger.warning("the request of the run %s is missing: the run ends", run.workflow_id)
+                DBOS.cancel_workflow(run.workflow_id)
+            elif (run.workflow_id, run.dequeued_at) in before:
+                _logger.warning("the run %s was taken and has not begun: it waits again", run.workflow_id)
+                DBOS.resume_workflow(run.workflow_id, queue_name=run.queue_name)
+            else:
+                self._not_begun.add((run.workflow_id, run.dequeued_at))
 
     def _look_for_cancelled(self) -> None:
         """Cancel runs in this process that were cancelled in another one."""

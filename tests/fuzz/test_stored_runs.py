@@ -86,6 +86,8 @@ def spoil(life: Life, chance: random.Random, table: Table, runs: str) -> Callabl
             value = changed(chance, value)
         torn = column != "attributes" and chance.random() < 0.05  # a JSON column of PostgreSQL has nothing else
         spoilt = chance.choice(["", "{", text[: len(text) // 2]]) if torn else json.dumps(value)
+        if name != "streams" and chance.random() < 0.05:  # their column cannot be empty
+            spoilt = None
         write = f"update {name} set {column} = ? where rowid = ?"
         database.execute(write, [spoilt, row])
 
@@ -151,7 +153,7 @@ def begin_again(life: Life, chance: random.Random, runs: list[str]) -> int:
     for run in runs:
         spoil(life, chance, chance.choice([STEPS, STEPS, ("workflow_input", "inputs"), ("workflow_status", "attributes")]), run)
     READ.clear()
-    life.begin()
+    life.begin(lease=2.0)
     return may_read
 
 

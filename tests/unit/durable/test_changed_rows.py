@@ -141,3 +141,48 @@ def test_an_input_that_is_none_fails_its_run(life: Life) -> None:
         for wait in (lambda run=run: model.result(run), lambda run=run: model.invoke("Go.", run_id=run)):
             with pytest.raises(RunFailedError, match=f"of run '{run}' cannot be read"):
                 wait()
+
+
+def without_input(life: Life, run: str, lost: str) -> None:
+    """Make a run as after a crash whose stored request is lost as well: deleted, or emptied."""
+    with closing(life.database()) as database, database:
+        for name in ("workflow_output", "operation_outputs", "streams"):
+            database.execute(f"delete from {name} where workflow_uuid = ?", [run])
+        database.execute("update workflow_status set status = 'PENDING', completed_at = null where workflow_uuid = ?", [run])
+        assert database.execute(f"{lost} where workflow_uuid = ?", [run]).rowcount == 1
+
+
+DELETED, EMPTIED = "delete from workflow_input", "update workflow_input set inputs = null"
+
+
+def test_an_input_that_is_missing_fails_its_run(life: Life) -> None:
+    """After a crash: for all who wait for it, and for who asks for the same run again, which does not begin a run that was taken."""
+    model = life.model(counting, [])
+    life.begin()
+    for run in ("a run", "b run"):
+        model.invoke("Go.", run_id=run)
+    shutdown()
+    for run, lost in {"a run": DELETED, "b run": EMPTIED}.items():
+        without_input(life, run, lost)
+    life.begin(lease=1.0)
+    for run in ("a run", "b run"):
+        for wait in (lambda run=run: model.result(run), lambda run=run: list(model.events(run))):
+            with pytest.raises(RunFailedError, match=f"the request of run '{run}' cannot be read: it is missing"):
+                wait()
+    with pytest.raises(RunFailedError, match="b run"):
+        model.invoke("Go.", run_id="b run")
+
+
+@pytest.mark.parametrize("lost", [DELETED, EMPTIED])
+def test_a_conversation_goes_on_behind_a_run_without_input(life: Life, lost: str) -> None:
+    """The run fails by its name, and the one behind it too, which cannot know what was said: neither waits for ever."""
+    chats = life.conversations(counting)
+    sent = chats.send("alice", "Hello")
+    chats.result(sent, timeout=30)
+    shutdown()
+    without_input(life, sent.run_id, lost)
+    life.begin(lease=1.0)
+    following = chats.send("alice", "And?")
+    for one in (sent, following):
+        with pytest.raises(RunFailedError, match=f"the request of run '{sent.run_id}' cannot be read"):
+            chats.result(one, timeout=30)

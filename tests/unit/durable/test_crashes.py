@@ -4,6 +4,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -199,6 +200,19 @@ def test_pending_runs_are_read_once_in_a_lease_where_no_worker_is_silent(life: L
             time.sleep(0.02)
         reads = [one for one in made if "status IN" in one and "application_version IN" in one and one.endswith("created_at ASC")]
     assert 1 <= len(reads) <= 3
+
+
+def test_a_run_that_was_taken_and_not_begun_waits_again(life: Life) -> None:
+    """As where the database fails between the two: the worker that took it looks after it, and nobody has to launch again."""
+    chats = life.conversations(lambda messages, **_: "Here I am.")
+    life.begin(lease=1.0)
+    sent = chats.send("alice", "Go")
+    chats.result(sent, timeout=30)
+    with closing(life.database()) as database, database:
+        database.execute("delete from workflow_output where workflow_uuid = ?", [sent.run_id])
+        taken = "update workflow_status set status = 'PENDING', completed_at = null where workflow_uuid = ?"
+        assert database.execute(taken, [sent.run_id]).rowcount == 1
+    assert chats.result(sent, timeout=30).text == "Here I am."
 
 
 def test_workers_may_come_back_with_the_database(life: Life) -> None:
