@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, Self, TypeVar, cast
 
+from .closing import closing_whole
 from .logged import async_hooks, hooks
 
 T = TypeVar("T")
@@ -116,8 +117,8 @@ def shared_async_client(sdk: Any, proxy: str | None, loop: asyncio.AbstractEvent
     """
 
     def make() -> LoopPool:
-        verify = shared_ssl_context(http_library(sdk))
-        return LoopPool(sdk.DefaultAsyncHttpxClient(proxy=proxy, verify=verify, event_hooks=async_hooks()))
+        verify, kind = shared_ssl_context(http_library(sdk)), closing_whole(sdk.DefaultAsyncHttpxClient)
+        return LoopPool(kind(proxy=proxy, verify=verify, event_hooks=async_hooks()))
 
     return SHARED_POOLS.get((sdk.__name__, proxy), make, loop).client
 

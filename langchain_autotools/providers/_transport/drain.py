@@ -13,19 +13,36 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
+from .closing import uninterrupted
+
 _SECONDS = 0.2
 
 _logger = logging.getLogger("langchain_autotools")
 
 
 async def adrain(pieces: AsyncIterator[bytes]) -> None:
-    """Read `pieces` to their end, for at most a fifth of a second."""
+    """Read `pieces` to their end, for at most a fifth of a second.
+
+    A task of its own reads: whatever ends the wait, a deadline too, the reading is given up once, and has ended then.
+    """
+    reading = asyncio.ensure_future(_to_the_end(pieces))
     try:
-        async with asyncio.timeout(_SECONDS):
-            async for _ in pieces:
-                pass
-    except Exception as error:
-        _logger.debug("the connection of a finished reply is not used again: %s", type(error).__name__)
+        await asyncio.wait({reading}, timeout=_SECONDS)
+    finally:
+        reading.cancel()
+        await uninterrupted(asyncio.wait({reading}))
+
+
+async def _to_the_end(pieces: AsyncIterator[bytes]) -> None:
+    try:
+        async for _ in pieces:
+            pass
+    except (Exception, asyncio.CancelledError) as error:
+        _log(error)
+
+
+def _log(error: BaseException) -> None:
+    _logger.debug("the connection of a finished reply is not used again: %s", type(error).__name__)
 
 
 def drain(response: Any) -> None:
@@ -44,7 +61,7 @@ def drain(response: Any) -> None:
         for _ in response.stream:
             pass
     except Exception as error:
-        _logger.debug("the connection of a finished reply is not used again: %s", type(error).__name__)
+        _log(error)
     finally:
         watched.release()
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from ...errors import ConfigurationError
 from .clients import SHARED_POOLS, LoopPool, PerLoopCache, shared_ssl_context
+from .closing import closing_whole
 from .exchange import Response
 from .logged import async_hooks, hooks
 from .secrets import is_secret_header
@@ -86,7 +87,8 @@ class HttpClients:
 
         def make() -> LoopPool:
             arguments = self._complete(self.async_arguments)
-            client = _make_client(self.library.AsyncClient, {**arguments, "event_hooks": async_hooks(**_hooked(arguments))})
+            kind = closing_whole(self.library.AsyncClient)
+            client = _make_client(kind, {**arguments, "event_hooks": async_hooks(**_hooked(arguments))})
             return LoopPool(client, None if keeper is SHARED_POOLS else keeper)
 
         return keeper.get((self.library.__name__, self.async_arguments), make, loop).client

@@ -8,7 +8,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
 
-from . import closing
 from .bounded import EVENT_HOOKS
 
 Hooks = Mapping[str, Sequence[Callable[..., Any]]]
@@ -57,4 +56,4 @@ def async_hooks(own: Hooks | None = None, *, concealing: bool = True) -> dict[st
     """Return the event hooks of the package's own asynchronous client, like `hooks`."""
     given = own or {}
     requests = [*given.get("request", ()), *([_aconceal] if concealing else ())]
-    return {"request": requests, "response": [*closing.EVENT_HOOKS["response"], *given.get("response", ())]}
+    return {"request": requests, "response": [*given.get("response", ())]}
