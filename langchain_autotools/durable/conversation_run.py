@@ -193,8 +193,7 @@ def _attributes_of(data: Any) -> Mapping[str, Any]:
         TypeError: They are not.
     """
     noted = checked(mapping_of(data, CONVERSATION), **_ATTRIBUTES)
-    if noted.get(LEFT, "failed") not in ("failed", "calls_pending") or not all(
-        isinstance(one, str) for one in noted.get(LABELS, {}).values()
-    ):
+    left, labels = noted.get(LEFT, "failed"), noted.get(LABELS, {}).values()
+    if left not in ("failed", "calls_pending") or not all(isinstance(one, str) for one in labels):
         raise TypeError("attributes of other values")
     return noted

@@ -6,6 +6,7 @@ them leaves the connection in its pool for ever, taken by a request that nobody 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar
 
@@ -22,7 +23,7 @@ async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
-        raise cancelled
+        raise cancelled from (None if task.cancelled() else task.exception())
     return task.result()
 
 
@@ -74,10 +75,11 @@ class _Progress:
 
 
 async def _give_up(sending: "asyncio.Task[Any]", progress: _Progress) -> None:
-    """Cancel a request where its connection can be given back; close its response if it has one already."""
+    """Cancel a request as soon as its connection can be given back; close its response if it has one already."""
     while progress.connected and not sending.done():
         await asyncio.sleep(0)
     sending.cancel()
     await asyncio.wait({sending})
     if not sending.cancelled() and sending.exception() is None:
-        await sending.result().aclose()
+        with suppress(Exception):  # nobody has asked for this reply any more
+            await sending.result().aclose()
