@@ -76,6 +76,7 @@ class ErrorMapping:
         status_of_label: The HTTP status that a `code` or `type` of an error object means.
         overflow_labels: Codes and types that say the messages are too long.
         overflow_texts: Texts that say so.
+        account_texts: Texts of a status 400 that concern the key or the account, not the request, with the names of their classes.
         never_retried: Codes and types of errors that last, whatever their status.
         always_retried: Codes and types of errors that pass, whatever their status.
         envelope: The key under which a body holds its error object, where the SDK's errors read the whole body.
@@ -90,6 +91,7 @@ class ErrorMapping:
     sdk: Callable[[], Any] | None = None
     overflow_labels: frozenset[str] = frozenset()
     overflow_texts: tuple[str, ...] = ()
+    account_texts: Mapping[str, str] = field(default_factory=dict)
     never_retried: frozenset[str] = frozenset()
     always_retried: frozenset[str] = frozenset()
     envelope: str | None = None
@@ -173,6 +175,8 @@ class ErrorMapping:
         overflows = status in (400, 413, 422, 500) and self._is_overflow(labels, message)
         if overflows:
             name = "ContextOverflowError"
+        elif status == 400:
+            name = next((kind for text, kind in self.account_texts.items() if text in message), name)
         new: Any = self._class(name)(message, response=response, body=body)
         new.retry_after = retry_after(response.headers)
         new.is_retryable = not overflows and self._may_succeed(status, labels, response.headers)

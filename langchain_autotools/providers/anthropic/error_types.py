@@ -59,6 +59,10 @@ class AnthropicRateLimitError(anthropic.RateLimitError, exceptions.ModelRateLimi
     """Too many requests or tokens (429)."""
 
 
+class AnthropicQuotaError(anthropic.BadRequestError, exceptions.ModelRateLimitError, _Answered):
+    """The credit is spent, or the account's own limit is reached (400)."""
+
+
 class AnthropicOverloadedError(_Overloaded, exceptions.ModelAPIError, _Answered):
     """The vendor is overloaded (529)."""
 

@@ -31,6 +31,7 @@ _STATUS_OF_TYPE = {
     "overloaded_error": 529,
 }
 _OVERFLOW_TEXTS = ("prompt is too long", "exceed context limit", "exceeds the available context size", "maximum context length")
+_QUOTA_TEXTS = ("credit balance is too low", "reached your specified API usage limits")  # of a 400 that calls itself an invalid request
 
 __getattr__ = lazy_classes(__name__, "Anthropic")
 
@@ -51,6 +52,7 @@ ERRORS = ErrorMapping(
     status_of_label=_STATUS_OF_TYPE,
     overflow_labels=frozenset({"exceed_context_size_error"}),  # llama.cpp's
     overflow_texts=_OVERFLOW_TEXTS,
+    account_texts=dict.fromkeys(_QUOTA_TEXTS, "QuotaError"),
     envelope="error",
 )
 

@@ -13,6 +13,10 @@ class OpenAIAuthenticationError(openai.AuthenticationError, exceptions.ModelAuth
     """The key is missing or invalid (401)."""
 
 
+class OpenAIKeyRefusedError(openai.BadRequestError, exceptions.ModelAuthenticationError, ProviderError):
+    """The key is invalid, and the server says so with the status of a wrong request (400)."""
+
+
 class OpenAIPermissionDeniedError(openai.PermissionDeniedError, exceptions.ModelPermissionDeniedError, ProviderError):
     """The key lacks the permission (403)."""
 

@@ -60,6 +60,7 @@ ERRORS = ErrorMapping(
         "prompt is too long",
         "ContextWindowExceededError",
     ),
+    account_texts={"Incorrect API key provided": "KeyRefusedError"},  # xAI's, with a 400
     never_retried=frozenset({"insufficient_quota"}),  # a 429 that lasts until somebody pays
     always_retried=frozenset({"tool_use_failed"}),  # the model wrote an unreadable call: its next try may be readable (wire quirk T-07)
 )
