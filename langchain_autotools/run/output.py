@@ -62,6 +62,8 @@ class RunOutput:
         self._indices: dict[object, int] = {}
         self._next_index = 0
         self._grows: tuple[str, int, dict[str, Any]] = "", 0, {}  # kind, index and metadata of the block that left last
+        self._provider: str | None = None  # the vendor of the blocks that left first
+        self._said: dict[str, Any] = {}  # the metadata with which the block that grows leaves
         self._listed = listed
         self._withholds = withholds
         self.handed_out: list[BaseMessage] = []
@@ -88,7 +90,7 @@ class RunOutput:
                 return [text]
             if len(extra) == 1 and not (content or metadata or self._blocks):
                 ((name, value),) = extra.items()
-                return [new_chunk("", {name: value}, None)] if isinstance(value, str) else []
+                return [new_chunk([] if self._listed else "", {name: value}, None)] if isinstance(value, str) else []
         elif len(content) == 1 and not (extra or self._blocks or self._joints.is_due):
             block = content[0]
             if block.__class__ is dict and len(block) == 3 and (block.get("type"), block.get("index"), metadata) == self._grows:
@@ -96,7 +98,7 @@ class RunOutput:
                 more, number = block.get(kind), self._indices.get((self._generation, place))
                 if more and more.__class__ is str and number is not None:
                     self._joints.last = more if kind == "text" else self._joints.last
-                    return [new_chunk([{**block, "index": number}], {}, None, metadata.copy())]
+                    return [new_chunk([{**block, "index": number}], {}, None, self._said.copy())]
             return self._block_chunk(block, metadata)
         return self._general(content, extra, metadata)
 
@@ -108,8 +110,8 @@ class RunOutput:
         self._listed = True
         if block["type"] == "text":
             self._joints.last = text
-        self._grows = block["type"], block["index"], metadata.copy()
-        return [new_chunk([self._numbered(block)], {}, None, metadata.copy())]
+        self._grows, self._said = (block["type"], block["index"], metadata.copy()), self._of_vendor(metadata)
+        return [new_chunk([self._numbered(block)], {}, None, self._said.copy())]
 
     def leave_apart(self, chunks: list[AIMessageChunk], *, replaces: bool) -> None:
         """Record chunks of the current turn that have left and that its message does not hold.
@@ -141,8 +143,8 @@ class RunOutput:
             content = [block for block in content if not is_call_block(block)]
         if not content and not kept:
             return []
-        if content and self._listed and isinstance(content, str):  # core's `+` drops a text behind an empty list
-            content = [{"type": "text", "text": content, "index": _TEXT}]
+        if self._listed and isinstance(content, str):  # core's `+` drops a text behind an empty list
+            content = [{"type": "text", "text": content, "index": _TEXT}] if content else []
         first = _first_text(content) if self._joints.is_due else 0
         before = [self._chunk(self._renumbered(content[:first]), {}, metadata)] if first else []  # reasoning, before the separator
         chunk = self._chunk(content[first:], kept, metadata)
@@ -154,8 +156,14 @@ class RunOutput:
         of_blocks = {}
         if isinstance(content, list):
             self._listed = True
-            of_blocks = {key: metadata[key] for key in ("model_provider",) if key in metadata}
+            of_blocks = self._of_vendor(metadata)
         return new_chunk(content, extra, None, {**of_blocks, **self._version()})
+
+    def _of_vendor(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the vendor's name, by which core reads blocks; nothing behind another one's, as `+` would put both together."""
+        name = metadata.get("model_provider")
+        self._provider = self._provider or name
+        return {"model_provider": name} if name and name == self._provider else {}
 
     def _version(self) -> dict[str, Any]:
         return {"output_version": "v1"} if self._blocks else {}
@@ -233,7 +241,8 @@ class RunOutput:
 
     def _last(self, outcome: RunOutcome) -> AIMessageChunk:
         message = self._message or AIMessage(content="")
-        metadata = {key: value for key, value in message.response_metadata.items() if key not in _PART_OF_TURN}
+        metadata = {key: value for key, value in message.response_metadata.items() if key not in _PART_OF_TURN | _OF_VENDOR}
+        metadata |= self._of_vendor(message.response_metadata)
         run = {"stop_reason": outcome.stop_reason, "turns": outcome.turns, "usage": outcome.usage}
         brought: dict[str, Any] = {"messages": []} if self._carry else {}
         calls = [_call_chunk(call, self._new_index()) for call in outcome.pending if call.answer is None]
