@@ -54,17 +54,18 @@ def page(chats: Conversations) -> gr.Blocks:
 
     def editors(chosen: str, waiting: list[dict[str, Any]]) -> None:
         for call in map(PendingCall.from_dict, waiting):
-            name, args = call.name, json.dumps(call.args, indent=2, ensure_ascii=False)
+            is_question = call.kind == "elicitation"  # of an MCP server, with the schema of the answer in its panel
+            name, args = (call.args["message"], "{}") if is_question else (call.name, json.dumps(call.args, indent=2, ensure_ascii=False))
             with gr.Column(elem_classes="approval"):
                 editor = gr.Code(edited.get(call.digest, args), "json", label=name, interactive=True, wrap_lines=True)
                 refused = gr.Textbox(visible=False, show_label=False, interactive=False, elem_classes="refused")
                 with gr.Row():
-                    approve = gr.Button("Approve", variant="primary", min_width=80)
-                    reject = gr.Button("Reject", min_width=80)
+                    approve = gr.Button("Answer" if is_question else "Approve", variant="primary", min_width=80)
+                    reject = gr.Button("Decline" if is_question else "Reject", min_width=80)
 
             def decide(text: str, call: PendingCall = call) -> gr.Textbox:
                 try:
-                    chats.decide(chosen, [call.edit(json.loads(text))])
+                    chats.decide(chosen, [(call.respond if call.kind == "elicitation" else call.edit)(json.loads(text))])
                 except ValueError as error:  # no JSON, or not what the tool takes
                     return gr.Textbox(str(error), visible=True)
                 return gr.Textbox(visible=False)

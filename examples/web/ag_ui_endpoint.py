@@ -11,12 +11,12 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 from ag_ui.core import RunAgentInput
-from fastapi import FastAPI
+from fastapi import FastAPI, HTTPException
 from fastapi.responses import StreamingResponse
 from langchain_core.messages import BaseMessage
 from pydantic import SecretStr
 
-from langchain_autotools import ChatOpenAI, MessageDone, RunEvent, aevents
+from langchain_autotools import ChatOpenAI, ConfigurationError, MessageDone, RunEvent, aevents
 from langchain_autotools.encoders import SSE_HEADERS, Posted, ag_ui, from_ag_ui
 
 
@@ -52,7 +52,10 @@ async def answer(history: list[BaseMessage], posted: Posted) -> AsyncIterator[Ru
 async def agent(body: RunAgentInput) -> StreamingResponse:
     """One run of the protocol. A page that neither says nor decides anything has been loaded again: it is given the history."""
     history = threads[body.thread_id]
-    posted = from_ag_ui(body, history, approval_key=key)
+    try:
+        posted = from_ag_ui(body, history, approval_key=key)
+    except ConfigurationError as error:  # such as an answer that does not fit the question of a tool's server
+        raise HTTPException(400, str(error)) from error
     known = None if any(posted) else history
     stream = ag_ui(answer(history, posted), thread_id=body.thread_id, run_id=body.run_id, history=known)
     return StreamingResponse(stream, headers=SSE_HEADERS)

@@ -4,6 +4,7 @@ import json
 
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.executor import Decision, PendingCall, ToolExecutor
+from langchain_autotools.executor.approval.elicitation import ELICITATION
 from langchain_autotools.executor.approval.pending import decided, full_name
 from langchain_autotools.messages.calls import ToolCallRecord
 from langchain_autotools.strict_json import read_object
@@ -57,5 +58,5 @@ class Approver:
             args = read_object(read_line(self._display.edit_question))
             if args is None:
                 raise ConfigurationError('the arguments are a JSON object on one line, such as {"city": "Paris"}')
-            return call.respond(args) if call.kind == "elicitation" else call.edit(args)
+            return call.respond(args) if call.kind == ELICITATION else call.edit(args)
         return call.reject(answer) if answer else None

@@ -11,6 +11,7 @@ from langchain_core.runnables import RunnableConfig
 
 from ..errors import ConfigurationError
 from ..executor import Decision, PendingCall, ToolExecutor, pending_calls
+from ..executor.approval.elicitation import ELICITATION, check_answer
 from ..executor.approval.pending import check_offered
 from ..messages.calls import ToolCallRecord
 from .conversation_run import APPEND, DECIDE, DECIDED, SEND, ConversationRun
@@ -135,9 +136,11 @@ def check_decision(executor: ToolExecutor, call: PendingCall, decision: Decision
     """Raise if the run could not carry out a decision.
 
     Raises:
-        ConfigurationError: Such a call takes no such decision, or its tool does not take the arguments.
+        ConfigurationError: Such a call takes no such decision, its tool does not take the arguments, or its question not the answer.
     """
     check_offered(call.id, call.kind, decision.action)
+    if call.kind == ELICITATION and decision.action == "respond":
+        check_answer(call.args, decision.value)
     if decision.action == "edit" and (executor.handlers is None or executor.find(call.name) is not None):  # handlers take what is given
         executor.decided(ToolCallRecord(call.id, call.name, "", call.args), decision)
 

@@ -1,6 +1,6 @@
 """The end of a run in AG-UI: its interrupts, or the reason why it ended."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ag_ui.core import (
@@ -12,9 +12,10 @@ from ag_ui.core import (
 )
 
 from ..event_types import RunEnded
+from ..executor.approval.elicitation import ELICITATION
 from ..executor.approval.pending import APPROVABLE, PendingCall, full_name, is_apart
 from ..strict_json import mend_surrogates
-from .plain import to_json
+from .plain import plain, to_json
 from .posted import signature_of
 from .streaming import Failure
 
@@ -38,14 +39,14 @@ def outcome_of(pending: Sequence[tuple[str, PendingCall]], ended: Sequence[RunEn
     """
     if ended and ended[-1].stop_reason == "cancelled":
         return RunFinishedCancelledOutcome()
-    approvals = [_interrupt(call_id, call) for call_id, call in pending if call.kind in APPROVABLE]
-    if approvals:
-        return RunFinishedInterruptOutcome(interrupts=approvals)
+    interrupts = [_INTERRUPTS[call.kind](call_id, call) for call_id, call in pending if call.kind in _INTERRUPTS]
+    if interrupts:
+        return RunFinishedInterruptOutcome(interrupts=interrupts)
     left = [call_id for call_id, call in pending if call.kind != "queued"]
     return RunFinishedSuccessOutcome(pending_tool_call_ids=left or None)
 
 
-def _interrupt(call_id: str, call: PendingCall) -> Interrupt:
+def _approval(call_id: str, call: PendingCall) -> Interrupt:
     arguments = f" Its arguments: {to_json(call.args)}" if is_apart(call) else ""  # no event of the run has shown them
     return Interrupt(
         id=signature_of(call),
@@ -54,6 +55,22 @@ def _interrupt(call_id: str, call: PendingCall) -> Interrupt:
         tool_call_id=call_id,
         response_schema=dict(_ANSWER),
     )
+
+
+def _question(call_id: str, call: PendingCall) -> Interrupt:
+    sentences = [str(call.args[name]) for name in ("message", "url") if name in call.args]
+    return Interrupt(
+        id=signature_of(call),
+        reason="input_required",
+        message=mend_surrogates("\n".join(sentences)),
+        response_schema=plain(call.args.get("schema", {"type": "object"})),
+    )
+
+
+_INTERRUPTS: Final[Mapping[str, Callable[[str, PendingCall], Interrupt]]] = {
+    **dict.fromkeys(APPROVABLE, _approval),
+    ELICITATION: _question,
+}
 
 
 def result_of(ended: Sequence[RunEnded]) -> dict[str, Any] | None:

@@ -7,6 +7,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from pydantic import BaseModel, SecretStr
 
 from ..errors import ConfigurationError
+from ..executor.approval.elicitation import ELICITATION
 from ..executor.approval.pending import APPROVABLE
 from ..history.expansion import expand
 from .ag_ui_content import read_parts
@@ -22,19 +23,20 @@ _READ: Final = ("user", "reasoning", "activity", *_WRITERS)
 def from_ag_ui(body: Any, history: Sequence[BaseMessage], *, approval_key: str | SecretStr | None = None) -> Posted:
     """Parse the `RunAgentInput` that a client of AG-UI posts.
 
-    Taken are the user's new message, answers to the interrupts of calls that wait in `history`, and results of calls that were left to
-    the page. Everything else is the page's word and is left out, with a warning: the history is the server's own.
+    Taken are the user's new message, answers to the interrupts of calls and questions that wait in `history`, and results of calls that
+    were left to the page. Everything else is the page's word and is left out, with a warning: the history is the server's own.
 
     Args:
         body: The body: bytes, a text, or what was parsed of it, also a `RunAgentInput` of `ag_ui.core`.
         history: The server's own messages of this thread.
-        approval_key: The model's. Without it no answers to interrupts are taken.
+        approval_key: The model's. Without it no answers to interrupts of calls are taken.
 
     Returns:
         The user's new message (with the id that the page gave it), if there is one, and decisions.
 
     Raises:
-        ConfigurationError: The body is no `RunAgentInput`, or another argument cannot be what it should.
+        ConfigurationError: The body is no `RunAgentInput`, the answer to a question does not fit its schema, or another argument cannot be
+            what it should.
     """
     fields = read_body(body.model_dump(by_alias=True) if isinstance(body, BaseModel) else body)
     messages, resume = fields.get("messages"), fields.get("resume")
@@ -52,12 +54,15 @@ def from_ag_ui(body: Any, history: Sequence[BaseMessage], *, approval_key: str |
 
 def _answers(resume: Sequence[Any], decisions: PostedDecisions) -> None:
     """Add the answers to interrupts: each contains the signature of its call."""
-    waiting = {signature_of(call): call_id for call_id, call in decisions.pending.items() if call.kind in APPROVABLE}
+    waiting = {signature_of(call): call_id for call_id, call in decisions.pending.items() if call.kind in (*APPROVABLE, ELICITATION)}
     for entry in resume:
         interrupt = entry.get("interruptId") if isinstance(entry, Mapping) else None
         call_id = waiting.get(interrupt) if isinstance(interrupt, str) else None
         if call_id is None:
             decisions.drop("answers to interrupts that are not open")
+            continue
+        if decisions.is_question(call_id):
+            _reply(call_id, entry, decisions)
             continue
         payload = entry.get("payload")
         answer = payload if isinstance(payload, Mapping) else {}
@@ -67,6 +72,14 @@ def _answers(resume: Sequence[Any], decisions: PostedDecisions) -> None:
             decisions.approve(call_id, interrupt, args=answer.get("editedArgs"))
         else:
             decisions.drop("answers to interrupts that say neither yes nor no")
+
+
+def _reply(call_id: str, entry: Mapping[str, Any], decisions: PostedDecisions) -> None:
+    """Add the answer to the question of an MCP server: the payload, by the schema of the interrupt."""
+    if entry.get("status") in ("resolved", "cancelled"):
+        decisions.answer(call_id, "accept" if entry["status"] == "resolved" else "cancel", entry.get("payload"))
+    else:
+        decisions.drop("answers to interrupts that are neither resolved nor cancelled")
 
 
 def _results(posted: Sequence[Mapping[str, Any]], history: Sequence[BaseMessage], decisions: PostedDecisions) -> None:

@@ -20,6 +20,7 @@ from .. import event_types as kinds
 from .. import vendor_event_types as vendor_kinds
 from ..event_tables import NOTHING, EventTable
 from ..event_types import RunEvent
+from ..executor.approval.elicitation import ELICITATION
 from ..executor.approval.pending import APPROVABLE, Decision, PendingCall, full_name, is_apart, page_id
 from ..messages.calls import ToolCallRecord
 from .ai_sdk_nested import NestedRuns
@@ -274,7 +275,15 @@ class UIMessageChunks:
 
     def _waits(self, pending: PendingCall) -> Iterator[Chunk]:
         needs_answer, call_id = pending.kind in ("approval", "queued"), page_id(pending)
-        if is_apart(pending):
+        if pending.kind == ELICITATION:  # left to the page like a call of its own tool: the answer is the output
+            yield {
+                "type": "tool-input-available",
+                "toolCallId": call_id,
+                "toolName": full_name(pending),
+                "input": shown(pending.args),
+                "providerMetadata": {"autotools": {"kind": ELICITATION}},
+            }
+        elif is_apart(pending):
             yield {"type": "tool-input-start", "toolCallId": call_id, "toolName": full_name(pending)}
             yield {"type": "tool-input-delta", "toolCallId": call_id, "inputTextDelta": to_json(shown(pending.args))}
         elif pending.id not in self._held and pending.id not in self._shown:  # an item of a vendor's own

@@ -11,20 +11,23 @@ from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from pydantic import SecretStr
 
 from ..errors import ConfigurationError
+from ..executor.approval.elicitation import ELICITATION
 from .posted import Posted, PostedDecisions, read_body
 
 _MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+", re.ASCII)
 _KINDS = ("image", "audio", "video")
 _EDITED = "data-edited-arguments"
+_QUESTION = f" > {ELICITATION}"
 
 
 def from_ai_sdk(body: Any, history: Sequence[BaseMessage], *, approval_key: str | SecretStr | None = None) -> Posted:
     """Parse the post of a page with `useChat`: the user's new message, or decisions about pending calls.
 
     The page posts the whole conversation as it has it. Nothing of that is believed but what the last message says: a user's message is
-    taken with its text and files; of an assistant message the answers to approvals whose signature holds, and the outputs of calls that
-    were left to the page. An approved call runs with other arguments where the body has them, as `{"edits": {call id: arguments}}`, or
-    the message has a part `data-edited-arguments` with `toolCallId` and `input`.
+    taken with its text and files; of an assistant message the answers to approvals whose signature holds, the outputs of calls that were
+    left to the page, and the answers to questions of MCP servers: outputs of the form `{"action": "accept", "content": {...}}`,
+    `{"action": "decline"}` or `{"action": "cancel"}`. An approved call runs with other arguments where the body has them, as
+    `{"edits": {call id: arguments}}`, or the message has a part `data-edited-arguments` with `toolCallId` and `input`.
 
     A post that asks for a reply anew (`regenerate`) brings nothing, for its message is in the history.
 
@@ -37,7 +40,7 @@ def from_ai_sdk(body: Any, history: Sequence[BaseMessage], *, approval_key: str 
         The new messages and the decisions. What was left out is logged as a warning.
 
     Raises:
-        ConfigurationError: The body is no such post, or an argument is wrong.
+        ConfigurationError: The body is no such post, the answer to a question does not fit its schema, or an argument is wrong.
     """
     body = read_body(body)
     decisions = PostedDecisions(history, approval_key)
@@ -122,12 +125,21 @@ def _decide(parts: Sequence[Mapping[str, Any]], edits: dict[str, Any], decisions
         call_id = str(part.get("toolCallId"))
         if state == "approval-responded":
             _answer(call_id, part.get("approval"), edits, decisions)
-        elif call_id in answered:
+        elif call_id in answered or (kind.endswith(_QUESTION) and not decisions.is_question(call_id)):
             continue
+        elif state in ("output-available", "output-error") and decisions.is_question(call_id):
+            _reply(call_id, part, decisions)
         elif state == "output-available" and part.get("preliminary") is not True:
             decisions.respond(call_id, part.get("output"))
         elif state == "output-error":
             decisions.fail(call_id, part.get("errorText"))
+
+
+def _reply(call_id: str, part: Mapping[str, Any], decisions: PostedDecisions) -> None:
+    """Add the answer to the question of an MCP server: the output of its part, as the protocol of MCP has it. An error dismisses it."""
+    output = part.get("output") if part.get("state") == "output-available" else {"action": "cancel"}
+    answer = output if isinstance(output, Mapping) else {}
+    decisions.answer(call_id, answer.get("action"), answer.get("content"))
 
 
 def _answer(call_id: str, approval: Any, edits: dict[str, Any], decisions: PostedDecisions) -> None:

@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from ..errors import ConfigurationError
 from ..executor import Decision, PendingCall, pending_calls
 from ..executor.approval.approvals import same_digest
+from ..executor.approval.elicitation import ELICITATION, check_answer
 from ..executor.approval.open_runs import shown_digest
 from ..executor.approval.pending import APPROVABLE, page_id
 from ..messages.calls import CLIENT_TOOL, VENDOR_APPROVAL, entries_of_awaited, open_end, records_of
@@ -117,6 +118,27 @@ class PostedDecisions:
         call = self._own(call_id)
         if call is not None:
             self._add(call, call.reject(why if isinstance(why, str) and why else None))
+
+    def is_question(self, call_id: Any) -> bool:
+        """Whether a pending call is the question of an MCP server."""
+        call = self._waiting(call_id)
+        return call is not None and call.kind == ELICITATION
+
+    def answer(self, call_id: str, action: Any, content: Any = None) -> None:
+        """Add the answer to the question of an MCP server: accept with its content, decline or cancel.
+
+        Raises:
+            ConfigurationError: It is none of these, or its content does not fit the schema of the question.
+        """
+        question = self.pending[call_id]
+        if action == "accept":
+            answer = {} if content is None else content
+            check_answer(question.args, answer)
+            self._add(question, question.respond(answer))
+        elif action in ("decline", "cancel"):
+            self._add(question, question.reject() if action == "decline" else question.cancel())
+        else:
+            raise ConfigurationError(f"the answer to {question.args.get('message')!r} says neither accept nor decline nor cancel")
 
     def drop(self, what: str) -> None:
         """Log, once for each kind, that posted data is dropped."""

@@ -11,12 +11,12 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import isawaitable, iscoroutinefunction
-from typing import Any, Literal
+from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import ToolException
 
-from ..errors import ConfigurationError
+from ..executor.approval.elicitation import ELICITATION, check_answer, misfit
 from ..executor.approval.gate import checked_decision, no_interrupt
 from ..executor.approval.open_runs import ContinuedRun
 from ..executor.approval.pending import Decision, PendingCall, digest_of
@@ -28,10 +28,10 @@ from ..messages.open_runs import metadata_of_open_run
 
 _logger = logging.getLogger("langchain_autotools")
 
-_ELICITATION: Literal["elicitation"] = "elicitation"
 _STATE = "mcp"
 _WAITS = "This call has not finished: its server waits for the answer to a question."
 _DECLINED: Mapping[str, Any] = {"action": "decline"}
+_UNANSWERED: Mapping[str, Mapping[str, Any]] = {"reject": _DECLINED, "cancel": {"action": "cancel"}}
 
 Elicit = Callable[[str, Mapping[str, Any]], Any]
 """A function that answers a server's question: it gets the text and the schema of the answer, and returns the answer; None declines. May be
@@ -68,7 +68,7 @@ class Round:
         """
         made = cls(**run.messages[0].additional_kwargs[_STATE])
         for decision in run.decisions:
-            key = next(key for key in made.requests if decision.id.endswith(f":{key}"))
+            key = max((key for key in made.requests if decision.id.endswith(f":{key}")), key=len)
             made.answers[key] = _answer(decision, made.requests[key]["params"])
         return made
 
@@ -79,11 +79,9 @@ class Round:
 
     def pending(self, call: ToolCallRecord, key: str) -> PendingCall:
         """Return a question as a call that waits. Its digest holds for this question at this state of the call."""
-        asked = self.requests[key]["params"]
-        shown = {name: asked[name] for name in ("message", "requestedSchema", "url") if name in asked}
-        shown = {"schema" if name == "requestedSchema" else name: value for name, value in shown.items()}
+        shown = _shown(self.requests[key]["params"])
         bound = ToolCallRecord(f"{call.id}:{key}", call.name, "", {**shown, "state": self.state})
-        return PendingCall(bound.id, _ELICITATION, shown, _ELICITATION, "", digest_of(bound, _ELICITATION))
+        return PendingCall(bound.id, ELICITATION, shown, ELICITATION, "", digest_of(bound, ELICITATION))
 
 
 class Questions:
@@ -143,12 +141,11 @@ class Questions:
             decision = await aask(self._outer.approvals.approve, shown, lambda: False, lambda: None)
         made = checked_decision(decision, shown)
         if made is None or made.action != "respond":
-            return None if made is None else _DECLINED
+            return None if made is None else _UNANSWERED[made.action]
         return self._fitting(made.value, params)
 
     def _fitting(self, answer: Any, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        wrong = _misfit(answer, params)
-        if wrong is None:
+        if misfit(answer, params.get("requestedSchema", {})) is None:
             return _accepted(answer, params)
         _logger.warning("an answer to a question of %s does not fit its schema: the question is declined", self._label)
         return _DECLINED
@@ -178,30 +175,21 @@ def check_answers(run: ContinuedRun) -> None:
     Round.continued(run)
 
 
+def _shown(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a question as it is shown."""
+    names = {"message": "message", "requestedSchema": "schema", "url": "url"}
+    return {shown: params[name] for name, shown in names.items() if name in params}
+
+
 def _answer(decision: Decision, params: Mapping[str, Any]) -> Mapping[str, Any]:
     if decision.action != "respond":
-        return _DECLINED
-    wrong = _misfit(decision.value, params)
-    if wrong is not None:
-        raise ConfigurationError(f"the answer to {params.get('message')!r} does not fit its schema: {wrong}")
+        return _UNANSWERED[decision.action]
+    check_answer(_shown(params), decision.value)
     return _accepted(decision.value, params)
 
 
 def _accepted(answer: Mapping[str, Any], params: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"action": "accept", **({} if "url" in params else {"content": answer})}
-
-
-def _misfit(answer: Any, params: Mapping[str, Any]) -> str | None:
-    """Return why an answer does not fit a question; None if it does."""
-    from jsonschema import ValidationError, validate
-
-    if not isinstance(answer, dict):
-        return "it is no object"
-    try:
-        validate(answer, params.get("requestedSchema", {}))
-    except ValidationError as error:
-        return str(error.message)
-    return None
 
 
 async def _called(function: Callable[..., Any], *values: Any) -> Any:

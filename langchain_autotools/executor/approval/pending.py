@@ -25,17 +25,17 @@ Kind = Literal["approval", "caller", "client_tool", "elicitation", "queued", "ve
 """The reason why a call waits: it needs approval; its tool is only declared; it is a vendor's tool for the user's machine; its server asks
 a question; an earlier call waits; the vendor runs it after approval."""
 
-Act = Literal["approve", "reject", "edit", "respond"]
+Act = Literal["approve", "reject", "edit", "respond", "cancel"]
 """The actions of a decision."""
 
 ON_CLIENT: Mapping[str, bool] = {"client_tool": True}
 """The record of a call of a vendor's tool for the user's machine."""
 
 _OFFERED: Mapping[str, Collection[str]] = {
-    "approval": get_args(Act),
+    "approval": ("approve", "reject", "edit", "respond"),
     "caller": ("reject", "respond"),
     "client_tool": ("reject", "respond"),
-    "elicitation": ("reject", "respond"),
+    "elicitation": ("cancel", "reject", "respond"),
     "queued": ("reject",),
     "vendor_approval": ("approve", "reject"),
 }
@@ -44,7 +44,7 @@ APPROVABLE = frozenset(kind for kind, offered in _OFFERED.items() if "approve" i
 _INSTEAD = {
     "caller": "its tool was only declared: run it yourself, and give what came of it to respond()",
     "client_tool": "it is for a tool of the vendor's on the user's machine: run it yourself, and give what came of it to respond()",
-    "elicitation": "it has begun, and its server asks a question: give the answer to respond(), or decline by reject()",
+    "elicitation": "it has begun, and its server asks a question: answer by respond(), decline by reject(), or dismiss it by cancel()",
     "queued": "it waits behind other calls, and runs without a decision of its own once those are decided",
     "vendor_approval": "its vendor runs it, as it is, once it is approved",
 }
@@ -59,7 +59,7 @@ class Decision:
 
     Attributes:
         id: The call's id.
-        action: `approve`, `reject`, `edit` or `respond`.
+        action: `approve`, `reject`, `edit`, `respond` or `cancel`.
         value: Why the call is rejected, the arguments that it runs with instead, or the content of its result.
         uuid: The `uuid` of the pending call.
         digest: The `digest` of the pending call.
@@ -81,6 +81,8 @@ class Decision:
             raise ConfigurationError("the id, the uuid and the digest of a decision are texts")
         if self.action == "approve" and self.value is not None:
             raise ConfigurationError("approve takes no value: edit takes the arguments to run with")
+        if self.action == "cancel" and self.value is not None:
+            raise ConfigurationError("cancel takes no value")
         if self.action == "reject" and not isinstance(self.value, str | None):
             raise ConfigurationError(f"reject takes the reason as a text, not {type(self.value).__name__}")
         if self.action == "edit" and not (isinstance(self.value, dict) and all(isinstance(name, str) for name in self.value)):
@@ -180,6 +182,14 @@ class PendingCall:
             ConfigurationError: Calls of this kind cannot be answered, or the content is not plain JSON.
         """
         return self._decision("respond", content)
+
+    def cancel(self) -> Decision:
+        """Leave the question of an MCP server without an answer: it was dismissed, neither answered nor declined.
+
+        Raises:
+            ConfigurationError: The call is no such question.
+        """
+        return self._decision("cancel")
 
     def _decision(self, action: Act, value: Any = None) -> Decision:
         check_offered(self.id, self.kind, action)
