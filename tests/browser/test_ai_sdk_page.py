@@ -1,6 +1,8 @@
 """The page of examples/web in a real browser: what a user sees, presses and stops. SCREENSHOTS=folder keeps a picture of each state."""
 
 import importlib.util
+import json
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
+from langchain_autotools import ChatOpenAI, mcp_server
 from tests.browser.visited import SECONDS, Visited
 from tests.support.asgi_server import AsgiServer
 from tests.support.http_server import Gate
@@ -19,6 +22,7 @@ from tests.support.script import Call, Failure, Turn
 pytestmark = pytest.mark.browser
 
 WEB = Path(__file__).resolve().parents[2] / "examples" / "web"
+MCP_PROGRAM = WEB.parents[1] / "tests" / "support" / "mcp_program.py"
 MAIL = {"to": "Anna", "text": "It is 21 °C in Rome. Bring a light jacket."}
 
 
@@ -166,3 +170,49 @@ def test_a_failure_is_a_plain_sentence(opened: Opened) -> None:
     opened.page.get_by_text("The run failed.").wait_for(timeout=SECONDS * 1000)
     opened.look("10_failed")
     assert "secret" not in opened.page.content()
+
+
+FIELDS = {
+    "city": {"type": "string", "title": "City"},
+    "seats": {"type": "integer"},
+    "class": {"type": "string", "enum": ["first", "second"]},
+    "meals": {"type": "array", "items": {"type": "string", "enum": ["vegan", "fish"]}},
+    "window": {"type": "boolean"},
+    "note": {"type": "string"},
+}
+BOOKED = {"city": "Rome", "seats": 2, "class": "second", "meals": ["fish"], "window": True}
+
+
+@pytest.mark.parametrize("action", ["accept", "decline", "cancel"])
+def test_a_question_of_a_server_is_a_form(action: str, opened: Opened, tmp_path: Path) -> None:
+    """Its fields are those of the schema; what the user answers reaches the server, and one that does not fit can be answered again."""
+    pytest.importorskip("mcp_types")
+    program = tmp_path / "server.py"
+    question = {
+        "mode": "form",
+        "message": "Which seats?",
+        "requestedSchema": {"type": "object", "properties": FIELDS, "required": ["city"]},
+    }
+    program.write_text(
+        MCP_PROGRAM.read_text().replace("ASKED = {", f"ASKED: dict[str, Any] = {question!r}\n_OTHER: dict[str, Any] = {{", 1)
+    )
+    with mcp_server([sys.executable, str(program), str(tmp_path / "notes"), "modern"]) as server:
+        opened.example.model = ChatOpenAI(model="gpt-5", tools=[server])
+        opened.ask("Book.", Turn("Well.", [Call("ask", {})]))
+        opened.sees("Which seats?", "asks you")
+        opened.look("7_question")
+        if action == "accept":
+            opened.press("Answer")
+            opened.page.get_by_text("'city' is a required property").wait_for(timeout=SECONDS * 1000)
+            opened.page.get_by_label("City").fill("Rome")
+            opened.page.get_by_label("seats").fill("2")
+            opened.page.get_by_label("class").select_option("second")
+            opened.page.get_by_label("meals").select_option(["fish"])
+            opened.page.get_by_label("window").check()
+            opened.look("8_question_answered")
+        opened.vendor.extend([Turn("That is settled.")])
+        opened.press({"accept": "Answer", "decline": "Decline", "cancel": "Not now"}[action])
+        opened.sees("That is settled.")
+        opened.look(f"9_{action}")
+    content = {"content": BOOKED} if action == "accept" else {}
+    assert json.loads(opened.history[-2].text) == {"city": {"action": action, **content}}

@@ -35,7 +35,7 @@ def play(features: Sequence[Feature], entrance: Entrance, accept: Accept) -> Non
     plan, ends = entrance.plan, any(feature.name in ENDS for feature in features)
     outcome, again = entrance.ask(), None
     check_laws(plan, outcome, accept)
-    waiting = {call.id for call in outcome.pending}
+    waiting = _waiting(outcome)
     decisions = _decided(features, outcome)
     if not ends:
         assert outcome.error is None, outcome.error
@@ -67,6 +67,11 @@ def play(features: Sequence[Feature], entrance: Entrance, accept: Accept) -> Non
             feature.check(seen)
 
 
+def _waiting(outcome: Outcome) -> set[str]:
+    """The ids of the calls that wait; a question of a server has its own, behind that of the call."""
+    return {call.id.partition(":")[0] for call in outcome.pending}
+
+
 def _decided(features: Sequence[Feature], outcome: Outcome) -> list[Decision]:
     return [one.decide(call) for call in outcome.pending for one in features if one.waits and _is_of(one, call.id)]
 
@@ -80,7 +85,7 @@ def check_laws(plan: Plan, outcome: Outcome, accept: Accept, *, resumed: bool = 
     check_ran(plan)
     # what is resumed answers calls of which others had their results before: every request puts them in order
     assert {problem.kind for problem in validate(outcome.history, open_end=True)} <= ({"misplaced_result"} if resumed else set())
-    waiting = {call.id for call in outcome.pending}
+    waiting = _waiting(outcome)
     results = Counter(one.tool_call_id for one in outcome.history if isinstance(one, ToolMessage) and open_run(one) is None)
     asking = [one for one in outcome.history if isinstance(one, AIMessage)]
     calls = [str(call["id"]) for one in asking for call in (*one.tool_calls, *one.invalid_tool_calls)]

@@ -13,7 +13,7 @@ from langchain_autotools.messages.failover import mark_of
 from tests.laws.feature import Feature
 from tests.laws.features_changed import ChangedCalls
 from tests.laws.features_inside import AgentsAsTools, InnerBudgets
-from tests.laws.features_served import McpServers
+from tests.laws.features_served import McpServers, Questions
 from tests.laws.features_stopping import MaximumCost, StopCondition
 from tests.laws.features_told import VendorEvents
 from tests.laws.planned import LONG, USER, Plan, Seen
@@ -383,7 +383,7 @@ class Failover(Feature):
         assert seen.work.times("look", city="Paris") == 1
 
 
-_OF_CALLS = (Approvals, Edits, AtOnce, Claim, Policies, Cache, Injected, ClientTools, AgentsAsTools, McpServers)
+_OF_CALLS = (Approvals, Edits, AtOnce, Claim, Policies, Cache, Injected, ClientTools, AgentsAsTools, McpServers, Questions)
 _ENDING = (Limits, Failure, Cancel, Deadline, InnerBudgets, StopCondition, MaximumCost)
 _OF_RUNS = (ToolChoice, TurnHooks, Middleware, ChangedCalls, Failover, VendorEvents)
 FEATURES: Mapping[str, type[Feature]] = {kind.name: kind for kind in (*_OF_CALLS, *_ENDING, *_OF_RUNS)}

@@ -175,7 +175,7 @@ class Plan:
         fails: Whether the model that the conversation begins with fails, and another one, which does not, has to take over.
         vendor: Whether the vendor does something by itself in each reply.
         told: The events, of an entrance that has them.
-        sources: Sources of further tools, each with the tool `double`.
+        sources: Sources of further tools.
         paid: Whether each reply says that it has used a million tokens.
     """
 
@@ -197,7 +197,7 @@ class Plan:
     @property
     def offered(self) -> set[str]:
         """The names of all tools that a run can execute."""
-        return {*self.names, *(["double"] if self.sources else [])}
+        return {*self.names, *(tool.name for source in self.sources for tool in source.tools())}
 
     @property
     def tools(self) -> list[Any]:

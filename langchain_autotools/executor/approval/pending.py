@@ -42,6 +42,7 @@ _OFFERED: Mapping[str, Collection[str]] = {
 APPROVABLE = frozenset(kind for kind, offered in _OFFERED.items() if "approve" in offered)
 """The kinds of calls that can be approved."""
 _INSTEAD = {
+    "approval": "it needs approval: give it by approve() or edit(), or answer by reject() or respond()",
     "caller": "its tool was only declared: run it yourself, and give what came of it to respond()",
     "client_tool": "it is for a tool of the vendor's on the user's machine: run it yourself, and give what came of it to respond()",
     "elicitation": "it has begun, and its server asks a question: answer by respond(), decline by reject(), or dismiss it by cancel()",

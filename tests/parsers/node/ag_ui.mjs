@@ -14,11 +14,11 @@ class Page extends HttpAgent {
     return new Promise((resolve) => { this.respond = resolve; this.posted(JSON.parse(body)); });
   }
 
-  // Answers every open interrupt, as the client demands: as `answers` says by the id of its call, else with "cancelled".
+  // Answers every open interrupt, as the client demands: as `answers` says by the id of its call or its own, else with "cancelled".
   post({ text, id, results = [], answers = {} }) {
     if (text !== undefined) this.messages.push({ id, role: "user", content: text });
     for (const result of results) this.messages.push({ role: "tool", ...result });
-    const resume = this.pendingInterrupts.map((one) => ({ interruptId: one.id, ...(answers[one.toolCallId] ?? { status: "cancelled" }) }));
+    const resume = this.pendingInterrupts.map((one) => ({ interruptId: one.id, ...(answers[one.toolCallId ?? one.id] ?? { status: "cancelled" }) }));
     this.told = { events: 0, failed: null, finished: null, pending: [], calls: [] };
     const subscriber = {
       onEvent: () => { this.told.events += 1; },

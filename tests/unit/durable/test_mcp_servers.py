@@ -12,7 +12,7 @@ pytest.importorskip("mcp", reason="needs the extra `mcp`")
 from langchain_core.messages import BaseMessage, HumanMessage
 from mcp import ClientSession
 
-from langchain_autotools import mcp_server, new_messages, pending_calls
+from langchain_autotools import ConfigurationError, mcp_server, new_messages, pending_calls
 from langchain_autotools.durable import RunFailedError
 from tests.support.durable import Life, answered, asks, contents, crash
 
@@ -59,4 +59,25 @@ def test_a_call_that_waits_for_an_answer_is_kept(life: Life) -> None:
         decided = [question.respond({"city": "Rome"})]
         for _ in range(2):
             assert '"Rome"' in chat.invoke(history, resume=decided, run_id="two").text
+    assert [notes.read_text().count(text) for text in (" ask", " goes on")] == [1, 1]
+
+
+@pytest.mark.skipif(not hasattr(ClientSession, "discover"), reason="calls can wait since the protocol of version 2 of `mcp`")
+def test_an_answer_that_does_not_fit_is_refused_by_a_conversation(life: Life) -> None:
+    """Where it is given, so that no run begins with it; the question still waits for one that fits."""
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        return f"It is {messages[-1].text}." if answered(messages) else asks(("ask", {}))
+
+    notes = life.folder / "notes"
+    with mcp_server([sys.executable, str(PROGRAM), str(notes), "modern"]) as server:
+        chats = life.conversations(reply, [server])
+        life.begin()
+        chats.result(chats.send("alice", "Go"))
+        (question,) = chats.pending("alice")
+        with pytest.raises(ConfigurationError, match="does not fit its schema: 3 is not of type"):
+            chats.decide("alice", [question.respond({"city": 3})])
+        assert chats.pending("alice") == [question]
+        chats.result(chats.decide("alice", [question.respond({"city": "Rome"})]))
+        assert '"Rome"' in chats.messages("alice")[-1].text
     assert [notes.read_text().count(text) for text in (" ask", " goes on")] == [1, 1]

@@ -22,6 +22,7 @@ from langchain_autotools import (
     ConfigurationError,
     Decision,
     McpServer,
+    PendingCall,
     ToolExecutor,
     mcp_server,
     new_messages,
@@ -29,8 +30,10 @@ from langchain_autotools import (
     results_of,
     stop_reason,
 )
+from langchain_autotools.executor.approval.elicitation import check_answer
 from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.talk import WAYS, run_in
+from tests.support.http_server import HttpReply, LoopbackServer
 from tests.unit.mcp_client.test_mcp_server import PROGRAM, Notes, asks, model, said, until
 
 Serve = Callable[..., McpServer]
@@ -210,3 +213,37 @@ def test_the_newest_protocol_keeps_the_rest(serve: Serve, notes: Notes) -> None:
     thought, steps, died, doubled = said(run)
     assert ("not supported" in thought, steps, "interrupted, outcome unknown" in died, doubled) == (True, "done", True, "4")
     assert (heard, notes.begun("die"), len(notes.processes)) == (["step 1", "step 2"], 1, 2)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "http://127.0.0.1:{port}/schema"},
+        {"type": "object", "properties": {"city": {"$ref": "http://127.0.0.1:{port}/city"}}},
+        {"type": "nothing"},
+        {"type": "object", "properties": {"city": {"pattern": "["}}},
+    ],
+)
+def test_a_schema_that_is_none_fits_nothing_and_fetches_nothing(schema: Any) -> None:
+    """A server cannot have this process ask another one: what a schema refers to elsewhere is not known."""
+    with LoopbackServer(lambda exchange: HttpReply([b"{}"])) as other:
+        port = other.address.rpartition(":")[2]
+        known = json.loads(json.dumps(schema).replace("{port}", port))
+        with pytest.raises(ConfigurationError, match="'Which city\\?' does not fit its schema: that is no schema"):
+            check_answer({"message": "Which city?", "schema": known}, {"city": "Rome"})
+        assert other.exchanges == []
+
+
+@waits
+def test_a_question_that_is_dismissed(serve: Serve) -> None:
+    """It is neither answered nor declined, at once or later."""
+    made = model(serve("modern"), asks("ask"))
+    history = [*QUESTION, *new_messages(made.invoke(QUESTION))]
+    (question,) = pending_calls(history)
+    assert json.loads(said(made.resume(history, sent(question.cancel())))[0]) == {"city": {"action": "cancel"}}
+    at_once = model(serve("modern"), asks("ask"), approve=lambda call: call.cancel() if call.kind == "elicitation" else call.approve())
+    assert json.loads(said(at_once.invoke(QUESTION))[0]) == {"city": {"action": "cancel"}}
+    with pytest.raises(ConfigurationError, match="takes no cancel"):
+        PendingCall("1", "send", {}, "approval").cancel()
+    with pytest.raises(ConfigurationError, match="cancel takes no value"):
+        Decision("1", "cancel", "later")

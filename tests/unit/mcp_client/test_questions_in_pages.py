@@ -1,4 +1,4 @@
-"""Questions of MCP servers on pages: shown with message and schema, answered in the shape of each protocol, checked before anything runs."""
+"""Questions of MCP servers on pages: shown with message and schema, answered in the shape of each protocol, checked first."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_page_of_ag_ui_answers(action: str, server: McpServer, notes: Notes) -
 
 
 def test_a_page_of_server_sent_events_answers(server: McpServer, notes: Notes) -> None:
-    """The frame `pending` has the question; the decision is a dict, as for every call that waits, and what does not fit is an error frame."""
+    """The frame `pending` has the question; the decision is a dict, as for every call that waits; what does not fit is an error frame."""
     page = Conversation(model(server, asks("ask")), sse)
     ((call,),) = [frame.json["calls"] for frame in frames_of(page.run()) if frame.event == "pending"]
     assert (call["kind"], call["path"], call["args"]) == ("elicitation", ["ask"], QUESTION)
