@@ -54,11 +54,20 @@ def test_a_mark_on_a_result_goes_along_on_responses() -> None:
     assert server.requests[0]["input"][-1]["output"] == [part]
 
 
-def test_an_output_of_a_custom_tool_is_no_part_of_a_users_message() -> None:
-    """It would reach the model as a text of the user's, without its call."""
+@pytest.mark.parametrize(
+    "kind, why",
+    [
+        ("custom_tool_call_output", "the result of a call is a ToolMessage"),
+        ("function_call_output", "the result of a call is a ToolMessage"),
+        ("program_output", "it goes back with the reply that it is in"),
+        ("hologram", "the Responses API has no such content"),
+    ],
+)
+def test_an_output_is_no_part_of_a_users_message(kind: str, why: str) -> None:
+    """It would reach the model without its call: refused by its name, in words of this API, as what nobody knows is."""
     model = ChatOpenAI(model="any", base_url="http://127.0.0.1:9", api_key="key", use_responses_api=True)
-    with pytest.raises(UnsupportedFeatureError, match="custom_tool_call_output"):
-        model.invoke([HumanMessage([{"type": "custom_tool_call_output", "call_id": "c", "output": "x"}])])
+    with pytest.raises(UnsupportedFeatureError, match=f"{kind}.*{why}"):
+        model.invoke([HumanMessage([{"type": kind, "call_id": "c", "output": "x"}])])
 
 
 def test_citations_and_what_may_be_done_to_an_image_reach_anthropic() -> None:

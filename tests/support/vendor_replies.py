@@ -46,7 +46,7 @@ def told(events: list[RunEvent]) -> list[tuple[Any, ...]]:
 
 
 def responses() -> Events:
-    """A search, code, an image with a partial one, an MCP call, a cited answer, and a call of the program's tool."""
+    """A search, code, an image with a partial one, an MCP call, a compaction, a cited answer, and a call of the program's tool."""
     search = {"id": "ws_1", "type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "oslo"}}
     code = {"id": "ci_1", "type": "code_interpreter_call", "status": "completed", "code": "1+1", "container_id": "cn", "outputs": None}
     image = {"id": "ig_1", "type": "image_generation_call", "status": "completed", "result": PIXEL, "output_format": "png"}
@@ -59,6 +59,7 @@ def responses() -> Events:
         "arguments": '{"d":6}',
         "error": "no",
     }
+    compaction = {"id": "cmp_1", "type": "compaction", "encrypted_content": "b3BhcXVl"}
     cited = {"type": "url_citation", **PAGE, "start_index": 0, "end_index": 4}
     filed = {"type": "container_file_citation", "container_id": "cn", "file_id": "cfile_1", "filename": "plot.csv", "start_index": 0}
     part = {"type": "output_text", "text": "Oslo.", "annotations": [cited, filed]}
@@ -71,13 +72,14 @@ def responses() -> Events:
         "name": "get_temperature",
         "arguments": CITY,
     }
-    items = [search, code, image, mcp, message, own]
+    items = [search, code, image, mcp, compaction, message, own]
     whole = {"id": "resp_1", "object": "response", "status": "completed", "model": "any", "output": items}
     events: list[dict[str, Any]] = [{"type": "response.created", "response": {**whole, "status": "in_progress", "output": []}}]
     between: Mapping[str, list[dict[str, Any]]] = {
         "ws_1": [{"type": "response.web_search_call.searching", "item_id": "ws_1"}],
         "ci_1": [{"type": "response.code_interpreter_call_code.delta", "item_id": "ci_1", "delta": "1+1"}],
         "ig_1": [{"type": "response.image_generation_call.partial_image", "item_id": "ig_1", "partial_image_b64": "b25l"}],
+        "cmp_1": [{"type": "response.compaction.compacting", "item_id": "cmp_1"}],
         "msg_1": [{"type": "response.output_text.delta", "item_id": "msg_1", "content_index": 0, "delta": "Oslo."}],
     }
     for place, item in enumerate(items):
@@ -103,6 +105,9 @@ RESPONSES = [
     ("file", "image/png", PIXEL),
     ("start", "mcp.roll"),
     ("failed", "mcp.roll", {"server_label": "dice", "d": 6}, {"error": "no"}),
+    ("start", "compaction"),
+    ("goes on", "compacting"),
+    ("done", "compaction", None, None),
     ("source", PAGE["url"], PAGE["title"], None),
     ("file", "application/octet-stream", "cfile_1"),
 ]

@@ -154,10 +154,13 @@ def _content_list(delta: Body) -> Body:
 
 def _groq(body: Body, sent: Sent) -> Body:
     _unknown(body, "logit_bias", "logprobs", "top_logprobs")
+    own = {id(message): told for message, told in _own(body, sent)}
     for message in body["messages"]:
-        for key in ("name", "reasoning", "reasoning_content", "reasoning_details"):
+        for key in ("name", "reasoning_content", "reasoning_details"):
             if key in message:
                 raise Rejection(f"property '{key}' is unsupported", f"messages.{key}")
+        if message.get("reasoning") != own.get(id(message)):
+            raise Rejection("reasoning is not supported with this model", "messages.reasoning")
     if (body.get("response_format") or {}).get("type") in _JSON_FORMATS:
         if body.get("tools"):
             raise Rejection("json mode cannot be combined with tool/function calling", "response_format")
@@ -234,7 +237,16 @@ VENDORS = (
         style="no_index",
         shape="flat",
     ),
-    Vendor("groq", ChatGroq, "GROQ_API_KEY", translate=_groq, delta=_reasoning, style="whole", json=False),
+    Vendor(
+        "groq",
+        ChatGroq,
+        "GROQ_API_KEY",
+        rules=Rules(message_keys={"reasoning"}),
+        translate=_groq,
+        delta=_reasoning,
+        style="whole",
+        json=False,
+    ),
     Vendor(
         "openrouter",
         ChatOpenRouter,

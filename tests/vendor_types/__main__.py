@@ -1,6 +1,7 @@
 """Compares the installed SDKs' types with docs/vendor_types.md, or writes it with `--write`: `python -m tests.vendor_types`.
 
-What is new, gone or treated otherwise is listed. `--write` also asks LangChain's partner packages where they are installed.
+What is new, gone or treated otherwise is listed. `--write` also asks LangChain's partner packages where they are installed. `--only Groq`
+tries the rows alone whose names begin so.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import logging
 import sys
 from collections.abc import Mapping
 
-from tests.vendor_types.asking import Asked, asked, worst
-from tests.vendor_types.asking_rows import ASKED
-from tests.vendor_types.page import PAGE, Known, Verdict, page, partner_cells, read, read_events
-from tests.vendor_types.partners import WAYS, Theirs, is_installed
+from tests.vendor_types.asking import Asked, asked, rank, worst
+from tests.vendor_types.installed import ASKED, ROWS
+from tests.vendor_types.page import PAGE, Known, Verdict, page, partner_cells, read, read_events, wire_of
+from tests.vendor_types.partners import WAYS, Theirs, is_installed, theirs
 from tests.vendor_types.reading import ECHO, KEPT, judged
-from tests.vendor_types.rows import ROWS, Row
+from tests.vendor_types.rows import Row
 from tests.vendor_types.stream_events import WIRES, event_verdicts
 
 
@@ -32,20 +33,25 @@ def differences(found: Mapping[str, Verdict], seen: Mapping[str, Mapping[str, st
     lines = []
     text = PAGE.read_text(encoding="utf-8")
     known = read(text)
-    for row in (*ROWS, *ASKED):
-        before = known[row.name].leaves if row.name in known else {}
-        now = {path: worst(ways).replace(ECHO, KEPT) for path, ways in found[row.name].items()}
-        lines += compared(row.name, before, now)
+    for name, verdict in found.items():
+        before = known[name].leaves if name in known else {}
+        now = {path: worst(ways).replace(ECHO, KEPT) for path, ways in verdict.items()}
+        lines += compared(name, before, now)
     for wire in WIRES:
-        lines += compared(f"{wire.name}: stream events", read_events(text, wire), seen[wire.name])
+        if wire.name in seen:
+            lines += compared(f"{wire.name}: stream events", read_events(text, wire), seen[wire.name])
     return lines
 
 
-def partner_column(row: Row, before: Known | None) -> Mapping[str, str]:
+def partner_column(row: Row | Asked, before: Known | None) -> Mapping[str, str]:
     """The column of a partner package: of the installed one, else as it was."""
-    if is_installed(row):
-        return partner_cells(row, asyncio.run(judged(row, tuple(way for way in WAYS if way in row.ways), Theirs)).found)
-    return before.partner if before else {}
+    if not is_installed(wire_of(row)):
+        return before.partner if before else {}
+    if isinstance(row, Asked):
+        found = {path: {"": min(ways.values(), key=rank)} for path, ways in asyncio.run(asked(row, WAYS, theirs)).items()}
+    else:
+        found = asyncio.run(judged(row, tuple(way for way in WAYS if way in row.ways), Theirs)).found
+    return partner_cells(row, found)
 
 
 def verdicts(row: Row | Asked) -> Verdict:
@@ -57,17 +63,20 @@ def main() -> int:
     """The command; its exit code is 1 where the page is not true of what is installed."""
     parser = argparse.ArgumentParser(prog="python -m tests.vendor_types", description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the page")
-    write = parser.parse_args().write
+    parser.add_argument("--only", default="", metavar="NAME", help="the rows whose names begin so")
+    given = parser.parse_args()
     logging.disable(logging.ERROR)
-    found = {row.name: verdicts(row) for row in (*ROWS, *ASKED)}
-    seen = {wire.name: asyncio.run(event_verdicts(wire)) for wire in WIRES}
+    tried = [row for row in (*ROWS, *ASKED) if row.name.startswith(given.only)]
+    found = {row.name: verdicts(row) for row in tried}
+    seen = {wire.name: asyncio.run(event_verdicts(wire)) for wire in WIRES if f"{wire.name}: stream events".startswith(given.only)}
     lines = differences(found, seen)
     print("\n".join(lines) or "nothing new")
-    if write:
-        before = read(PAGE.read_text(encoding="utf-8"))
-        partners = {row.name: partner_column(row, before.get(row.name)) for row in ROWS}
-        PAGE.write_text(page(found, partners, seen), encoding="utf-8")
-    return int(bool(lines) and not write)
+    if given.write:
+        text = PAGE.read_text(encoding="utf-8")
+        before = read(text)
+        partners = {row.name: partner_column(row, before.get(row.name)) for row in tried}
+        PAGE.write_text(page(text, found, partners, seen), encoding="utf-8")
+    return int(bool(lines) and not given.write)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import ne
 from typing import Any
@@ -17,7 +17,6 @@ from tests.vendor_types.rows import Body, Row
 from tests.vendor_types.samples import Leaf, Rules, Sampler, leaves, plain
 
 REFUSALS = (ConfigurationError, UnsupportedFeatureError)
-_RANK = (REFUSED, ECHO, KEPT, SOME, LOST)
 _WORDS = re.compile(r"\w+")
 
 
@@ -111,6 +110,10 @@ class Sent:
         return json.dumps([self.requests, self.refusal], default=str)
 
 
+Send = Callable[[Asked, Any, str, str, Any], Awaitable[Sent]]
+"""Sends a value of a row to a server, in one way, by the path of its member."""
+
+
 def _names(refusal: str, path: str) -> bool:
     """Whether an error names what it refuses: the parameter, its key, or the kind of a block or tool."""
     parts = [re.sub(r"[\[\]{}]", "", part) for part in path.split(".")]
@@ -120,46 +123,54 @@ def _names(refusal: str, path: str) -> bool:
     return bool((words | snake) & set(_WORDS.findall(refusal)))
 
 
+rank = (REFUSED, ECHO, KEPT, SOME, LOST).index
+"""How much a verdict counts beside others."""
+
+
 def worst(ways: Mapping[str, str]) -> str:
     """The verdict on a leaf in all its ways: lost if in any, refused if in all."""
-    return max(ways.values(), key=_RANK.index)
+    return max(ways.values(), key=rank)
 
 
-async def asked(row: Asked, ways: Sequence[str] = (), *, every: int = 1) -> dict[str, dict[str, str]]:
+async def asked(row: Asked, ways: Sequence[str] = (), send: Send | None = None, *, every: int = 1) -> dict[str, dict[str, str]]:
     """The verdicts on all leaves of a row, by path and way, or on those of every n-th sample.
 
-    Each other value of a leaf is one conversation more: these are left to the synchronous ways, which ask alike.
+    Each other value of a leaf is one conversation more: these are left to the synchronous ways, which ask alike. Of another's package
+    (`send`) the best that becomes of a leaf counts.
     """
     verdicts: dict[str, dict[str, str]] = {}
+    send, choose = send or ours, min if send else max
     with row.wire.serve() as server:
         for way in ways or row.ways:
             known: set[str] = set()
             for path, sample in list(row.samples())[::every]:
                 if path in row.streamed and "stream" not in way:
                     continue
-                base = await _sent(row, server, way, path, plain(sample))
+                base = await send(row, server, way, path, plain(sample))
                 for leaf in leaves(sample):
                     if not leaf.others:
-                        _note(verdicts, leaf, way, base.verdict(leaf))
+                        _note(verdicts, leaf, way, base.verdict(leaf), choose)
                     elif not way.startswith("a") and (base.refusal or leaf.path not in known):
                         known |= set() if base.refusal else {leaf.path}
-                        _note(verdicts, leaf, way, await _changed(row, server, way, path, sample, leaf, base))
+                        asking = (send, row, server, way, path)
+                        _note(verdicts, leaf, way, await _changed(asking, sample, leaf, base), choose)
     return verdicts
 
 
-def _note(verdicts: dict[str, dict[str, str]], leaf: Leaf, way: str, verdict: str) -> None:
+def _note(verdicts: dict[str, dict[str, str]], leaf: Leaf, way: str, verdict: str, choose: Callable[..., str]) -> None:
     """Record a leaf of one more sample: what refuses another leaf of a sample refuses all of it."""
     ways = verdicts.setdefault(leaf.path, {})
-    ways[way] = max(ways.get(way, REFUSED), verdict, key=_RANK.index)
+    ways[way] = choose(ways.get(way, verdict), verdict, key=rank)
 
 
-async def _changed(row: Asked, server: Any, way: str, path: str, sample: Any, leaf: Leaf, base: Sent) -> str:
+async def _changed(asking: tuple[Send, Asked, Any, str, str], sample: Any, leaf: Leaf, base: Sent) -> str:
     """The verdict on a leaf whose other values must make a difference."""
+    send, *where = asking
     if base.refusal:
         return REFUSED if _names(base.refusal, leaf.path) else LOST
     found: set[str] = set()
     for other in leaf.others:
-        sent = await _sent(row, server, way, path, plain(sample, {leaf: other}))
+        sent = await send(*where, plain(sample, {leaf: other}))
         if sent.refusal:
             found.add(REFUSED if _names(sent.refusal, leaf.path) else LOST)
         elif sent.text != base.text:
@@ -167,10 +178,16 @@ async def _changed(row: Asked, server: Any, way: str, path: str, sample: Any, le
     return REFUSED if found == {REFUSED} else LOST
 
 
-async def _sent(row: Asked, server: Any, way: str, path: str, value: Any) -> Sent:
+def replies_to(row: Asked, given: Given) -> list[Any]:
+    """The replies of a conversation: one that makes a call besides what it says, and those that end a run."""
+    first, last = row.wire.script(row.reply(given.said))[0], row.wire.script(row.reply(None))[1]
+    return [first, last, last]
+
+
+async def ours(row: Asked, server: Any, way: str, path: str, value: Any) -> Sent:
+    """What our model sends of a value."""
     given, wire = row.give(path, value, way in ("invoke", "astream")), row.wire
-    first, last = wire.script(row.reply(given.said))[0], wire.script(row.reply(None))[1]
-    server._replies[:] = [first, last, last]
+    server._replies[:] = replies = replies_to(row, given)
     del server.exchanges[:]
     settings = {"tools": [look_up], "max_turns": 2, "on_limit": "return", **wire.arguments, **given.arguments}
     try:
@@ -178,7 +195,7 @@ async def _sent(row: Asked, server: Any, way: str, path: str, value: Any) -> Sen
         model = model.bind_tools(given.bound) if given.bound else model
         run = await RUNS[way](model, list(given.history), **given.keywords)
         if given.said is not None:  # also what ends a turn is in the next run's request
-            server._replies[:] = [last]
+            server._replies[:] = replies[1:]
             del server.exchanges[:]
             await RUNS[way](model, [*given.history, *new_messages(run), *given.then])
     except REFUSALS as error:

@@ -66,12 +66,12 @@ _OWN = {"metadata", "max_tool_calls", "fallbacks"}
 """Names that mean something else to LangChain or to this package: the vendor's own parameter goes into `model_kwargs` or `extra_body`."""
 
 
-def _parameters(model: type[Any], *, name: Callable[[str], str] = str) -> Callable[[str, Any, bool], Given]:
+def give_parameter(model: type[Any], *, name: Callable[[str], str] = str) -> Callable[[str, Any, bool], Given]:
     """Give a parameter to the constructor, by its own name or in `model_kwargs`, or to the call."""
 
     def give(path: str, value: Any, in_constructor: bool) -> Given:
         own = name(path)
-        bound = [_function(one) for one in _named(value)] if path in ("tool_choice", "toolConfig") else []
+        bound = [function(one) for one in _named(value)] if path in ("tool_choice", "toolConfig") else []
         if not in_constructor or own == "tool_choice":
             return Given(keywords={"extra_body": {own: value}} if own in _OWN else {own: value}, bound=bound)
         return Given(arguments={own: value} if own in argument_names(model) - _OWN else {"model_kwargs": {own: value}}, bound=bound)
@@ -92,22 +92,28 @@ def _named(choice: Any) -> Iterator[str]:
             yield from _named(one)
 
 
-def _function(name: str) -> Body:
+def function(name: str) -> Body:
+    """The declaration of a function."""
     schema = {"type": "object", "properties": {}}
     return {"type": "function", "function": {"name": name, "description": "Do something.", "parameters": schema}}
 
 
-def _tool(path: str, value: Any, in_constructor: bool) -> Given:
+def give_tool(path: str, value: Any, in_constructor: bool) -> Given:
     """Give a tool to `bind_tools`; one of the vendor's own to the constructor too."""
-    is_own = isinstance(value, Mapping) and value.get("type", "function") not in ("function", "custom", "namespace") and "name" not in value
+    is_own = (
+        isinstance(value, Mapping)
+        and value.get("type", "function") not in ("function", "custom", "namespace")
+        and not {"name", "function"} & value.keys()
+    )
     return Given(arguments={"tools": [_look_up, value]}) if in_constructor and is_own else Given(bound=[value])
 
 
-def _of(type_: type[Any], *without: str) -> Callable[[], Mapping[str, Any]]:
+def fields_without(type_: type[Any], *without: str) -> Callable[[], Mapping[str, Any]]:
+    """The fields of a type but for some."""
     return lambda: {key: annotation for key, annotation in fields_of(type_).items() if key not in without}
 
 
-def _message(path: str, value: Any, in_constructor: bool) -> Given:
+def give_message(path: str, value: Any, in_constructor: bool) -> Given:
     """Give a part of a message: by its path what the user, the system, a tool or the reply says."""
     if path == "reply":
         return Given(said=[value])
@@ -154,7 +160,7 @@ def _response_message(path: str, value: Any, in_constructor: bool) -> Given:
             said=[value], then=[HumanMessage([{"type": f"{value['type']}_output", "call_id": value["call_id"], "output": "done"}])]
         )
     if path != "item":
-        return _message(path, value, in_constructor)
+        return give_message(path, value, in_constructor)
     content = SystemMessage if value["type"] == "additional_tools" else HumanMessage
     return Given(history=[content([value]), *(["Hello"] if content is SystemMessage else [])], keywords={"previous_response_id": "resp_0"})
 
@@ -167,7 +173,7 @@ def _beta_block(path: str, value: Any, in_constructor: bool) -> Given:
         return Given(said=[value, {"type": _BY_SERVER[value["type"]], "tool_use_id": value["id"], "content": []}])
     if path == "user" and value["type"] == "tool_result":
         return Given(history=["Hello", *_called("look_up", value["tool_use_id"]), HumanMessage([value])])
-    return _message(path, value, in_constructor)
+    return give_message(path, value, in_constructor)
 
 
 def _beta_parts() -> Mapping[str, Any]:
@@ -182,7 +188,7 @@ def _beta_parts() -> Mapping[str, Any]:
 
 def _chat_message(path: str, value: Any, in_constructor: bool) -> Given:
     if path == "reply":
-        return _message(path, value, in_constructor)
+        return give_message(path, value, in_constructor)
     pictures = [{"type": "image", "base64": picture, "mime_type": "image/png"} for picture in value["images"]]
     return Given(history=[HumanMessage([{"type": "text", "text": value["content"]}, *pictures])])
 
@@ -202,7 +208,7 @@ def _completion_parts() -> Mapping[str, Any]:
 
 
 _ASSISTANT = "message<ChatCompletionAssistantMessageParam>"
-_TWO_WAYS = ("invoke", "astream")
+TWO_WAYS = ("invoke", "astream")
 _PICTURE = "iVBORw0KGgo="
 _UNTITLED = {"type": "object", "properties": {"place": {"type": "string"}}}
 _SCHEMA = {**_UNTITLED, "title": "reply"}
@@ -212,30 +218,30 @@ ASKED = (
         name="Chat completions: parameters",
         wire=_WIRES["Chat completions"],
         type=CompletionCreateParamsBase,
-        members=_of(CompletionCreateParamsBase, "messages", "tools"),
-        give=_parameters(ChatOpenAI),
+        members=fields_without(CompletionCreateParamsBase, "messages", "tools"),
+        give=give_parameter(ChatOpenAI),
         places=("not", "messages", "tools"),
         reply=completion_saying,
-        rules=Rules(only={"tool_choice<allowed_tools>.allowed_tools.tools[]": _function("other")}),
+        rules=Rules(only={"tool_choice<allowed_tools>.allowed_tools.tools[]": function("other")}),
         streamed=frozenset({"stream_options"}),
     ),
     Asked(
         name="Chat completions: tools",
-        ways=_TWO_WAYS,
+        ways=TWO_WAYS,
         wire=_WIRES["Chat completions"],
         type=CompletionCreateParamsBase,
         members=lambda: {"tools": ChatCompletionToolUnionParam},
-        give=_tool,
+        give=give_tool,
         places=("tools",),
         reply=completion_saying,
     ),
     Asked(
         name="Chat completions: messages",
-        ways=_TWO_WAYS,
+        ways=TWO_WAYS,
         wire=_WIRES["Chat completions"],
         type=CompletionCreateParamsBase,
         members=_completion_parts,
-        give=_message,
+        give=give_message,
         places=("messages",),
         reply=completion_saying,
         rules=Rules(
@@ -251,8 +257,8 @@ ASKED = (
         name="Responses: parameters",
         wire=_WIRES["Responses"],
         type=ResponseCreateParamsBase,
-        members=_of(ResponseCreateParamsBase, "input", "tools"),
-        give=_parameters(ChatOpenAI),
+        members=fields_without(ResponseCreateParamsBase, "input", "tools"),
+        give=give_parameter(ChatOpenAI),
         places=("not", "input", "tools"),
         reply=response_saying,
         rules=Rules(only={"tool_choice<allowed_tools>.tools[]": {"type": "function", "name": "other"}}),
@@ -260,17 +266,17 @@ ASKED = (
     ),
     Asked(
         name="Responses: tools",
-        ways=_TWO_WAYS,
+        ways=TWO_WAYS,
         wire=_WIRES["Responses"],
         type=ResponseCreateParamsBase,
         members=lambda: {"tools": ToolParam},
-        give=_tool,
+        give=give_tool,
         places=("tools",),
         reply=response_saying,
     ),
     Asked(
         name="Responses: input",
-        ways=_TWO_WAYS,
+        ways=TWO_WAYS,
         wire=_WIRES["Responses"],
         type=ResponseCreateParamsBase,
         members=_response_parts,
@@ -283,25 +289,25 @@ ASKED = (
         name="Messages: parameters",
         wire=_WIRES["Messages"],
         type=MessageCreateParamsBase,
-        members=_of(MessageCreateParamsBase, "messages", "tools"),
-        give=_parameters(ChatAnthropic),
+        members=fields_without(MessageCreateParamsBase, "messages", "tools"),
+        give=give_parameter(ChatAnthropic),
         places=("not", "messages", "tools"),
         reply=beta_message_saying,
     ),
     Asked(
         name="Messages: tools",
-        ways=_TWO_WAYS,
+        ways=TWO_WAYS,
         wire=_WIRES["Messages"],
         type=MessageCreateParamsBase,
         members=lambda: {"tools": BetaToolUnionParam},
-        give=_tool,
+        give=give_tool,
         places=("tools",),
         reply=beta_message_saying,
         rules=Rules(only={"tools<custom>.input_schema": _SCHEMA}),
     ),
     Asked(
         name="Messages: messages",
-        ways=_TWO_WAYS,
+        ways=TWO_WAYS,
         wire=_WIRES["Messages"],
         type=MessageCreateParamsBase,
         members=_beta_parts,
@@ -313,8 +319,8 @@ ASKED = (
         name="generateContent: parameters",
         wire=_WIRES["generateContent"],
         type=GenerateContentConfig,
-        members=_of(GenerateContentConfig, "tools"),
-        give=_parameters(ChatGoogleGenerativeAI, name=snake),
+        members=fields_without(GenerateContentConfig, "tools"),
+        give=give_parameter(ChatGoogleGenerativeAI, name=snake),
         places=("not", "contents", "tools"),
         reply=content_saying,
         rules=Rules(
@@ -323,11 +329,11 @@ ASKED = (
     ),
     Asked(
         name="generateContent: tools",
-        ways=_TWO_WAYS,
+        ways=TWO_WAYS,
         wire=_WIRES["generateContent"],
         type=GenerateContentConfig,
         members=lambda: {"tools": Tool},
-        give=_tool,
+        give=give_tool,
         places=("tools",),
         reply=content_saying,
         rules=Rules(
@@ -337,11 +343,11 @@ ASKED = (
     ),
     Asked(
         name="generateContent: contents",
-        ways=_TWO_WAYS,
+        ways=TWO_WAYS,
         wire=_WIRES["generateContent"],
         type=GenerateContentConfig,
         members=lambda: {"user": Part, "reply": Part, "result": FunctionResponsePart},
-        give=_message,
+        give=give_message,
         places=("contents",),
         reply=content_saying,
         rules=Rules(
@@ -354,18 +360,18 @@ ASKED = (
         name="/api/chat: parameters",
         wire=_WIRES["/api/chat"],
         type=ChatRequest,
-        members=lambda: {**_of(ChatRequest, "messages", "tools", "options", "stream")(), "options": Options},
-        give=_parameters(ChatOllama),
+        members=lambda: {**fields_without(ChatRequest, "messages", "tools", "options", "stream")(), "options": Options},
+        give=give_parameter(ChatOllama),
         places=("not", "messages", "tools"),
         reply=chat_saying,
     ),
     Asked(
         name="/api/chat: tools",
-        ways=_TWO_WAYS,
+        ways=TWO_WAYS,
         wire=_WIRES["/api/chat"],
         type=ChatRequest,
         members=lambda: {"tools": OllamaTool},
-        give=_tool,
+        give=give_tool,
         places=("tools",),
         reply=chat_saying,
         rules=Rules(
@@ -378,7 +384,7 @@ ASKED = (
     ),
     Asked(
         name="/api/chat: messages",
-        ways=_TWO_WAYS,
+        ways=TWO_WAYS,
         wire=_WIRES["/api/chat"],
         type=ChatRequest,
         members=lambda: {"user": Message, "reply": Message},

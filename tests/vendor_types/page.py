@@ -11,9 +11,9 @@ from itertools import groupby
 from pathlib import Path
 
 from tests.vendor_types.asking import Asked, worst
-from tests.vendor_types.asking_rows import ASKED
+from tests.vendor_types.installed import ABSENT, ASKED, ROWS
 from tests.vendor_types.reading import ECHO, KEPT, LOST, REFUSED, SOME
-from tests.vendor_types.rows import ROWS, Row
+from tests.vendor_types.rows import Row
 from tests.vendor_types.stream_events import WIRES, Wire
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "vendor_types.md"
@@ -46,13 +46,46 @@ block is tried with each type of these.
 - *An echo*: the end of the reply says each value of it too, and what its name says.
 - **Lost**: anything else.
 
-The samples of replies go through LangChain's partner packages, in one turn, where these are installed; their columns say how many leaves
-a reader cannot find.
+The samples of replies and of requests go through LangChain's partner packages too, in one turn, by `invoke` and `stream`, where these are
+installed: their columns say how many leaves a reader cannot find in any sample, and how many are in no request and named by no error.
+
+The rows of Groq and Mistral need their SDKs (extra `vendor-types`), whose types say more than OpenAI's; langchain-groq does not admit the
+SDK that they are of. Cohere's SDK has types of its own API alone, and `ChatCohere` speaks chat completions.
 
 """
+_REPLIES = "| reply | defined by | leaves | kept | an echo | lost | in LangChain's package |\n|---|---|---:|---:|---:|---:|---|\n"
+_REQUESTS = (
+    "\n| request | defined by | leaves | kept | in some requests | refused | lost | in LangChain's package |\n"
+    "|---|---|---:|---:|---:|---:|---:|---|\n"
+)
+_EVENTS = "\n| stream events | defined by | types | shown | an echo | lost |\n|---|---|---:|---:|---:|---:|\n"
 _GROUP = re.compile(r"(?:choices\[\]\.|candidates\[\]\.(?:content\.)?)?[A-Za-z_]+(?:\[\])?(?:<[^>]+>)?")
 
 LOSSES = (
+    (
+        "Groq: messages",
+        r"message<.*>\.name",
+        "Groq's documentation says that it refuses the name of an author.",
+    ),
+    (
+        "Groq: messages",
+        r"message<ChatCompletionAssistantMessageParam>\.reasoning",
+        "A thought goes back to the model that had it alone.",
+    ),
+    *(
+        (name, r"object|choices\[\]\.(message|delta)\.tool_calls\[\]\.type", "Any word, says the type; the API has one.")
+        for name in ("Mistral", "Mistral, chunks")
+    ),
+    (
+        "Mistral: messages",
+        r"message<AssistantMessageTypedDict>\.content\[\]<thinking>.*",
+        "A thought goes back to the model that had it alone.",
+    ),
+    (
+        "Mistral: messages",
+        r"reply\.(content\[\]<(image_url|reference|file|input_audio|document_url|resource|resource_link)>.*|tool_calls\[\]\.(type|index))",
+        "References, files and media beside the model's text stay in the message; of its calls it needs neither kind nor place.",
+    ),
     (
         "Chat completions, chunks",
         "obfuscation",
@@ -87,11 +120,6 @@ UNSEEN = (
         "Responses",
         r"response\.audio\..*",
         "Audio: the types name events of it, but no request of this API asks for any and no item holds any.",
-    ),
-    (
-        "Responses",
-        "response.compaction.compacting",
-        "That a compaction is being made has no event of ours; the item that comes of it is kept.",
     ),
 )
 """The stream events that are lost: the wire, a pattern of types, and why."""
@@ -130,11 +158,16 @@ def is_lost(ways: Mapping[str, str]) -> bool:
     return LOST in ways.values()
 
 
-def partner_cells(row: Row, verdicts: Verdict) -> dict[str, str]:
+def partner_cells(row: Row | Asked, verdicts: Verdict) -> dict[str, str]:
     """The column of a partner package, of its verdicts."""
-    package = row.partner[0].replace("_", "-")
+    package = wire_of(row).partner[0].replace("_", "-")
     cells = {group: _losses([verdicts[path] for path in paths]) for group, paths in groups(list(verdicts))}
     return {"": f"{package} {version(package)}: {_losses(list(verdicts.values()))}", **cells}
+
+
+def wire_of(row: Row | Asked) -> Row:
+    """The wire of a row."""
+    return row.wire if isinstance(row, Asked) else row
 
 
 def _losses(found: Sequence[Mapping[str, str]]) -> str:
@@ -142,32 +175,63 @@ def _losses(found: Sequence[Mapping[str, str]]) -> str:
     return f"{lost} of {len(found)} lost" if lost else "kept"
 
 
-def page(verdicts: Mapping[str, Verdict], partners: Mapping[str, Mapping[str, str]], seen: Mapping[str, Mapping[str, str]]) -> str:
-    """The page.
+def page(
+    before: str, verdicts: Mapping[str, Verdict], partners: Mapping[str, Mapping[str, str]], seen: Mapping[str, Mapping[str, str]]
+) -> str:
+    """The page; what was not tried is as it was.
 
     Args:
-        verdicts: Of each row, by its name.
-        partners: The column of each row's partner package.
-        seen: What becomes of each wire's stream events, by the wire's name.
+        before: The page as it was.
+        verdicts: Of each row that was tried, by its name.
+        partners: The column of each of these rows' partner package.
+        seen: What becomes of each wire's stream events, by the wire's name, of those that were tried.
     """
-    lines = [_HEAD, "| reply | defined by | leaves | kept | an echo | lost | in LangChain's package |\n|---|---|---:|---:|---:|---:|---|\n"]
-    for row in ROWS:
-        counted = Counter(worst(ways) for ways in verdicts[row.name].values())
-        counts = " | ".join(str(number) for number in (counted.total(), counted[KEPT], counted[ECHO], counted[LOST]))
-        lines.append(f"| {row.name} | {origin(row)} | {counts} | {partners[row.name].get('', 'not tried')} |\n")
-    lines.append("\n| request | defined by | leaves | kept | in some requests | refused | lost |\n|---|---|---:|---:|---:|---:|---:|\n")
-    for asked in ASKED:
-        counted = Counter(worst(ways) for ways in verdicts[asked.name].values())
-        counts = " | ".join(str(number) for number in (counted.total(), counted[KEPT], counted[SOME], counted[REFUSED], counted[LOST]))
-        lines.append(f"| {asked.name} | {origin(asked)} | {counts} |\n")
-    lines.append("\n| stream events | defined by | types | shown | an echo | lost |\n|---|---|---:|---:|---:|---:|\n")
+    old = _Before(before)
+    parts = [_HEAD]
+    sections = []
+    for head, rows, counts in ((_REPLIES, ROWS, (KEPT, ECHO, LOST)), (_REQUESTS, ASKED, (KEPT, SOME, REFUSED, LOST))):
+        tried = {row.name: row for row in rows if row.name in verdicts}
+        names = [name for row in rows if (name := row.name) in tried or (head, name) in old.lines] + old.of_absent(head)
+        parts.append(head)
+        parts += [_line(tried[name], verdicts[name], partners, counts) if name in tried else old.lines[head, name] for name in names]
+        sections += [
+            "".join(_section(tried[name], verdicts[name], partners[name])) if name in tried else old.sections[name] for name in names
+        ]
+    parts.append(_EVENTS)
     for wire in WIRES:
-        told, echoes, lost = seen[wire.name], *(list(seen[wire.name].values()).count(one) for one in (ECHO, LOST))
-        source = f"{wire.row.distribution} {version(wire.row.distribution)}, `{wire.defined}`"
-        lines.append(f"| {wire.name} | {source} | {len(told)} | {len(told) - echoes - lost} | {echoes} | {lost} |\n")
-    for one in (*ROWS, *ASKED):
-        lines += _section(one, verdicts[one.name], partners.get(one.name))
-    return "".join([*lines, *(line for wire in WIRES for line in _events_section(wire, seen[wire.name]))])
+        tried_events = seen.get(wire.name)
+        parts.append(_events_line(wire, tried_events) if tried_events else old.lines[_EVENTS, wire.name])
+        sections.append("".join(_events_section(wire, tried_events)) if tried_events else old.sections[wire.name + _OF_EVENTS])
+    return "".join([*parts, *sections])
+
+
+class _Before:
+    """A page as it was: lines of its tables by table and name, and sections by name."""
+
+    def __init__(self, text: str) -> None:
+        head, *sections = text.split("\n## ")
+        self.sections = {one.partition("\n")[0]: f"\n## {one.rstrip()}\n" for one in sections}
+        self.lines = {
+            (table, line.split(" | ")[0].removeprefix("| ")): f"{line}\n"
+            for table in (_REPLIES, _REQUESTS, _EVENTS)
+            for line in head.partition(table)[2].partition("\n\n")[0].splitlines()
+        }
+
+    def of_absent(self, table: str) -> list[str]:
+        """The names in a table whose SDK is not installed."""
+        return [name for (one, name), line in self.lines.items() if one == table and line.split(" | ")[1].split()[0] in ABSENT]
+
+
+def _line(row: Row | Asked, found: Verdict, partners: Mapping[str, Mapping[str, str]], counts: Sequence[str]) -> str:
+    counted = Counter(worst(ways) for ways in found.values())
+    numbers = " | ".join(str(number) for number in (counted.total(), *(counted[verdict] for verdict in counts)))
+    return f"| {row.name} | {origin(row)} | {numbers} | {partners[row.name].get('') or 'not tried'} |\n"
+
+
+def _events_line(wire: Wire, seen: Mapping[str, str]) -> str:
+    echoes, lost = (list(seen.values()).count(one) for one in (ECHO, LOST))
+    source = f"{wire.row.distribution} {version(wire.row.distribution)}, `{wire.defined}`"
+    return f"| {wire.name} | {source} | {len(seen)} | {len(seen) - echoes - lost} | {echoes} | {lost} |\n"
 
 
 def _events_section(wire: Wire, seen: Mapping[str, str]) -> Iterator[str]:
@@ -189,18 +253,16 @@ def origin(row: Row | Asked) -> str:
     return f"{row.distribution} {version(row.distribution)}, `{row.type.__name__}`"
 
 
-def _section(row: Row | Asked, found: Verdict, partner: Mapping[str, str] | None) -> Iterator[str]:
+def _section(row: Row | Asked, found: Verdict, partner: Mapping[str, str]) -> Iterator[str]:
     how = "Asked" if isinstance(row, Asked) else "Read"
     yield f"\n## {row.name}\n\n{how} by {', '.join(f'`{way}`' for way in row.ways)}.\n\n"
     for name, pattern, why in LOSSES:
         if name == row.name and any(re.fullmatch(pattern, path) for path in found):
             yield f"{why}\n\n"
-    beside = " LangChain's package |" if partner is not None else ""
-    yield f"| part | leaves | here |{beside}\n|---|---|---|{'---|' if beside else ''}\n"
+    yield "| part | leaves | here | LangChain's package |\n|---|---|---|---|\n"
     for group, paths in groups(list(found)):
         leaves = ", ".join(_MARKS[worst(found[path])].format(_tail(path, group)) for path in paths)
-        column = f" {partner.get(group, '')} |" if partner is not None else ""
-        yield f"| `{group}` | {leaves} | {_cell([worst(found[path]) for path in paths])} |{column}\n"
+        yield f"| `{group}` | {leaves} | {_cell([worst(found[path]) for path in paths])} | {partner.get(group, '')} |\n"
 
 
 _OF_EVENTS = ": stream events"

@@ -6,6 +6,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from langchain_core.messages import ToolMessage
+
+from tests.vendor_types.asking import Asked, Sent, replies_to
 from tests.vendor_types.reading import RUNS, Told, look_up, told
 from tests.vendor_types.rows import Row
 
@@ -17,13 +20,16 @@ def is_installed(row: Row) -> bool:
     return find_spec(row.partner[0]) is not None
 
 
+def _model(row: Row, url: str, **more: Any) -> Any:
+    module, name = row.partner
+    return getattr(import_module(module), name)(**{"model": "any", "base_url": url, **row.partner_arguments, **more})
+
+
 class Theirs:
     """The partner package's model of a row, in one way."""
 
     def __init__(self, row: Row, way: str, url: str) -> None:
-        module, name = row.partner
-        model = getattr(import_module(module), name)(model="any", base_url=url, **row.partner_arguments)
-        self._model: Any = model.bind_tools([look_up])
+        self._model = _model(row, url).bind_tools([look_up])
         self._run = RUNS[way]
 
     async def talk(self) -> Told:
@@ -33,3 +39,22 @@ class Theirs:
         except Exception as error:  # what the vendor says of a failure is in it
             return told([], None, error)
         return told([reply], reply)
+
+
+async def theirs(row: Asked, server: Any, way: str, path: str, value: Any) -> Sent:
+    """What the partner package's model sends of a value: given to the constructor to be invoked, or to the call to be streamed."""
+    given = row.give(path, value, way == "invoke")
+    server._replies[:] = replies_to(row, given)
+    del server.exchanges[:]
+    arguments = dict(given.arguments)
+    tools = [look_up, *arguments.pop("tools", [look_up])[1:], *given.bound]
+    try:
+        model = _model(row.wire, server.url, **arguments).bind_tools(tools)
+        reply = await RUNS[way](model, list(given.history), **given.keywords)
+        if given.said is not None:
+            del server.exchanges[:]
+            results = [ToolMessage("found", tool_call_id=call["id"]) for call in reply.tool_calls]
+            await RUNS[way](model, [*given.history, reply, *results, *given.then])
+    except Exception as error:  # whatever another's package refuses by
+        return Sent([], str(error))
+    return Sent([row.read(exchange) for exchange in server.exchanges])

@@ -73,7 +73,8 @@ class Row:
 # ---------------------------------------------------------------------------------------------- chat completions
 
 
-def _completion_with_call(body: Body) -> Body:
+def completion_with_call(body: Body) -> Body:
+    """A reply, or a chunk with all of it, that makes a call too."""
     (choice,) = body["choices"]
     key = "delta" if "delta" in choice else "message"
     entry = {"id": "call_look", "type": "function", "function": {"name": CALL["name"], "arguments": '{"key":"here"}'}}
@@ -83,7 +84,7 @@ def _completion_with_call(body: Body) -> Body:
     return {**body, "choices": [{**choice, key: said, "finish_reason": reason}]}
 
 
-def _completion_events(body: Body) -> list[Body]:
+def completion_events(body: Body) -> list[Body]:
     """A text in two chunks, each with everything that is said of the reply as a whole."""
     (choice,) = body["choices"]
     if "delta" not in choice:
@@ -241,11 +242,12 @@ def _chat_events(body: Body) -> list[Body]:
     return [{**first, "done": False}, {**rest, "message": {"role": "assistant", "content": ""}}]
 
 
-def _model(kind: type[Any], base_url: str, **more: Any) -> Any:
+def model_of(kind: type[Any], base_url: str, **more: Any) -> Any:
+    """A model of a class that asks a server."""
     return kind(**{"model": "any", "base_url": base_url, **more})
 
 
-_KEYED = {"api_key": "key", "max_retries": 0}
+KEYED = {"api_key": "key", "max_retries": 0}
 
 ROWS = (
     Row(
@@ -253,12 +255,12 @@ ROWS = (
         distribution="openai",
         type=ChatCompletion,
         serve=partial(OpenAIServer, rules=None),
-        model=partial(_model, ChatOpenAI, **_KEYED, stream_usage=True),
+        model=partial(model_of, ChatOpenAI, **KEYED, stream_usage=True),
         arguments={},
         partner=("langchain_openai", "ChatOpenAI"),
-        partner_arguments={**_KEYED, "stream_usage": True},
-        events=_completion_events,
-        with_call=_completion_with_call,
+        partner_arguments={**KEYED, "stream_usage": True},
+        events=completion_events,
+        with_call=completion_with_call,
         ways=WHOLE,
         rules=Rules(only={"choices[].finish_reason": "stop", "choices[].index": 0}),
     ),
@@ -267,12 +269,12 @@ ROWS = (
         distribution="openai",
         type=ChatCompletionChunk,
         serve=partial(OpenAIServer, rules=None),
-        model=partial(_model, ChatOpenAI, **_KEYED, stream_usage=True),
+        model=partial(model_of, ChatOpenAI, **KEYED, stream_usage=True),
         arguments={},
         partner=("langchain_openai", "ChatOpenAI"),
-        partner_arguments={**_KEYED, "stream_usage": True},
-        events=_completion_events,
-        with_call=_completion_with_call,
+        partner_arguments={**KEYED, "stream_usage": True},
+        events=completion_events,
+        with_call=completion_with_call,
         ways=STREAMED,
         rules=Rules(
             only={
@@ -288,10 +290,10 @@ ROWS = (
         distribution="openai",
         type=Response,
         serve=partial(ResponsesServer, rules=None),
-        model=partial(_model, ChatOpenAI, **_KEYED, stream_usage=True),
+        model=partial(model_of, ChatOpenAI, **KEYED, stream_usage=True),
         arguments={"use_responses_api": True},
         partner=("langchain_openai", "ChatOpenAI"),
-        partner_arguments={**_KEYED, "use_responses_api": True},
+        partner_arguments={**KEYED, "use_responses_api": True},
         events=_response_events,
         with_call=_response_with_call,
         rules=Rules(only={"status": "completed"}),
@@ -302,10 +304,10 @@ ROWS = (
         distribution="anthropic",
         type=BetaMessage,
         serve=partial(AnthropicServer, strict=False),
-        model=partial(_model, ChatAnthropic, **_KEYED),
+        model=partial(model_of, ChatAnthropic, **KEYED),
         arguments={},
         partner=("langchain_anthropic", "ChatAnthropic"),
-        partner_arguments={**_KEYED, "betas": ["context-management-2025-06-27"]},
+        partner_arguments={**KEYED, "betas": ["context-management-2025-06-27"]},
         events=_message_events,
         with_call=_message_with_call,
         rules=Rules(only={"stop_reason": "end_turn"}),
@@ -315,10 +317,10 @@ ROWS = (
         distribution="google-genai",
         type=GenerateContentResponse,
         serve=partial(GoogleServer, strict=False),
-        model=partial(_model, ChatGoogleGenerativeAI, **_KEYED),
+        model=partial(model_of, ChatGoogleGenerativeAI, **KEYED),
         arguments={},
         partner=("langchain_google_genai", "ChatGoogleGenerativeAI"),
-        partner_arguments=_KEYED,
+        partner_arguments=KEYED,
         events=_content_events,
         with_call=_content_with_call,
         rules=Rules(
@@ -343,7 +345,7 @@ ROWS = (
         distribution="ollama",
         type=ollama.ChatResponse,
         serve=partial(OllamaServer, strict=False),
-        model=partial(_model, ChatOllama, max_retries=0),
+        model=partial(model_of, ChatOllama, max_retries=0),
         arguments={},
         partner=("langchain_ollama", "ChatOllama"),
         partner_arguments={},

@@ -81,8 +81,7 @@ class Sampler:
 
     def samples(self, annotation: Any, path: str = "", above: tuple[Any, ...] = ()) -> list[Any]:
         """Samples that together show each leaf of each variant; empty for a type that is inside itself."""
-        if isinstance(annotation, TypeAliasType):
-            return self.samples(annotation.__value__, path, above)
+        annotation = _meant(annotation)
         if path in self._rules.only:
             value = self._rules.only[path]
             return [self._leaf(path, value, _choices(annotation) or (f"another {value}",) * isinstance(value, str))]
@@ -108,7 +107,7 @@ class Sampler:
         return Leaf(path, value, tuple(choice for choice in choices if choice != value))
 
     def _of_union(self, members: tuple[Any, ...], path: str, above: tuple[Any, ...]) -> list[Any]:
-        members = tuple(member for member in members if member is not type(None))
+        members = tuple(member for member in members if member is not type(None) and not _is_unknown_word(member))
         if str in members:  # with words for what it usually says
             members = tuple(member for member in members if get_origin(member) is not Literal)
         models = [member for member in members if _class_of(member) is not None]
@@ -153,7 +152,20 @@ def fields_of(model: type[Any]) -> dict[str, Any]:
     """The fields of a class by their names on the wire, with their types."""
     if issubclass(model, BaseModel):
         return {known.alias or name: known.annotation for name, known in model.model_fields.items()}
-    return get_type_hints(model)
+    return {name.removesuffix("_"): annotation for name, annotation in get_type_hints(model).items()}
+
+
+def _meant(annotation: Any) -> Any:
+    """What an alias stands for, also one with parameters."""
+    origin = get_origin(annotation)
+    if isinstance(origin, TypeAliasType):
+        return _meant(origin.__value__[get_args(annotation)])
+    return _meant(annotation.__value__) if isinstance(annotation, TypeAliasType) else annotation
+
+
+def _is_unknown_word(member: Any) -> bool:
+    """Whether a union's member stands for the words that an SDK's release does not know yet."""
+    return isinstance(member, type) and issubclass(member, str) and member is not str and not issubclass(member, Enum)
 
 
 def _class_of(annotation: Any) -> type[Any] | None:
@@ -172,8 +184,9 @@ def name_of(annotation: Any) -> str:
 
 def _choices(annotation: Any) -> tuple[Any, ...]:
     """The values that a type allows, if these are few; the one first that a reply has that ended well."""
+    annotation = _meant(annotation)
     if get_origin(annotation) is Annotated or get_origin(annotation) in (Union, types.UnionType):
-        members = [member for member in get_args(annotation) if member is not type(None)]
+        members = [member for member in get_args(annotation) if member is not type(None) and not _is_unknown_word(member)]
         return _choices(members[0]) if get_origin(annotation) is Annotated or len(members) == 1 else ()
     if annotation is bool:
         return (True, False)

@@ -10,10 +10,10 @@ import pytest
 
 from tests.vendor_types.__main__ import verdicts
 from tests.vendor_types.asking import Asked, asked, worst
-from tests.vendor_types.asking_rows import ASKED
+from tests.vendor_types.installed import ASKED, FURTHER, ROWS
 from tests.vendor_types.page import LOSSES, PAGE, UNSEEN, origin, read, read_events
 from tests.vendor_types.reading import ECHO, KEPT, LOST, REFUSED, SOME, bodies, judged
-from tests.vendor_types.rows import ROWS, Row
+from tests.vendor_types.rows import Row
 from tests.vendor_types.samples import leaves
 from tests.vendor_types.stream_events import BROKEN, WIRES, Wire, event_verdicts
 
@@ -24,6 +24,8 @@ _EVENTS_SAMPLED = 60
 _IN_SOME = {"tool_choice", "toolConfig", "format", "compaction"}
 """Parameters that are not in every request of a run."""
 _OF_THE_SDK = {"httpOptions", "shouldReturnHttpResponse", "automaticFunctionCalling", "automaticContinuation"}
+_OF_GROQ = {"logit_bias", "logprobs", "top_logprobs", "store", "response_format"}
+"""What Groq documents that it refuses; JSON output only beside tools."""
 _RESULTS = ("function_call_output", "custom_tool_call_output", "program_output")
 wires = pytest.mark.parametrize("wire", WIRES, ids=[wire.name for wire in WIRES])
 rows = pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
@@ -49,6 +51,13 @@ def test_the_page_names_every_leaf(row: Row | Asked) -> None:
         assert found == read(PAGE.read_text(encoding="utf-8"))[row.name].leaves.keys()
 
 
+@pytest.mark.parametrize("name", FURTHER)
+def test_a_further_sdk_is_read(name: str) -> None:
+    """The rows of an SDK that the package does not need are tried where it is installed."""
+    pytest.importorskip(name, reason="needs the extra `vendor-types`")
+    assert {row.distribution for row in ROWS} & {row.distribution for row in ASKED} >= {name}
+
+
 def test_nothing_is_lost() -> None:
     """The page says why of everything that it calls lost, and gives no reason for what is not."""
     known = read(PAGE.read_text(encoding="utf-8"))
@@ -61,14 +70,16 @@ def test_little_is_refused() -> None:
     """No parameter, tool or part that a vendor's type knows is refused as unknown: what is refused is what an SDK does
     itself, and results in another's place."""
     known = read(PAGE.read_text(encoding="utf-8"))
-    refused = {re.split(r"[.{\[]", path)[0] for row in ASKED for path, one in known[row.name].leaves.items() if one == REFUSED}
-    assert refused == _OF_THE_SDK | {f"item<{kind}>" for kind in _RESULTS}
+    refused = {re.split(r"[.<{\[]", path)[0] for row in known.values() for path, one in row.leaves.items() if one == REFUSED}
+    assert refused == _OF_THE_SDK | _OF_GROQ | {"item"}
+    items = {path.split(".")[0].partition("[")[0] for path, one in known["Responses: input"].leaves.items() if one == REFUSED}
+    assert items == {f"item<{kind}>" for kind in _RESULTS}
 
 
 def test_little_is_in_some_requests_only() -> None:
     """A parameter is in every request of a run but for a demand to call a tool, what the vendor takes once, and a format."""
     known = read(PAGE.read_text(encoding="utf-8"))
-    found = {re.split(r"[.<{\[]", path)[0] for row in ASKED for path, one in known[row.name].leaves.items() if one == SOME}
+    found = {re.split(r"[.<{\[]", path)[0] for row in known.values() for path, one in row.leaves.items() if one == SOME}
     assert found <= _IN_SOME
 
 

@@ -8,7 +8,7 @@ Wire facts: a part is one of text, image_url, input_audio and file; files go as 
 """
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .._encode.sources import (
     Block,
@@ -23,6 +23,7 @@ from .._encode.sources import (
     unsupported,
     unwrapped,
 )
+from .dialect import NO_PARTS, OwnParts
 from .wire import Part
 
 if TYPE_CHECKING:
@@ -41,12 +42,14 @@ def text_part(text: str) -> Part:
     return {"type": "text", "text": text}
 
 
-def part_of(block: str | Block, keys: Collection[str] = ()) -> Part:
+def part_of(block: str | Block, keys: Collection[str] = (), own: OwnParts = NO_PARTS, why: str = _NO_SUCH) -> Part:
     """Convert one content block to a content part.
 
     Args:
         block: The block, of any vendor.
         keys: Keys of a block, besides those of chat completions, that the server takes on a part (`cache_control`, say).
+        own: The parts that the server takes besides those of chat completions.
+        why: The error's text for a block of a kind that is not known.
 
     Raises:
         UnsupportedFeatureError: Chat completions cannot carry the block.
@@ -54,8 +57,11 @@ def part_of(block: str | Block, keys: Collection[str] = ()) -> Part:
     if isinstance(block, str):
         return text_part(block)
     block = unwrapped(block)
+    known = own.get(str(block.get("type")))
+    if known and known[0] in block:
+        return cast("Part", {key: block[key] for key in ("type", *known) if key in block})
     kept: Any = {key: holder[key] for holder in holders(block) for key in (_PROMPT_CACHE, *keys) if key in holder}
-    return {**convert_block(block, text_part, _CONVERTERS, _NO_SUCH), **kept}
+    return {**convert_block(block, text_part, _CONVERTERS, why), **kept}
 
 
 # ---------------------------------------------------------------------------------------------- text

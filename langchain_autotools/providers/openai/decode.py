@@ -20,9 +20,9 @@ from .._base.reply_metadata import reply_metadata
 from .._encode.json_text import dumps
 from .calls import CUSTOM_ARGUMENT
 from .dialect import OPENAI, Dialect
-from .encode import REASONING_KEYS, THINKING_PART
+from .encode import REASONING_KEYS, THINKING_PART, THINKING_PARTS
 from .errors import error_from_body
-from .streamed_parts import add_audio, add_log_probabilities, add_reasoning_details
+from .streamed_parts import add_audio, add_log_probabilities, add_reasoning_details, add_thinking, is_more_than_text, text_of
 from .usage import usage_metadata
 from .wire import Call, CallText, Choice, Event, Part, Usage
 
@@ -31,6 +31,8 @@ _OF_EVENTS = frozenset({"choices", "error", "id", "model", "obfuscation", "objec
 _OF_CHOICES = frozenset({"delta", "error", "finish_reason", "index", "logprobs", "message", "text", "usage"})
 _ROLE = "assistant"
 _LISTS = ("annotations", "executed_tools", "images")
+# Of a message of the server's own tools among the deltas.
+_PLACES = ("index", "tool_call_id")
 # Two choices of one reply may both number their calls from 0.
 _CHOICE_OFFSET = 1_000_000
 
@@ -88,6 +90,8 @@ class ChatCompletionsDecoder:
         self._opaque: dict[str, Any] = {}
         self._audio: dict[str, Any] = {}
         self._details: list[Any] = []
+        self._thoughts: list[dict[str, Any]] = []
+        self._pieces: dict[str, list[Any]] = {}
         self._log_probabilities: dict[str, list[Any]] = {}
         self._custom: set[Any] = set()
         self._fragments: list[Any] = []
@@ -158,7 +162,7 @@ class ChatCompletionsDecoder:
                 self._read_choice(choice, event, texts, extra)
         if not texts and not extra:
             return None
-        self._known_head = self.message_id is not None and self._model is not None
+        self._known_head = self.message_id is not None and self._model is not None and not self._pieces
         return new_chunk("".join(texts), extra, self.message_id)
 
     def _note(self, event: Event) -> None:
@@ -180,8 +184,8 @@ class ChatCompletionsDecoder:
             self._end_of(choice, str(reason), event)
         if choice.get("logprobs"):
             add_log_probabilities(self._log_probabilities, choice["logprobs"])
-        if choice.get("content_filter_results"):
-            self._metadata["content_filter_results"] = choice["content_filter_results"]
+        if choice.keys() - _OF_CHOICES:
+            self._note_choice(choice)
         number = choice.get("index") or 0
         delta, message = choice.get("delta"), choice.get("message")
         if delta and isinstance(delta, Mapping):
@@ -198,12 +202,17 @@ class ChatCompletionsDecoder:
             _raise_error({"message": "the server ended its reply with the finish reason 'error'"})
         if self._finish_reason in (None, "stop"):
             self._finish_reason = reason
-            if choice.keys() - _OF_CHOICES:
-                found = reply_metadata(choice, _OF_CHOICES)
-                self._metadata.update({key: value for key, value in found.items() if not isinstance(value, list)})
         self._note(event)
         if choice.get("usage"):
             self._usage = choice["usage"]
+
+    def _note_choice(self, choice: Choice) -> None:
+        """Record what a choice says besides its message: of a list all pieces, of anything else the last."""
+        for key, value in reply_metadata(choice, _OF_CHOICES).items():
+            if isinstance(value, list):
+                value = self._pieces.setdefault(key, [])
+                value += choice[key]  # type: ignore[literal-required]
+            self._metadata[key] = value
 
     def _read_delta(self, delta: Mapping[str, Any], number: int, texts: list[str], extra: dict[str, Any], *, whole: bool = False) -> None:
         for key, value in delta.items():
@@ -217,7 +226,7 @@ class ChatCompletionsDecoder:
                 self._add_calls(value, number, extra, whole=whole)
             elif key in REASONING_KEYS:
                 name = "reasoning_content" if key == self._reasoning else key
-                extra[name] = extra.get(name, "") + _text_of(value)
+                extra[name] = extra.get(name, "") + text_of(value)
             elif key == "refusal":
                 extra[key] = extra.get(key, "") + str(value)
             elif key == "function_call":
@@ -237,11 +246,12 @@ class ChatCompletionsDecoder:
                 continue
             elif part.get("type") == "thinking":
                 name = "reasoning_content" if self._reasoning == THINKING_PART else THINKING_PART
-                extra[name] = extra.get(name, "") + _text_of(part.get("thinking"))
+                extra[name] = extra.get(name, "") + text_of(part.get("thinking"))
+                add_thinking(self._thoughts, part)
             elif isinstance(part.get("text"), str):
                 texts.append(part["text"])
-            elif part.get("type") == "image_url":
-                self._lists.setdefault("images", []).append(part)
+            else:
+                self._lists.setdefault("images" if part.get("type") == "image_url" else "content_parts", []).append(part)
 
     def _add_whole(self, key: str, value: Any) -> None:
         """Collect a value for the last chunk, because LangChain's sum would corrupt fragments of it."""
@@ -253,7 +263,7 @@ class ChatCompletionsDecoder:
             self._lists.setdefault(key, []).extend(value)
         elif key == "extra_content":
             self._opaque[key] = value
-        elif isinstance(value, Mapping | list) or (key == "role" and value != _ROLE):
+        elif isinstance(value, Mapping | list) or key in _PLACES or (key == "role" and value != _ROLE):
             self._add_unknown(key, value)
 
     def _add_unknown(self, key: str, value: Any) -> None:
@@ -327,7 +337,8 @@ class ChatCompletionsDecoder:
         return chunk
 
     def _last_extra(self) -> dict[str, Any]:
-        whole = {"reasoning_details": self._details, "audio": self._audio}
+        thoughts = self._thoughts if is_more_than_text(self._thoughts) else []
+        whole = {"reasoning_details": self._details, "audio": self._audio, THINKING_PARTS: thoughts}
         extra: dict[str, Any] = {**self._lists, **self._opaque, **{key: value for key, value in whole.items() if value}}
         if self._custom:
             ends = ({"index": slot, "function": {"arguments": '"}'}} for slot in sorted(self._custom, key=str))
@@ -355,15 +366,6 @@ def _is_custom(fragment: Call) -> bool:
     """Whether a fragment belongs to a custom tool; some servers send an empty `custom` with every function call."""
     function = fragment.get("function")
     return isinstance(fragment.get("custom"), Mapping) and not (isinstance(function, Mapping) and function.get("name"))
-
-
-def _text_of(value: Any) -> str:
-    """Return reasoning as text, from a string, a list of parts, or an object around one of these."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Mapping):
-        return _text_of(value.get("text") or value.get("content") or value.get("thinking") or "")
-    return "".join(map(_text_of, value)) if isinstance(value, list) else ""
 
 
 # ---------------------------------------------------------------------------------------------- errors

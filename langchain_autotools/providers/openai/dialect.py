@@ -1,12 +1,18 @@
 """Differences of a vendor's chat completions from OpenAI's, as plain data for encoder and decoder."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from .._encode.calls import derived_id
 
 OPAQUE_KEYS = ("reasoning_content", "reasoning", "reasoning_text", "thinking", "reasoning_details", "extra_content")
 """Message keys of opaque state that some servers require back and others reject (wire quirks R-01 to R-05)."""
+
+
+OwnParts = Mapping[str, tuple[str, ...]]
+"""The keys of a vendor's own content parts by their type; a block is one of them if it has the first key."""
+NO_PARTS: OwnParts = {}
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,7 @@ class Dialect:
         developer: Whether messages may have the role `developer`; else they are system messages.
         bridge: The assistant's text inserted between a tool's result and a message that may not follow one. "": all may.
         assistant_keys: Keys of an AI message's `additional_kwargs` that the server takes (`prefix`, say).
+        parts: Content parts that the server takes besides those of chat completions, or in a form of its own.
     """
 
     provider: str = "openai"
@@ -66,6 +73,7 @@ class Dialect:
     developer: bool = False
     bridge: str = ""
     assistant_keys: tuple[str, ...] = ()
+    parts: OwnParts = field(default_factory=dict, hash=False)
 
 
 OPENAI = Dialect(developer=True)

@@ -26,7 +26,7 @@ from .._encode.json_text import encode
 from .._encode.sources import FROM_TOOL
 from .blocks import part_of, text_part
 from .calls import CallId, encode_call, wire_ids
-from .dialect import OPAQUE_KEYS, OPENAI, Dialect
+from .dialect import NO_PARTS, OPAQUE_KEYS, OPENAI, Dialect, OwnParts
 from .wire import Message, Part
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_text", "thinking"
 """The keys under which servers send reasoning as text."""
 THINKING_PART = "thinking_part"
 """The package's key for reasoning that arrived as a part of the content."""
+THINKING_PARTS = "thinking_parts"
+"""The package's key for such parts where they have more than text: signatures, sources."""
 
 _CALLS = frozenset({"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "input_json_delta", "custom_tool_call"})
 _THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning", "reasoning_content"})
@@ -141,8 +143,8 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
         """Return content of a user or system message: a string if it is only text."""
         if isinstance(content, str):
             return content
-        parts = [part_of(block, self._part_keys) for block in content]
-        other = next((part["type"] for part in parts if part["type"] != "text"), None)
+        parts = [part_of(block, self._part_keys, self._dialect.parts) for block in content]
+        other = next((part["type"] for part in parts if part["type"] not in ("text", *self._dialect.parts)), None)
         if text_only and other:
             raise UnsupportedFeatureError(f"content block of type {other!r} cannot be sent in a system message: it takes text only")
         return plain_content(parts)
@@ -152,7 +154,7 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
     def _result(self, message: ToolMessage, call: CallId | None) -> Encoded:
         identifier = call.sent if call else self._fit(message.tool_call_id)
         blocks = [message.content] if isinstance(message.content, str) else message.content
-        parts = [part_of(block, self._part_keys) for block in blocks]
+        parts = [part_of(block, self._part_keys, self._dialect.parts) for block in blocks]
         texts, media = [part for part in parts if part["type"] == "text"], [part for part in parts if part["type"] != "text"]
         text: Any = texts if any(map(_is_marked, texts)) else "\n".join(part["text"] for part in texts)
         if not text:
@@ -163,7 +165,7 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
     # ------------------------------------------------------------------------------------------ assistant
 
     def _assistant(self, message: AIMessage) -> Encoded:
-        text, media = assistant_content(message.content)
+        text, media = assistant_content(message.content, self._dialect.parts)
         calls = calls_of(message)
         same_origin = self.is_same_origin(message)
         ids = wire_ids(calls, self._dialect.ids, same_origin=same_origin)
@@ -184,9 +186,9 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
         thinking = extra.get(THINKING_PART)
         if self._dialect.reasoning == THINKING_PART:
             thinking = thinking or extra.get("reasoning_content") or _reasoning_in(message.content)
-        if thinking and calls and same_origin and self._thinking:
-            thought: Part = {"type": "thinking", "thinking": [text_part(thinking)]}
-            return {"role": "assistant", "content": [thought, text_part(text)] if text else [thought]}
+        thoughts = extra.get(THINKING_PARTS) or ([{"type": "thinking", "thinking": [text_part(thinking)]}] if thinking else [])
+        if thoughts and calls and same_origin and self._thinking:
+            return {"role": "assistant", "content": [*thoughts, text_part(text)] if text else thoughts}
         audio = _audio_of(message)
         if audio.get("id") and not text and message.response_metadata.get("model_provider") == self._dialect.provider:
             return {"role": "assistant", "content": None, "audio": {"id": audio["id"]}}
@@ -231,11 +233,16 @@ def fallback_text(message: AIMessage) -> str:
     return str(_audio_of(message).get("transcript") or message.additional_kwargs.get("refusal") or "")
 
 
-def assistant_content(content: str | list[str | dict[Any, Any]]) -> tuple[str, list[Part]]:
-    """Return an AI message's text and the media it produced, without calls and other vendors' internal state."""
+def assistant_content(content: str | list[str | dict[Any, Any]], own: OwnParts = NO_PARTS) -> tuple[str, list[Part]]:
+    """Return an AI message's text and the media it produced, without calls and other vendors' internal state.
+
+    Args:
+        content: The content.
+        own: The parts that the server takes besides those of chat completions.
+    """
     if isinstance(content, str):
         return content, []
-    parts = [part_of(block) for block in content if not _is_inner(block)]
+    parts = [part_of(block, own=own) for block in content if not _is_inner(block)]
     text = "".join(part["text"] for part in parts if part["type"] == "text")
     return text, [part for part in parts if part["type"] != "text"]
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 _GROWING = ("text", "summary")
+_PLAIN = frozenset({"type", "thinking", "closed"})
 _CONTINUED = frozenset({"reasoning.text", "reasoning.summary"})
 
 
@@ -44,6 +45,45 @@ def _grow(last: dict[str, Any], fragment: Mapping[str, Any]) -> None:
             last[key] += value
         elif value is not None or key not in last:
             last[key] = value
+
+
+def add_thinking(parts: list[dict[str, Any]], fragment: Mapping[str, Any]) -> None:
+    """Add one fragment of a thinking part: its texts grow, and what is signed is not continued.
+
+    Args:
+        parts: The parts so far; changed in place.
+        fragment: The fragment.
+    """
+    inner = fragment.get("thinking")
+    entries = inner if isinstance(inner, list) else [{"type": "text", "text": text_of(inner)}] if inner else []
+    if not parts or (entries and parts[-1].get("signature")):
+        parts.append({"type": "thinking", "thinking": []})
+    part = parts[-1]
+    part.update((key, value) for key, value in fragment.items() if key != "thinking" and value is not None)
+    for entry in entries:
+        last = part["thinking"][-1] if part["thinking"] else {}
+        if _is_text(last) and _is_text(entry):
+            last["text"] += entry["text"]
+        else:
+            part["thinking"].append(dict(entry) if isinstance(entry, Mapping) else {"type": "text", "text": str(entry)})
+
+
+def _is_text(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and entry.keys() == {"type", "text"}
+
+
+def is_more_than_text(parts: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether thinking parts hold anything but text and that they are whole: a signature, sources."""
+    return any(part.keys() - _PLAIN or part.get("closed") is False or not all(map(_is_text, part["thinking"])) for part in parts)
+
+
+def text_of(value: Any) -> str:
+    """Return reasoning as text, from a string, a list of parts, or an object around one of these."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return text_of(value.get("text") or value.get("content") or value.get("thinking") or "")
+    return "".join(map(text_of, value)) if isinstance(value, list) else ""
 
 
 def add_audio(audio: dict[str, Any], fragment: Mapping[str, Any]) -> None:

@@ -1,8 +1,9 @@
 """`ChatGroq`: the models that Groq serves, with tools that run.
 
-Wire facts (console.groq.com/docs/openai; wire quirks T-07, E-12, R-01, R-03): `logprobs`, `logit_bias`, `top_logprobs` and a message's
-`name` are refused (400); JSON output is neither streamed nor combined with tools; reasoning arrives as `reasoning` and is refused
-when sent back; a call that does not fit its tool's schema is refused as `tool_use_failed` (400), with what the model wrote.
+Wire facts (console.groq.com/docs/openai, groq's types; wire quirks T-07, E-12, R-01, R-03): `logprobs`, `logit_bias`, `top_logprobs`
+and a message's `name` are refused (400); JSON output is neither streamed nor combined with tools; reasoning arrives as `reasoning`, and
+models that have it take it back under this name alone; a call that does not fit its tool's schema is refused as `tool_use_failed`
+(400), with what the model wrote.
 """
 
 import json
@@ -31,7 +32,9 @@ def _request(params: dict[str, Any]) -> dict[str, Any]:
     if (params.get("response_format") or {}).get("type") not in ("json_object", "json_schema"):
         return params
     if params.get("tools"):
-        raise ConfigurationError("Groq gives JSON output only where no tools are declared: use method='function_calling'")
+        raise ConfigurationError(
+            "Groq gives JSON output only where no tools are declared: leave response_format out, or use method='function_calling'"
+        )
     return {name: value for name, value in params.items() if name not in ("stream", "stream_options")}
 
 
@@ -117,7 +120,14 @@ class ChatGroq(PresetChatModel):
     """Form of reasoning: `parsed` (separate), `raw` (in the text), `hidden`."""
 
     preset: ClassVar[Preset] = Preset(
-        dialect=Dialect(provider=_PROVIDER, reasoning="reasoning", refuses=frozenset(OPAQUE_KEYS), names=False),
+        dialect=Dialect(
+            provider=_PROVIDER,
+            reasoning="reasoning",
+            refuses=frozenset(OPAQUE_KEYS) - {"reasoning_content"},
+            names=False,
+            developer=True,
+            parts={"document": ("document",)},
+        ),
         base_url="https://api.groq.com/openai/v1",
         environment=Environment(key=("GROQ_API_KEY",), base_url=("GROQ_API_BASE",), proxy=("GROQ_PROXY",)),
         arguments={"groq_api_key": "openai_api_key", "groq_api_base": "openai_api_base", "groq_proxy": "openai_proxy"},

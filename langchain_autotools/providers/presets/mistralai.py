@@ -17,6 +17,14 @@ from ..openai.dialect import OPAQUE_KEYS, Dialect, IdShape
 from ..openai.preset import Preset, PresetChatModel
 
 _UNKNOWN = "Mistral's API does not know it"
+_PARTS = {
+    "document_url": ("document_url", "document_name"),
+    "file": ("file_id",),
+    "reference": ("reference_ids",),
+    "resource": ("uri", "content"),
+    "resource_link": ("uri", "metadata"),
+    "thinking": ("thinking", "signature", "closed"),
+}
 
 
 def _adapt_messages(messages: list[BaseMessage]) -> list[BaseMessage]:
@@ -105,6 +113,7 @@ class ChatMistralAI(PresetChatModel):
             names=False,
             bridge="OK.",
             assistant_keys=("prefix",),
+            parts=_PARTS,
         ),
         base_url="https://api.mistral.ai/v1",
         environment=Environment(key=("MISTRAL_API_KEY",), base_url=("MISTRAL_BASE_URL",)),

@@ -130,7 +130,7 @@ def input_part(block: str | Block, keys: Collection[str] = ()) -> ItemPart:
         special = own or _linked(block)
         if special is not None:
             return special
-    return wire_part(part_of(block, keys))
+    return wire_part(part_of(block, keys, why=_WHY))
 
 
 def _linked(block: Block) -> ItemPart | None:

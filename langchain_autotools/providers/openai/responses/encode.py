@@ -34,6 +34,11 @@ _LONGEST_ID = 64
 _ROLES = frozenset({"user", "assistant", "system", "developer"})
 _INSTRUCTING = frozenset({"system", "developer"})
 _CUSTOM_OUTPUT = f"{CUSTOM_CALL}_output"
+_A_RESULT = "the result of a call is a ToolMessage"
+_NOT_SAID = {
+    **dict.fromkeys((_CUSTOM_OUTPUT, f"{FUNCTION_CALL}_output"), _A_RESULT),
+    "program_output": "it goes back with the reply that it is in",
+}
 _OUTPUT_PARTS = frozenset({"input_text", "input_image", "input_file"})
 
 
@@ -94,8 +99,8 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
         blocks: list[Any] = []
         for block in content:
             item = item_of(block)
-            if isinstance(block, dict) and block.get("type") == _CUSTOM_OUTPUT and "is_error" not in block:
-                raise unsupported(_CUSTOM_OUTPUT, "the result of a call is a ToolMessage")
+            if isinstance(block, dict) and block.get("type") in _NOT_SAID and "is_error" not in block:
+                raise unsupported(block["type"], _NOT_SAID[block["type"]])
             if item is None:
                 blocks.append(block)
                 continue

@@ -18,16 +18,30 @@ from .items import CALL_TYPES
 from .wire import Item, ResponseEvent
 
 _MARKS = re.compile(
-    rb'"type": ?"response\.(?:output_item\.|completed|incomplete|code_|image_|mcp_|shell_call_command|\w+_call\.)|"object": ?"response"'
+    rb'"type": ?"response\.(?:output_item\.|completed|incomplete|code_|compaction\.|image_|mcp_|shell_call_command|\w+_call\.)'
+    rb'|"object": ?"response"'
 )
-_PROGRESS = re.compile(r"response\.(\w+?_call|mcp_list_tools)(?:_code|_arguments|_command)?\.(\w+)")
+_PROGRESS = re.compile(r"response\.(\w+?_call|mcp_list_tools|compaction)(?:_code|_arguments|_command)?\.(\w+)")
 _IMAGE = "image_generation_call"
-_LIST = "mcp_list_tools"
+_NOT_CALLED_SO = ("compaction", "mcp_list_tools")
 _ENDED = frozenset({"in_progress", "completed", "failed", "added", "done"})  # an item says the same
 _FAILED = frozenset({"failed", "incomplete", "cancelled"})
 _INPUT = ("queries", "code", "container_id", "server_label", "input", "prompt", "revised_prompt", "size", "quality", "background")
 _NOT_OUTPUT = frozenset(
-    {"type", "id", "call_id", "status", "name", "action", "arguments", "result", "created_by", "sequence_number", *_INPUT}
+    {
+        "type",
+        "id",
+        "call_id",
+        "status",
+        "name",
+        "action",
+        "arguments",
+        "result",
+        "created_by",
+        "encrypted_content",
+        "sequence_number",
+        *_INPUT,
+    }
 )
 
 
@@ -91,7 +105,7 @@ class ResponsesEvents(VendorEvents):
 def _is_of_vendor(item: Item) -> bool:
     """Whether an item is a call that the vendor runs itself."""
     kind = str(item.get("type"))
-    return (kind.endswith("_call") or kind == _LIST) and kind not in CALL_TYPES and not is_for_client(item)
+    return (kind.endswith("_call") or kind in _NOT_CALLED_SO) and kind not in CALL_TYPES and not is_for_client(item)
 
 
 def _name(item: Item) -> str:
