@@ -30,8 +30,8 @@ class VendorServer(OpenAIServer):
         self.sent: defaultdict[str, dict[tuple[int, tuple[str, ...]], str]] = defaultdict(dict)
 
     def check_body(self, exchange: Exchange, rules: Rules) -> dict[str, Any]:
-        """The body in OpenAI's words, if the vendor takes it. The role `developer` is OpenAI's own."""
-        if any(message["role"] == "developer" for message in exchange.json["messages"]):
+        """The body in OpenAI's words, if the vendor takes it. The role `developer` is OpenAI's own, and Groq's."""
+        if not self.vendor.developer and any(message["role"] == "developer" for message in exchange.json["messages"]):
             raise Rejection("unknown variant `developer`, expected one of `system`, `user`, `assistant`, `tool`")
         translated = self.vendor.translate(exchange.json, self.sent[exchange.json["model"]])
         return check_request(json.dumps(translated).encode(), rules)

@@ -40,6 +40,7 @@ class Vendor:
         style: How the calls of a stream are cut (wire_styles.py).
         shape: The form of its errors: `error` (OpenAI's), `flat`, `detail` or `coded`.
         json: Whether JSON output may stand beside tools.
+        developer: Whether messages may have the role `developer`.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Vendor:
     style: str = "standard"
     shape: str = "error"
     json: bool = True
+    developer: bool = False
 
     @property
     def has_schemas(self) -> bool:
@@ -246,6 +248,7 @@ VENDORS = (
         delta=_reasoning,
         style="whole",
         json=False,
+        developer=True,
     ),
     Vendor(
         "openrouter",

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, ChatMessage, HumanMessage, SystemMessage
 
 from langchain_autotools import ChatGroq, ChatMistralAI, ChatOpenAI, new_messages
 from langchain_autotools.errors import UnsupportedFeatureError
@@ -127,9 +127,11 @@ def test_parts_of_a_vendor_are_sent_in_its_form() -> None:
         template = [text("Think first."), thought(text("..."), closed=True)]
         mistral(server).invoke([SystemMessage([*template]), HumanMessage([{**part, "index": 3} for part in OF_MISTRAL])])
         document = {"type": "document", "document": {"id": "d1", "data": {"city": "Oslo"}}}
-        ChatGroq(model="any", base_url=server.url, api_key="key").invoke([HumanMessage([document])])
+        told = ChatMessage("Be kind.", role="developer")
+        ChatGroq(model="any", base_url=server.url, api_key="key").invoke([told, HumanMessage([document])])
         assert [message["content"] for message in server.messages[0]] == [template, OF_MISTRAL]
-        assert server.messages[1][0]["content"] == [document]
+        assert [message["content"] for message in server.messages[1]] == ["Be kind.", [document]]
+        assert server.messages[1][0]["role"] == "developer"
 
 
 @pytest.mark.parametrize("part", [CITED, LINK, {"type": "document", "document": {"data": {}}}], ids=lambda part: str(part["type"]))
