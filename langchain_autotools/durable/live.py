@@ -14,6 +14,7 @@ from ..executor.workers.threads import run_beside
 from .event_rows import joined, row_of
 from .plain import storable
 from .recorded_texts import RecordedTexts
+from .stored import reading
 
 STREAM = "run"
 """The key of the workflow's stream that readers follow."""
@@ -43,6 +44,7 @@ class LiveEvents:
         self._changed = threading.Event()
         self._over = threading.Event()
         self._died = False
+        self._began = False
         self._error: BaseException | None = None
         self._ended = threading.Event()
 
@@ -67,7 +69,8 @@ class LiveEvents:
 
     def _work(self, step: StepReservation) -> None:
         try:
-            step.run({"name": "events"}, self._write)
+            with reading(f"a step of run {DBOS.workflow_id!r}", lambda: self._began):
+                step.run({"name": "events"}, self._write)
         except NotRecorded:
             pass
         except BaseException as error:  # for the thread of the run: above all that the run is no longer this execution's
@@ -77,6 +80,7 @@ class LiveEvents:
             self._ended.set()
 
     def _write(self) -> None:
+        self._began = True
         waiting, over = self._listener.waiting, self._over
         with self._listener.waking(self._changed.set):
             self._changed.set()  # the run may have told something before

@@ -10,6 +10,8 @@ from .errors import RunFailedError
 
 _T = TypeVar("_T")
 
+_NOT_OF_ITS_FORM = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+
 
 @contextmanager
 def reading(what: str, is_new: Callable[[], bool] = lambda: False) -> Iterator[None]:
@@ -26,8 +28,8 @@ def reading(what: str, is_new: Callable[[], bool] = lambda: False) -> Iterator[N
         yield
     except AutoToolsError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
-        if is_new():
+    except Exception as error:
+        if is_new() or not (isinstance(error, _NOT_OF_ITS_FORM) or type(error) is Exception):  # DBOS's own of a step without a record
             raise
         raise RunFailedError(f"{what} cannot be read: it is not as a run stores it ({type(error).__name__})") from error
 
