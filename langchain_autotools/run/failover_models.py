@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ..errors import ConfigurationError
@@ -149,7 +149,10 @@ class FailoverModels:
 
     def left_behind(self, request: TurnRequest) -> None:
         """Log what of a conversation only the server of the run's own model knows."""
-        state = sorted(name for name in _SERVER_STATE & request.keywords.keys() if request.keywords[name] is not None)
+        own = self._models[0]
+        given = [request.keywords, getattr(own, "model_kwargs", None) or {}, {name: getattr(own, name, None) for name in _SERVER_STATE}]
+        given += [one.response_metadata for one in request.messages if isinstance(one, AIMessage)]  # where a reply has opened one
+        state = sorted(name for name in _SERVER_STATE if any(one.get(name) for one in given))
         if state:
             _logger.warning("%s continues what only the server of %s knows: the next model does without", ", ".join(state), self.names[0])
 

@@ -90,7 +90,7 @@ class Broken:
     def __init__(self, case: Case) -> None:
         self.case = case
         self.ran: list[str] = []
-        self.sent: list[str] = []
+        self.approved: list[str] = []
         self._dies = case.durable == "crash"
         self._replies = 0
         self._lock = threading.Lock()
@@ -101,6 +101,7 @@ class Broken:
             self._dies = False
             worker().crash()
         with self._lock:
+            assert not self.case.approvals or city in self.approved, f"{city} was not approved"
             self.ran.append(city)
         return "21"
 
@@ -141,6 +142,7 @@ class Broken:
             if not waiting:
                 break
             assert self.case.approvals
+            self.approved += [str((call.args or {})["city"]) for call in waiting]
             ran = go_on(self.case.way, messages=history, resume=[call.approve() for call in waiting])
         return ran, history
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tracers.base import BaseTracer
 from langchain_core.tracers.schemas import Run
 
@@ -59,6 +59,19 @@ def test_state_that_a_server_keeps_is_left_behind(way: str, caplog: pytest.LogCa
     assert ran.message is not None and ran.message.text == "Here."
     assert first["previous_response_id"] == stored and "previous_response_id" not in body
     assert any("previous_response_id continues what only the server of" in one.message for one in caplog.records)
+
+
+@pytest.mark.parametrize("where", ["a field", "a reply"])
+def test_a_container_is_left_behind(where: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Whether the model's own field names it, or a reply of the history in which the vendor's code ran."""
+    fields = {"container": "container_1"} if where == "a field" else {}
+    said = AIMessage("Done.", response_metadata={"container": {"id": "container_1"}} if where == "a reply" else {})
+    with VENDORS["anthropic"][0](lambda _: Failure(500)) as down, VENDORS["openai"][0](lambda _: Turn("Here.")) as other:
+        model = model_of("anthropic", down, fallbacks=[model_of("openai", other)], **fields)
+        with caplog.at_level(logging.WARNING):
+            assert model.invoke([HumanMessage("Go."), said, HumanMessage("And?")]).text == "Here."
+        assert "container" not in other.requests[0] and other.rejections == []
+    assert any("container continues what only the server of anthropic/" in one.message for one in caplog.records)
 
 
 class Traces(BaseTracer):

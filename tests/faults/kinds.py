@@ -26,6 +26,7 @@ class Fault:
         hangs: Whether nothing ends it but a limit in time.
         seconds: Whether it costs much time or memory.
         refuses: Whether nobody listens any more: then it lasts, and spoils no reply.
+        rare: Whether it is so much like another one that the sample leaves it out.
     """
 
     spoil: Callable[[str, Whole], HttpReply]
@@ -33,6 +34,7 @@ class Fault:
     hangs: bool = False
     seconds: bool = False
     refuses: bool = False
+    rare: bool = False
 
     def of(self, wire: str) -> Spoil:
         """What spoils the replies of a wire."""
@@ -108,10 +110,13 @@ RETRY_AFTER = {
     "endless": {"retry-after": "inf"},
     "huge": {"retry-after": "9" * 400},
     "digits": {"retry-after": "²"},
+    "hour": {"retry-after": "3600"},
+    "far": {"retry-after": "Tue, 31 Dec 2199 23:59:59 GMT"},
     "milliseconds": {"retry-after-ms": "1"},
     "bad-milliseconds": {"retry-after-ms": "x", "retry-after": "0"},
     "should-not": {"x-should-retry": "false"},
 }
+_BUSY = (503, 429, 408, 409, 425)
 _STATUSES = (401, 403, 404, 408, 409, 425, 429, 500, 502, 503, 504, 520, 529)
 
 # ---------------------------------------------------------------------------------------------- bodies
@@ -240,7 +245,15 @@ FAULTS: Mapping[str, Fault] = {
     "never ends": Fault(_never_ends, hangs=True),
     "only comments": Fault(_only_comments, hangs=True),
     **{f"status {status}": Fault(partial(_refusal, status, {})) for status in _STATUSES},
-    **{f"retry-after {name}": Fault(partial(_refusal, 429, headers)) for name, headers in RETRY_AFTER.items()},
+    **{
+        f"retry-after {name}": Fault(partial(_refusal, _BUSY[place % 5], headers))
+        for place, (name, headers) in enumerate(RETRY_AFTER.items())
+    },
+    **{
+        f"status {status}, retry-after {name}": Fault(partial(_refusal, status, headers), rare=True)
+        for status in _BUSY
+        for name, headers in RETRY_AFTER.items()
+    },
     "a page": Fault(partial(_page, 200)),
     "a page, 502": Fault(partial(_page, 502)),
     "an empty body": Fault(_empty),

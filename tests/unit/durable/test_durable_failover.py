@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_autotools import MessageDone, ModelChanged, RunEnded, TextDelta, stop_reason
 from langchain_autotools.durable import RunFailedError
+from langchain_autotools.run import failover_models
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.durable import Life, crash
 from tests.support.failing import DOWN, marks
@@ -43,3 +44,29 @@ def test_a_run_goes_on_with_the_model_that_took_over(life: Life) -> None:
     assert "".join(one.separator + one.text for one in told if isinstance(one, TextDelta)).startswith("Let me ")
     assert [one.turns for one in told if isinstance(one, RunEnded)] == [2]
     assert len(other.requests) == 2
+
+
+def test_a_failure_before_text_is_told_again_and_not_met_again(life: Life) -> None:
+    """After a crash behind it: the journal has who took over. Nothing of the cooldown is recorded."""
+    died: list[str] = []
+
+    def look(city: str) -> str:
+        """Look at a city."""
+        if not died:
+            died.append(city)
+            crash()
+        return f"{city}: 21"
+
+    call = AIMessage("", tool_calls=[{"name": "look", "args": {"city": "Oslo"}, "id": "call_1"}])
+    other = ScriptedChatModel(replies=[call, "It is 21."])
+    model = life.model([DOWN, "Nobody asks for this."], tools=[look], rerun=["look"], fallbacks=[other], cooldown=3600)
+    life.begin()
+    with pytest.raises(RunFailedError):
+        model.invoke("How warm is it?", run_id="run")
+    failover_models._cooling.clear()  # as in another process
+    life.again()
+    assert model.result("run").text == "It is 21."
+    told = list(model.events("run"))
+    assert [(one.after_text, one.turn) for one in told if isinstance(one, ModelChanged)] == [(False, 1)]
+    assert len(model.model.requests) == 1 and len(other.requests) == 2  # type: ignore[attr-defined]
+    assert "cool" not in life.dump()

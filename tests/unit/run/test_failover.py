@@ -23,6 +23,7 @@ from tests.support.failing import (
     DOWN,
     ONE,
     STREAMS,
+    THREE,
     TWO,
     First,
     Second,
@@ -154,6 +155,16 @@ def test_both_parts_count_but_for_the_turns() -> None:
     assert stop_reason(message) == "complete"
     assert [one.turn for one in told if isinstance(one, TurnUsage)] == [1, 1]
     assert [one.turns for one in told if isinstance(one, RunEnded)] == [1]
+
+
+@pytest.mark.parametrize("way", STREAMS)
+def test_three_pieces_of_one_reply_are_one_turn(way: str) -> None:
+    """Whoever of three models had to go on with it."""
+    second, third = Second(replies=[["two ", DOWN]]), Third(replies=["three."])
+    ran = run(way, First(replies=[["one ", DOWN]], fallbacks=[second, third], tools=[look], max_turns=1), [HumanMessage("Go.")])
+    assert ran.message is not None and ran.message.text == "one two three." and stop_reason(ran.message) == "complete"
+    assert ran.message.response_metadata["autotools"]["turns"] == 1
+    assert [one["to"] if one else None for one in marks(ran.new)] == [TWO, THREE, None]
 
 
 def test_a_last_answer_at_a_limit_goes_on_too() -> None:

@@ -143,6 +143,16 @@ def test_a_model_that_failed_cools_down() -> None:
     assert len(again.requests) >= 1
 
 
+def test_where_all_cool_down_the_first_is_asked() -> None:
+    """As if none did: it is asked before the others, in the next run too."""
+    other = Second(replies=[DOWN, "Second."])
+    model = First(replies=[DOWN, "First.", DOWN], fallbacks=[other], cooldown=60)
+    with pytest.raises(ModelAPIError):
+        model.invoke("Go.")
+    assert model.invoke("Go.").text == "First." and len(other.requests) == 1
+    assert model.invoke("Go.").text == "Second."
+
+
 def test_two_models_of_one_name_are_told_apart() -> None:
     """By their number: the same model in two regions, say."""
     model = First(replies=[DOWN], fallbacks=[First(replies=["There."])])
