@@ -9,15 +9,17 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tracers.base import BaseTracer
 from langchain_core.tracers.schemas import Run
 
-from langchain_autotools import run_cost
+from langchain_autotools import new_messages, pending_calls, run_cost
 from langchain_autotools.run import failover_models
 from tests.failover.vendors import VENDORS, model_of
 from tests.laws.ways import WAYS, run
+from tests.support.http_server import Gate, Pause
 from tests.support.responses_server import ResponsesServer
+from tests.support.script import Call as ToolCall
 from tests.support.script import Cut, Failure, Turn
 
 TEXT = "Let me look at the first of both places now, and then at the other one."
@@ -45,6 +47,35 @@ def test_fields_hold_for_the_model_that_has_them(way: str) -> None:
 def limit_in(body: dict[str, Any]) -> Any:
     """The limit of tokens of a request."""
     return body.get("max_completion_tokens", body.get("max_tokens"))
+
+
+@pytest.mark.parametrize("way", ["invoke", "astream"])
+def test_a_timeout_holds_for_the_model_that_has_it(way: str) -> None:
+    """Of the model that took over its own, though its reply takes longer than the first one's may."""
+    silent, slow = Turn("Never.", holds={0: Gate()}), Turn("Here.", holds={0: Pause(0.6)})
+    with VENDORS["openai"][0](lambda _: silent) as down, VENDORS["anthropic"][0](lambda _: slow) as other:
+        ran = run(way, model_of("openai", down, timeout=0.3, fallbacks=[model_of("anthropic", other, timeout=60)]), [HumanMessage("Go.")])
+        assert ran.message is not None and ran.message.text == "Here."
+
+
+def test_a_handler_answers_the_calls_of_every_model() -> None:
+    """Under the same rule: a shell's command waits for its approval whoever asks for it."""
+    ran: list[Any] = []
+
+    def shell(action: Any) -> str:
+        ran.append(action)
+        return "a.txt"
+
+    tool: dict[str, Any] = {"type": "bash_20250124", "name": "bash"}
+    asks = Turn(calls=[ToolCall("bash", {"command": "ls"})])
+    with VENDORS["anthropic"][0]([Failure(500)]) as down, VENDORS["anthropic"][0]([asks, Turn("Done.")]) as other:
+        fallback = model_of("anthropic", other, model="two")
+        model = model_of("anthropic", down, tools=[tool], handlers={"shell": shell}, fallbacks=[fallback])
+        history: list[BaseMessage] = [HumanMessage("Go.")]
+        history += new_messages(model.invoke(history))
+        assert ran == [] and other.requests[0]["tools"] == [tool]
+        assert model.resume(history, [call.approve() for call in pending_calls(history)]).text == "Done."
+        assert len(ran) == 1 and other.rejections == [] and len(down.exchanges) == 1
 
 
 @pytest.mark.parametrize("way", ["invoke", "astream"])
