@@ -210,6 +210,10 @@ class TurnAccumulator:
         self._metadata = {key: value for key, value in self._metadata.items() if key not in found}
         return found
 
+    def known(self) -> AIMessageChunk:
+        """Return the usage and the metadata that are held back so far."""
+        return AIMessageChunk(content="", usage_metadata=self._usage, response_metadata={**self._held, **self._metadata})
+
     def finish(self, cut: bool = False) -> AIMessageChunk:
         """Return the last chunk: message id, usage, metadata, every call whole, and the verdict.
 

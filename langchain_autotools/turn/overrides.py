@@ -16,6 +16,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 
+from ..messages.live import attach_cut_reply, cut_reply
 from ..messages.metadata import own_metadata, with_own_metadata
 from .accumulator import canonical_message, without_call_pieces
 from .turn import Turn, generation, result_of
@@ -122,6 +123,11 @@ class _Reading:
             last = last.model_copy(update={"usage_metadata": None, "response_metadata": metadata, "chunk_position": position})
         return [generation(last)]
 
+    def cut_off(self, error: Exception) -> None:
+        """Attach to an error what was known of the reply that it cut off."""
+        if cut_reply(error) is None:
+            attach_cut_reply(error, self._turn.known())
+
     def result(self, result: ChatResult) -> ChatResult:
         """Return a whole reply with the verdict on its calls."""
         for made in result.generations[:1]:  # a run reads the first
@@ -153,8 +159,12 @@ def read_stream(method: _Method) -> _Method:
 
     def _stream(self: Any, messages: Any, stop: Any = None, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
         reading = _Reading(self, messages, kwargs)
-        for chunk in method(self, reading.messages, stop, *args, **kwargs):
-            yield from reading.chunk(chunk)
+        try:
+            for chunk in method(self, reading.messages, stop, *args, **kwargs):
+                yield from reading.chunk(chunk)
+        except Exception as error:
+            reading.cut_off(error)
+            raise
         yield from reading.end()
 
     return _stream
@@ -165,10 +175,14 @@ def read_astream(method: _Method) -> _Method:
 
     async def _astream(self: Any, messages: Any, stop: Any = None, *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
         reading = _Reading(self, messages, kwargs)
-        async with aclosing(method(self, reading.messages, stop, *args, **kwargs)) as chunks:
-            async for chunk in chunks:
-                for read in reading.chunk(chunk):
-                    yield read
+        try:
+            async with aclosing(method(self, reading.messages, stop, *args, **kwargs)) as chunks:
+                async for chunk in chunks:
+                    for read in reading.chunk(chunk):
+                        yield read
+        except Exception as error:
+            reading.cut_off(error)
+            raise
         for read in reading.end():
             yield read
 

@@ -120,6 +120,10 @@ class Turn:
             _logger.warning("the reply %s broke off before its end: it is kept as far as it came, and none of its calls runs", last.id)
         return last if self._writer is None else self._writer.chunk(last)
 
+    def known(self) -> AIMessageChunk:
+        """Return what the reply has brought so far of usage and metadata."""
+        return self._accumulator.known()
+
     def result(self, chunks: Iterable[object]) -> ChatResult:
         """Return the turn as one generation, from all its raw chunks."""
         left = [out for chunk in chunks if (out := self.feed(chunk)) is not None]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from langchain_core.outputs import ChatGenerationChunk
 
-from langchain_autotools import run_usage, stop_reason
+from langchain_autotools import run_usage, stop_reason, with_tools
 from langchain_autotools.messages.failover import is_cut
 from langchain_autotools.messages.live import cut_reply
 from tests.failover.vendors import VENDORS, model_of
@@ -92,3 +95,26 @@ def test_what_a_deadline_has_cut_counts_too(way: str, tools: list[Any]) -> None:
     total = run_usage(ran.message)
     assert total is not None and total["input_tokens"] == COUNTS[vendor]
     assert [one.response_metadata.get("model_name") for one in ran.new] == [f"model-{vendor}"]
+
+
+class OfLangChain(GenericFakeChatModel):
+    """A chat model of another package, whose stream says first what it has read, and breaks off in its text."""
+
+    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        read = {"input_tokens": 7, "output_tokens": 1, "total_tokens": 8}
+        yield ChatGenerationChunk(message=AIMessageChunk("", usage_metadata=read, response_metadata={"model_name": "theirs"}))  # type: ignore[arg-type]
+        yield ChatGenerationChunk(message=AIMessageChunk("Let me "))
+        raise ConnectionError("gone")
+
+
+@pytest.mark.parametrize("way", ["stream", "astream"])
+def test_what_a_model_of_another_package_had_said_counts(way: str) -> None:
+    """As of the package's own: in the message, in the usage of the run."""
+    with VENDORS["anthropic"][0](lambda _: Turn("see.")) as other:
+        model = with_tools(OfLangChain(messages=iter(())), [], fallbacks=[model_of("anthropic", other)])
+        ran = run(way, model, [HumanMessage("Go.")])
+    assert ran.message is not None, ran.error
+    (cut, _) = [one for one in ran.new if isinstance(one, AIMessage)]
+    assert is_cut(cut) and cut.text == "Let me " and cut.response_metadata["model_name"] == "theirs"
+    total = run_usage(ran.message)
+    assert total is not None and total["input_tokens"] == 7 + 11
