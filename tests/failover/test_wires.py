@@ -96,6 +96,20 @@ def test_thinking_is_off_in_a_tool_loop_of_another_model(way: str) -> None:
             assert is_on == ([False, False, True] if thinking["type"] == "enabled" else [True] * 3)
 
 
+@pytest.mark.parametrize("way", ["stream", "ainvoke"])
+def test_thinking_stays_with_the_model_that_signed_it(way: str) -> None:
+    """Another model of the same server, under the same key, gets none of it; nor the first one, in the next run, of the other's."""
+    calls = [Turn(calls=[Call("look", {"city": str(number)})], reasoning="Let me think.") for number in range(2)]
+    rest = [Turn("Done.", reasoning="Hm."), Turn("More.", reasoning="Hm.")]
+    with AnthropicServer([calls[0], Failure(529), calls[1], *rest]) as server:
+        fields: dict[str, Any] = {"thinking": {"type": "adaptive"}, "max_retries": 0}
+        model = anthropic(server, model="one", tools=[look], fallbacks=[anthropic(server, **fields)], **fields)
+        ran = run(way, model, [HumanMessage("Go.")])
+        assert ran.message is not None and ran.message.text.endswith("Done."), ran.error
+        assert model.invoke([HumanMessage("Go."), *ran.new, HumanMessage("And?")]).text == "More."
+        assert server.rejections == [] and [request["model"] for request in server.requests] == ["one", "one", "two", "two", "one"]
+
+
 class City(BaseModel):
     """A city."""
 

@@ -4,11 +4,13 @@
         model = ChatAnthropic(model="any", base_url=server.url, api_key="key", tools=[add])
 
 The script is as of `OpenAIServer`. A request that Anthropic refuses is refused and kept in `rejections`; so is thinking that this
-server did not write, as a signature shows the vendor.
+server's model of the same name did not write, as a signature shows the vendor.
 """
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
 from typing import Any
 
 from tests.support.anthropic_wire import Asked, blocks_of, failure, reply_to
@@ -16,7 +18,7 @@ from tests.support.http_server import Exchange, HttpReply
 from tests.support.script import Cut, Events, Failure, Reply, Turn
 from tests.support.scripted_server import Script, ScriptedServer
 from tests.support.strict import Rejection
-from tests.support.strict_anthropic import check_request, opaque
+from tests.support.strict_anthropic import THOUGHTS, check_request, opaque
 
 _PATH = "/v1/messages"
 
@@ -29,7 +31,7 @@ class AnthropicServer(ScriptedServer):
     def __init__(self, script: Script = (), *, strict: bool = True, signed: bool = True) -> None:
         super().__init__(script)
         self._strict = strict
-        self._signed: set[str] = set()
+        self._signed: defaultdict[str, set[str]] = defaultdict(set)  # by the model that wrote it, which alone takes thoughts back; "": any
         self._checks_signatures = signed
 
     def check(self, exchange: Exchange) -> dict[str, Any]:
@@ -38,7 +40,15 @@ class AnthropicServer(ScriptedServer):
         if not self._strict:
             body: dict[str, Any] = exchange.json
             return body
-        return check_request(exchange.body, self._signed if self._checks_signatures else None)
+        return check_request(exchange.body, self._written_for(exchange.body) if self._checks_signatures else None)
+
+    def _written_for(self, body: bytes) -> set[str]:
+        """What the model of a request takes back."""
+        try:
+            model = str(json.loads(body)["model"])
+        except (LookupError, TypeError, ValueError):
+            model = ""
+        return self._signed[""] | self._signed[model]
 
     def encode(self, exchange: Exchange, body: dict[str, Any], reply: Reply) -> HttpReply:
         """The reply in Anthropic's form."""
@@ -47,7 +57,9 @@ class AnthropicServer(ScriptedServer):
         written = blocks_of(asked, sent) if isinstance(sent, Turn) else []
         if isinstance(reply, Events) and reply.whole:
             written = list(reply.whole.get("content", ()))
-        self._signed |= {said for block in written if (said := opaque(block)) is not None}
+        for block in written:
+            if (said := opaque(block)) is not None:
+                self._signed[asked.model if block["type"] in THOUGHTS else ""].add(said)
         return reply_to(asked, reply)
 
     def refuse(self, rejection: Rejection) -> HttpReply:

@@ -35,13 +35,13 @@ _KEYS = {
     "server_tool_use": {"id", "name", "input", "caller"},
     **{f"{tool}_tool_result": {"tool_use_id", "content", "caller"} for tool in ("web_search", "web_fetch", "code_execution")},
 }
-_THOUGHTS = {"thinking", "redacted_thinking"}
+THOUGHTS = {"thinking", "redacted_thinking"}
 _EXPECTED = "Expected `thinking` or `redacted_thinking`"
 _PRECEDES = (
     "When `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding the lastmost set of `tool_use` "
     "and `tool_result` blocks)."
 )
-_WRITTEN = {*_THOUGHTS, "server_tool_use"}
+_WRITTEN = {*THOUGHTS, "server_tool_use"}
 _OF_ASSISTANT = {"text", "tool_use", *_WRITTEN, *(kind for kind in _KEYS if kind.endswith("_tool_result"))}
 _OF_USER = {"text", "image", "document", "tool_result", "search_result"}
 _OF_RESULT = {"text", "image", "document", "search_result"}
@@ -163,12 +163,12 @@ def _check_order_of_thinking(request: Mapping[str, Any]) -> None:
     """Thinking stands first in a message that has any; with `enabled` a tool loop that is still open begins with it."""
     kinds = [[block["type"] for block in _blocks(message, "", last=False)] for message in request["messages"]]
     for number, found in enumerate(kinds):
-        thinks = request["messages"][number]["role"] == "assistant" and _THOUGHTS & {*found}
-        need(not thinks or found[0] in _THOUGHTS, f"messages.{number}.content.0.type: {_EXPECTED}, but found `{found[0]}`.")
+        thinks = request["messages"][number]["role"] == "assistant" and THOUGHTS & {*found}
+        need(not thinks or found[0] in THOUGHTS, f"messages.{number}.content.0.type: {_EXPECTED}, but found `{found[0]}`.")
     asked = max((number for number, found in enumerate(kinds) if _is_asked(request["messages"][number], found)), default=-1)
     if (request.get("thinking") or {}).get("type") == "enabled" and asked + 1 < len(kinds) - 1:
         first = kinds[asked + 1][0]
-        need(first in _THOUGHTS, f"messages.{asked + 1}.content.0.type: {_EXPECTED}, but found `{first}`. {_PRECEDES}")
+        need(first in THOUGHTS, f"messages.{asked + 1}.content.0.type: {_EXPECTED}, but found `{first}`. {_PRECEDES}")
 
 
 def _is_asked(message: Mapping[str, Any], kinds: Sequence[str]) -> bool:

@@ -88,6 +88,16 @@ def post(server: AnthropicServer, body: Any, **headers: str) -> tuple[int, Any]:
         return error.code, json.loads(error.read())
 
 
+def test_a_signature_is_bound_to_its_model() -> None:
+    """Thinking of one model is refused for another one of the same server; what the vendor's tools did is not."""
+    with AnthropicServer([Turn("Hi", reasoning="Hm"), Turn("Yes")]) as server:
+        _, whole = post(server, request(USER))
+        history = request(USER, {"role": "assistant", "content": json.loads(whole)["content"]}, USER)
+        status, refused = post(server, {**history, "model": "another"})
+        assert status == 400 and "Invalid `signature`" in refused["error"]["message"]
+        assert post(server, history)[0] == 200
+
+
 def test_replies_and_refusals_have_the_vendors_shape() -> None:
     """A turn is a message or its events; a refusal an error object with its status."""
     with AnthropicServer([Turn("Hi", [Call("f", {"a": 1})], reasoning="Hm")] * 2) as server:
