@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -58,6 +59,19 @@ def test_a_budget_counts_it() -> None:
         model = model_of("anthropic", down, token_budget=25, on_limit="return", **fields)
         ran = run("stream", model, [HumanMessage("Go.")])
         assert ran.message is not None and stop_reason(ran.message) == "token_budget" and len(other.exchanges) == 1
+
+
+@pytest.mark.parametrize("way", ["stream", "astream"])
+def test_a_budget_in_money_counts_it(way: str) -> None:
+    """`max_cost`: the cut reply, of 12 tokens, and the request to go on would together exceed what the first one alone does not."""
+    prices = {name: {"input_mtok": 1000, "output_mtok": 1000} for name in ("one", "two")}
+    for limit, asked in (("0.02", 0), ("1", 1)):
+        with VENDORS["anthropic"][0](lambda _: Cut(Turn(TEXT), 1000)) as down, VENDORS["anthropic"][0](lambda _: Turn("more.")) as other:
+            model = model_of("anthropic", down, model="one", max_tokens=10, fallbacks=[model_of("anthropic", other, model="two")])
+            ran = run(way, model, [HumanMessage("Go.")], prices=prices, max_cost=Decimal(limit))
+            assert ran.message is not None, ran.error
+            assert len(ran.new) == asked + 1 and len(other.exchanges) == asked
+            assert stop_reason(ran.message) == ("complete" if asked else "max_cost")
 
 
 @pytest.mark.parametrize("way", ["stream", "astream"])
