@@ -25,11 +25,13 @@ _logger = logging.getLogger("langchain_autotools")
 
 _PORTABLE: Final = frozenset(
     {
-        *("stop", "temperature", "top_p", "max_tokens", "timeout", "seed", "parallel_tool_calls", "reasoning_effort"),
+        *("stop", "temperature", "top_p", "max_tokens", "timeout", "parallel_tool_calls", "reasoning_effort"),
         "ls_structured_output_format",
     }
 )
 """Keywords of a call that mean the same to every model."""
+_OF_SOME: Final = frozenset({"seed"})
+"""Keywords of a call that mean the same to every model that has a field of this name."""
 FALLBACK_FORMATS: Final = "fallback_formats"
 """Keyword of a call with the parameters that ask for its structured output, for the run's own model and for each fallback."""
 _SERVER_STATE: Final = frozenset({"previous_response_id", "conversation", "container"})
@@ -138,7 +140,8 @@ class FailoverModels:
         for name, value in request.keywords.items():
             if name == FALLBACK_FORMATS or (formats and name in formats[0]):
                 continue
-            if name in _PORTABLE or (same and not name.startswith("extra_") and name not in _SERVER_STATE):
+            known = name in _PORTABLE or (name in _OF_SOME and name in type(self._models[number]).model_fields)
+            if known or (same and not name.startswith("extra_") and name not in _SERVER_STATE):
                 kept[name] = value
             elif name not in _SERVER_STATE and value is not None:
                 raise ConfigurationError(

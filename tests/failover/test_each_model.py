@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -42,6 +42,20 @@ def test_fields_hold_for_the_model_that_has_them(way: str) -> None:
         run(way, model, [HumanMessage("Go.")], max_tokens=33)
         of_first, of_other = ([limit_in(body) for body in server.requests] for server in (down, other))
     assert (of_first, of_other) == ([111, 33], [222, 33])
+
+
+SAID: Mapping[str, Any] = {"temperature": 0.5, "top_p": 0.9, "max_tokens": 33, "stop": ["x"], "reasoning_effort": "low", "timeout": 30}
+
+
+@pytest.mark.parametrize("name", [name for name in VENDORS if name != "openai"])
+def test_keywords_of_a_call_are_written_for_every_wire(name: str) -> None:
+    """Those that all vendors have, one by one; a seed for those that have one. No server refuses the request."""
+    keywords = [{key: value} for key, value in SAID.items()] + ([] if name == "anthropic" else [{"seed": 3}])
+    with VENDORS["openai"][0](lambda _: Failure(500)) as down, VENDORS[name][0](lambda _: Turn("Here.")) as other:
+        model = model_of("openai", down, fallbacks=[model_of(name, other)])
+        for given in keywords:
+            assert model.invoke("Go.", **given).text == "Here.", given
+        assert other.rejections == [] and len(other.exchanges) == len(down.exchanges) == len(keywords)
 
 
 def limit_in(body: dict[str, Any]) -> Any:

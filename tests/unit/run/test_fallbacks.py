@@ -250,6 +250,8 @@ def test_what_another_vendor_cannot_take_is_refused_by_name() -> None:
     model = ChatOpenAI(model="one", api_key="k", tools=[look], fallbacks=[other])
     with pytest.raises(ConfigurationError, match="service_tier"):
         model.invoke("Go.", service_tier="flex")
+    with pytest.raises(ConfigurationError, match="seed is a keyword for openai/one, which the fallback anthropic/two cannot take"):
+        model.invoke("Go.", seed=3)
     with pytest.raises(ConfigurationError, match="fallbacks"):
         model.invoke("Go.", fallbacks=[])
     with pytest.raises(ConfigurationError, match="FirstToken"):
