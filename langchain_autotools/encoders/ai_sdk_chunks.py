@@ -23,6 +23,7 @@ from ..event_types import RunEvent
 from ..executor.approval.elicitation import ELICITATION
 from ..executor.approval.pending import APPROVABLE, Decision, PendingCall, full_name, is_apart, page_id
 from ..messages.calls import ToolCallRecord
+from ..messages.open_runs import open_run
 from .ai_sdk_nested import NestedRuns
 from .ai_sdk_values import Chunk, error_text, shown
 from .ai_sdk_vendor import VendorParts
@@ -257,6 +258,9 @@ class UIMessageChunks:
             yield from self._answered(decision)
         if rejected:
             yield {"type": "tool-output-denied", "toolCallId": call.id}
+        elif open_run(event.message) is not None:
+            text = error_text(event.message.content)
+            yield {"type": "tool-output-available", "toolCallId": call.id, "output": text, "preliminary": True}
         elif event.message.status == "error":
             yield {"type": "tool-output-error", "toolCallId": call.id, "errorText": error_text(event.message.content)}
         else:

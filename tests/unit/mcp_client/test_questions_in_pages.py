@@ -109,6 +109,7 @@ def test_a_page_of_the_ai_sdk_answers(action: str, nested: bool, server: McpServ
     (question,) = [chunk for chunk in chunks if chunk.get("toolName", "").endswith(" > elicitation")]
     assert (question["type"], question["input"]) == ("tool-input-available", QUESTION)
     assert (question["providerMetadata"], chunks[-1]["finishReason"]) == ({"autotools": {"kind": "elicitation"}}, "tool-calls")
+    assert [chunk["preliminary"] for chunk in chunks if chunk["type"].startswith("tool-output")] == [True], "the call goes on"
     said = {"state": "output-error", "errorText": "closed"} if action == "cancel" and nested else output(ANSWERS[action])
     body = ai_sdk_post({"type": "text", "text": "Well."}, part_of(question, **said))
     posted = from_ai_sdk(json.dumps(body), page.history)
