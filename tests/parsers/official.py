@@ -15,6 +15,7 @@ from typing import Any, Self
 SOURCES = Path(__file__).resolve().parent / "node"
 FOLDER = Path(__file__).resolve().parents[2] / ".parsers"
 _SECONDS = 300
+_SIZES = {5_000: (1, 7, 50, 400, 10**6), 200_000: (50, 400, 10**6), float("inf"): (20_000, 10**6)}
 
 
 def install() -> Path:
@@ -65,7 +66,8 @@ class Parsers:
 
 def pieces_of(data: bytes, draw: random.Random) -> list[str]:
     """Bytes cut into random pieces, in base64: whole, byte by byte, or anything between."""
-    size = draw.choice([1, 7, 50, 400, 10**6]) if len(data) < 5000 else draw.choice([50, 400, 10**6])
+    sizes = next(sizes for most, sizes in _SIZES.items() if len(data) < most)
+    size = draw.choice(sizes)
     pieces, start = [], 0
     while start < len(data):
         end = start + draw.randint(1, size)

@@ -16,6 +16,7 @@ import pytest
 from langchain_autotools import CallResult, Decision, MessageDiscarded, RunEvent
 from langchain_autotools.encoders import ag_ui, ai_sdk, from_ag_ui, from_ai_sdk
 from langchain_autotools.messages.metadata import text_of
+from tests.support.vendor_replies import PIXEL
 
 from .official import Parsers, pieces_of
 from .test_ai_sdk import RUNS, SLICE
@@ -144,6 +145,8 @@ def check_states(parts: Sequence[Any], talk: Talk, told: Sequence[RunEvent], dec
         assert (part["state"], part["type"]) == (expected, part["type"])
         if call_id in results and part["type"] == "tool-look":
             assert part["output"] == f"seen: {part['input']['at']}"
+        if expected == "output-available" and part["type"].startswith("tool-computer"):
+            assert PIXEL in json.dumps(part["output"]), "a screenshot reaches the page"
 
 
 def check_ag_ui(messages: Sequence[Any], shows: Sequence[Shows], told: Sequence[RunEvent]) -> None:
@@ -161,7 +164,7 @@ def check_ag_ui(messages: Sequence[Any], shows: Sequence[Shows], told: Sequence[
     assert in_order((one["name"], json.loads(one["arguments"])) for one in written) == joined(shows, "functions")
     results = [text_of(event.message) for event in told if isinstance(event, CallResult)]
     contents = [one["content"] for one in messages if one["role"] == "tool"]
-    texts = [content if isinstance(content, str) else "".join(part["text"] for part in content) for content in contents]
+    texts = [content if isinstance(content, str) else "".join(part.get("text", "") for part in content) for content in contents]
     assert {*results} - {""} <= {*texts}
 
 

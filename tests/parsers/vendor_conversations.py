@@ -13,6 +13,7 @@ A conversation has a wire, handlers or none, approvals, calls of tools, of which
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -39,8 +40,9 @@ from langchain_autotools import (
     events,
     pending_calls,
 )
+from langchain_autotools.durable.event_rows import event_of, joined, row_of
 from langchain_autotools.run import failover_models
-from tests.parsers.wires import RESULTS, WRITERS, Shows
+from tests.parsers.wires import RESULTS, SCREEN, WRITERS, Shows
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.google_server import GoogleServer
 from tests.support.ollama_server import OllamaServer
@@ -63,16 +65,22 @@ _SERVERS: Mapping[str, tuple[Any, dict[str, Any], Any, dict[str, Any]]] = {
 _ROLES = ("outer", "inner", "broken")
 _DECLARED: Mapping[str, tuple[list[dict[str, Any]], dict[str, str]]] = {
     "Responses": (
-        [{"type": "shell"}, {"type": "apply_patch"}, {"type": "mcp", "server_label": "docs", "server_url": "https://example.org/mcp"}],
-        {"shell": "shell_call", "apply_patch": "apply_patch_call", "mcp_approval": "mcp_approval_request"},
+        [
+            {"type": "shell"},
+            {"type": "apply_patch"},
+            {"type": "mcp", "server_label": "docs", "server_url": "https://example.org/mcp"},
+            {"type": "computer"},
+        ],
+        {"shell": "shell_call", "apply_patch": "apply_patch_call", "mcp_approval": "mcp_approval_request", "computer": "computer_call"},
     ),
     "Anthropic": (
         [
             {"type": "bash_20250124", "name": "bash"},
             {"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"},
             {"type": "memory_20250818", "name": "memory"},
+            {"type": "computer_20250124", "name": "computer", "display_width_px": 800, "display_height_px": 600},
         ],
-        {"shell": "bash", "text_editor": "str_replace_based_edit_tool", "memory": "memory"},
+        {"shell": "bash", "text_editor": "str_replace_based_edit_tool", "memory": "memory", "computer": "computer"},
     ),
 }
 """The vendors' tools for the caller's machine: how they are declared, and by the kind of its handler what a page calls each."""
@@ -137,7 +145,7 @@ class Talk:
         history: Its messages.
         shows: What the servers have written, with the role of who was asked.
         pending: The calls that wait.
-        acts: What was decided, by the names of calls.
+        is_kept: Whether pages are given the events as a worker of durable runs keeps them, with large files by reference.
     """
 
     def __init__(self, seed: int, vendors: Vendors) -> None:
@@ -147,6 +155,7 @@ class Talk:
         self._turns = [draw.random() < 0.8 for _ in range(draw.choice([0, 1, 1, 2]))]  # which replies before the last one call something
         self.breaks = draw.random() < 0.2
         self._has_items = not self.breaks and self.wire in _DECLARED
+        self.is_kept = not self.breaks and seed % 4 == 1  # what is kept of a reply that breaks off is tested by itself
         self.history: list[BaseMessage] = [QUESTION]
         self.shows: list[tuple[str, Shows]] = []
         self.pending: list[PendingCall] = []
@@ -216,7 +225,7 @@ class Talk:
         own = made[0].run_id
         self.history += [event.message for event in made if isinstance(event, MessageDone) and event.run_id == own]
         self.pending = pending_calls(self.history)
-        return made
+        return kept(made) if self.is_kept else made
 
     async def _arun(self, keywords: dict[str, Any]) -> list[RunEvent]:
         return [event async for event in aevents(self._model.astream(self.history, **keywords))]
@@ -227,7 +236,8 @@ class Talk:
 
     def _decide(self, call: PendingCall) -> Decision:
         if call.kind in ("caller", "client_tool"):
-            return call.respond(RESULTS.get(call.name, "theirs"))
+            known = RESULTS.get(call.name, "theirs")
+            return call.respond([known] if known is SCREEN else known)
         if call.name == "mail" and self._draw.random() < 0.4:
             return call.edit({"to": "Zoë 😀"})
         return call.approve() if self._draw.random() < 0.7 else call.reject("no")
@@ -235,3 +245,13 @@ class Talk:
     def go_on(self, decisions: Sequence[Decision]) -> None:
         """The next run goes on with these."""
         self._decided = list(decisions)
+
+
+def kept(events: Sequence[RunEvent]) -> list[RunEvent]:
+    """The events as another process reads them from the rows of a durable run."""
+    rows: list[RunEvent] = []
+    for event in events:
+        joined(rows, event)
+    made = [event_of(json.loads(json.dumps(row_of(one)))) for one in rows]
+    assert all(isinstance(one, RunEvent) for one in made)
+    return [one for one in made if isinstance(one, RunEvent)]

@@ -6,9 +6,9 @@ from .anthropic import Anthropic
 from .chat import Chat, Ollama
 from .google import Google
 from .responses import Responses
-from .writer import RESULTS, Shows, Writer
+from .writer import RESULTS, SCREEN, Shows, Writer
 
-__all__ = ["RESULTS", "WRITERS", "Shows", "Writer"]
+__all__ = ["RESULTS", "SCREEN", "WRITERS", "Shows", "Writer"]
 
 WRITERS: Mapping[str, type[Writer]] = {
     "Responses": Responses,

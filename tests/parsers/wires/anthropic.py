@@ -16,7 +16,7 @@ class Anthropic(Writer):
     """Anthropic's Messages API."""
 
     kinds = ("search", "code", "mcp", "cited", "document")
-    waiting = ("bash", "editor", "memory")
+    waiting = ("bash", "editor", "memory", "computer")
 
     def __init__(self, draw: random.Random, number: int) -> None:
         super().__init__(draw, number)
@@ -113,6 +113,10 @@ class Anthropic(Writer):
     def memory(self) -> None:
         """A look into the memory."""
         self.function("memory", {"command": "view", "path": "/memories"})
+
+    def computer(self) -> None:
+        """A screenshot of the caller's screen, or a click on it."""
+        self.function("computer", self.draw.choice([{"action": "screenshot"}, {"action": "left_click", "coordinate": [1, 2]}]))
 
     def opened(self) -> None:
         """A search that has no result."""

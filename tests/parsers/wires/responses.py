@@ -15,7 +15,7 @@ class Responses(Writer):
     """OpenAI's Responses API."""
 
     kinds = ("search", "files", "code", "image", "mcp", "listed", "cited", "document", "made_file")
-    waiting = ("shell", "apply_patch", "mcp_approval")
+    waiting = ("shell", "apply_patch", "mcp_approval", "computer")
 
     def __init__(self, draw: random.Random, number: int) -> None:
         super().__init__(draw, number)
@@ -133,6 +133,11 @@ class Responses(Writer):
     def apply_patch(self) -> None:
         """A patch for the caller's files."""
         self._waits("apply_patch_call", operation={"type": "update_file", "path": "a.txt", "diff": f"@@\n-a\n+{self.word()}"})
+
+    def computer(self) -> None:
+        """A screenshot of the caller's screen, or a click on it."""
+        acts = [{"type": "screenshot"}, {"type": "click", "button": "left", "x": 1, "y": 2}]
+        self._waits("computer_call", action=self.draw.choice(acts), pending_safety_checks=[])
 
     def mcp_approval(self) -> None:
         """A call of a remote MCP server that asks first."""

@@ -15,7 +15,13 @@ from tests.support.random_replies import WORDS
 from tests.support.script import Events
 from tests.support.vendor_replies import PIXEL
 
+LARGE = (PIXEL[:40] + "QUJD" * 100_000, PIXEL[:40] + "REVG" * 90_000)
+"""Files above 256 kB, which events that are kept have by reference."""
+SCREEN = {"type": "image", "base64": PIXEL, "mime_type": "image/png"}
+"""A screenshot."""
 RESULTS: dict[str, Any] = {
+    "computer_call": SCREEN,
+    "computer": SCREEN,
     "shell_call": [{"stdout": "a.txt", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}],
     "apply_patch_call": {"status": "completed", "output": "done"},
     "bash": "a.txt",
@@ -87,8 +93,9 @@ class Writer:
 
     def made(self, mime_type: str = "image/png") -> str:
         """The data of a file that is made."""
-        self.shows.files.append(f"data:{mime_type};base64,{PIXEL}")
-        return PIXEL
+        data = self.draw.choice(LARGE) if self.draw.random() < 0.05 else PIXEL
+        self.shows.files.append(f"data:{mime_type};base64,{data}")
+        return data
 
     def called(self, name: str, args: Any, output: Any = None, failed: bool = False) -> bool:
         """Note a call of the vendor's; whether it failed."""
