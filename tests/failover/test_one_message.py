@@ -66,10 +66,10 @@ def check(pair: tuple[str, str], byte: int, **fields: Any) -> bool:
     return any(is_cut(one) for one in made)
 
 
-@pytest.mark.parametrize("place", range(len(PAIRS)), ids=["-".join(pair) for pair in PAIRS])
+@pytest.mark.parametrize("place", range(0, len(PAIRS), 2), ids=["-".join(pair) for pair in PAIRS[::2]])
 def test_whoever_reads_a_cut_stream_gets_the_same(place: int) -> None:
     """In the middle of reasoning or of text, by turns, also as v1 blocks."""
-    check(PAIRS[place], (700, 1300)[place % 2], **({"output_version": "v1"} if place % 3 == 0 else {}))
+    check(PAIRS[place], (700, 1300)[place // 2 % 2], **({"output_version": "v1"} if place % 3 == 0 else {}))
 
 
 @pytest.mark.exhaustive
