@@ -22,8 +22,10 @@ collect_ignore_glob = [] if find_spec("ag_ui") else ["*ag_ui*.py"]  # it is not 
 _VENDORS = ("OPENAI_", "ANTHROPIC_", "GOOGLE_", "GEMINI_", "OLLAMA_")
 _LISTENERS = ("LANGSMITH_", "LANGCHAIN_", "LC_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
-# A shared machine is slow at times: no deadlines. CI repeats itself exactly; elsewhere every run looks at new cases.
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A shared machine is slow at times: no deadlines. CI repeats itself exactly; elsewhere every run looks at new cases. They are few, for the
+# five minutes of the default suite: `--hypothesis-profile many` looks at many.
+settings.register_profile("default", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("many", settings.get_profile("default"), max_examples=1000)
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 

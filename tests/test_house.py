@@ -133,7 +133,8 @@ def imports_of(node: ast.AST, package: str) -> Iterator[str]:
 @cache
 def all_imports(path: Path) -> list[str]:
     """Every import of a module, wherever it stands, type-only ones included."""
-    return [name for node in ast.walk(tree_of(path)) for name in imports_of(node, folder_of(path))]
+    folder = folder_of(path)
+    return [name for node in ast.walk(tree_of(path)) for name in imports_of(node, folder)]
 
 
 def eager_nodes(tree: ast.Module) -> Iterator[ast.AST]:
