@@ -19,7 +19,7 @@ BODIES = [
 ]
 
 
-@law(60, 10_000)
+@law(25, 10_000)
 def test_a_changed_post_is_read_or_refused(data: st.DataObject) -> None:
     """What was denied does not run, whatever becomes of the post."""
     chance = data.draw(st.integers(0, 2**32).map(random.Random))

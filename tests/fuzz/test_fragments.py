@@ -47,7 +47,7 @@ def fragments(chance: random.Random) -> list[Any]:
     return [chance.choice([one, [one], made[: chance.randrange(3)]]) if isinstance(one, dict) else [one] for one in made]
 
 
-@law(100, 20_000)
+@law(40, 20_000)
 def test_any_fragments_are_calls_or_none(data: st.DataObject) -> None:
     """A decoder's caller turns what a field of another type raises into a `StreamError`; nothing else is raised."""
     assembler = ToolCallAssembler(("f", "g"))
@@ -61,7 +61,7 @@ def test_any_fragments_are_calls_or_none(data: st.DataObject) -> None:
     assert all(call.args is None or isinstance(call.args, dict) for call in calls)
 
 
-@law(100, 20_000)
+@law(40, 20_000)
 def test_any_bytes_are_events(data: st.DataObject) -> None:
     """In pieces of any size; their data is JSON, or an error that says that it is none."""
     chance = random.Random(data.draw(SEEDS))

@@ -147,7 +147,7 @@ def tried(read: Callable[[], Any]) -> Any:
         return None
 
 
-@law(60, 5_000)
+@law(25, 5_000)
 def test_a_changed_history_is_read_or_refused(data: st.DataObject) -> None:
     """By every reader, and by a model that goes on with it; what needs an approval does not run."""
     chance = data.draw(st.integers(0, 2**32).map(random.Random))
@@ -179,7 +179,7 @@ def decided(chance: random.Random, history: list[BaseMessage]) -> Any:
     return [changed(chance, one) for one in told] if how < 0.8 else changed(chance, told)
 
 
-@law(60, 5_000)
+@law(25, 5_000)
 def test_a_changed_decision_runs_nothing(data: st.DataObject) -> None:
     """A rejection that somebody has changed is refused, or stays one: it never becomes an approval of the call as it was shown."""
     chance = data.draw(st.integers(0, 2**32).map(random.Random))
@@ -198,7 +198,7 @@ def _approves(decisions: Any) -> bool:
     return any(isinstance(one, dict) and one.get("action") in ("approve", "edit") for one in entries)
 
 
-@law(60, 5_000)
+@law(25, 5_000)
 def test_a_changed_dict_is_a_decision_or_none(data: st.DataObject) -> None:
     """`from_dict` of decisions and pending calls."""
     from langchain_autotools import Decision, PendingCall

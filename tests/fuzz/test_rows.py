@@ -28,7 +28,7 @@ def told(number: int) -> list[RunEvent]:
     return run_told(number)
 
 
-@law(40, 3_000)
+@law(20, 3_000)
 def test_a_changed_row_is_an_event_or_skipped(data: st.DataObject) -> None:
     """Whatever stands in it."""
     chance = random.Random(data.draw(SEEDS))
@@ -41,7 +41,7 @@ def test_a_changed_row_is_an_event_or_skipped(data: st.DataObject) -> None:
     assert isinstance(event_of(chance.choice(VALUES)), UnknownEvent)
 
 
-@law(40, 3_000)
+@law(20, 3_000)
 def test_a_story_with_changed_rows_goes_on(data: st.DataObject) -> None:
     """Its events have positions that count, and it has an end."""
     chance = random.Random(data.draw(SEEDS))

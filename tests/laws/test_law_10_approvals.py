@@ -38,7 +38,7 @@ def restriction(chance: random.Random) -> Restriction:
     return Restriction(allowed, chance.randint(0, 4) if chance.random() < 0.2 else None)
 
 
-@law(25, 10_000)
+@law(15, 10_000)
 def test_law_10_what_a_human_approved_runs_and_nothing_else(data: st.DataObject) -> None:
     """Whatever is decided in whichever process, and whoever changes histories and decisions between."""
     service = Service(data.draw(setups), data.draw(stories))

@@ -109,7 +109,7 @@ def _some(chance: random.Random, world: Changes, history: list[BaseMessage], *, 
     return [one.to_dict() for one in made]
 
 
-@law(25, 2_000)
+@law(15, 2_000)
 def test_law_10_a_changed_call_runs_as_it_was_approved_or_not_at_all(data: st.DataObject) -> None:
     """Random changes, decisions and processes: nothing runs with arguments that nobody approved, nor twice; histories are valid."""
     chance = data.draw(st.integers(0, 2**32).map(random.Random))

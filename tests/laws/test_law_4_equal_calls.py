@@ -58,7 +58,7 @@ def cut(fragments: list[dict[str, Any]], data: st.DataObject) -> list[list[dict[
     return chunks
 
 
-@law(35, many=2000)
+@law(20, many=2000)
 def test_law_4_whole_calls_run_as_often_as_they_are_meant(data: st.DataObject) -> None:
     """Never more often, and what does not run is refused: whatever ids, indices and chunks say, and where calls are sent once more.
 
