@@ -133,8 +133,7 @@ def imports_of(node: ast.AST, package: str) -> Iterator[str]:
 @cache
 def all_imports(path: Path) -> list[str]:
     """Every import of a module, wherever it stands, type-only ones included."""
-    folder = folder_of(path)
-    return [name for node in ast.walk(tree_of(path)) for name in imports_of(node, folder)]
+    return [name for folder in [folder_of(path)] for node in ast.walk(tree_of(path)) for name in imports_of(node, folder)]
 
 
 def eager_nodes(tree: ast.Module) -> Iterator[ast.AST]:
