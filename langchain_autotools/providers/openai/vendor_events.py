@@ -2,7 +2,8 @@
 
 Wire facts: OpenAI's and OpenRouter's citations are `annotations` of the message; Perplexity's and xAI's stand beside the choices, in every
 event (`citations`, `search_results`); images are parts with an `image_url`; sound comes in pieces of base64 that are joined (`audio`);
-Groq's tools on the server are `executed_tools`, first without their output, then with it.
+Mistral's sources stand in a thinking part (`tool_reference`); Groq's tools on the server are `executed_tools`, first without their output,
+then with it.
 """
 
 import re
@@ -13,7 +14,7 @@ from ...event_types import RunEvent
 from .._base.vendor_events import VendorEvents, done, file_made, source, started
 from .._encode.json_text import read_object
 
-_MARKS = re.compile(rb'"(?:annotations|audio|citations|executed_tools|image_url|search_results)"')
+_MARKS = re.compile(rb'"(?:annotations|audio|citations|executed_tools|image_url|search_results|tool_reference)"')
 _SOUNDS = {"mp3": "audio/mpeg", "pcm16": "audio/L16"}
 
 
@@ -60,6 +61,9 @@ class ChatCompletionsEvents(VendorEvents):
             image = part.get("image_url") if isinstance(part, Mapping) else None
             if address := image.get("url") if isinstance(image, Mapping) else image:
                 yield file_made("image/png", url=address)
+            thoughts = part.get("thinking") if isinstance(part, Mapping) else None
+            for entry in thoughts if isinstance(thoughts, list) else ():
+                yield from self._page(entry.get("url"), entry.get("title"))
         audio = message.get("audio")
         if isinstance(audio, Mapping):
             self._audio.append(audio.get("data") or "")

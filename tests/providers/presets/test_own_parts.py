@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, ChatMessage, HumanMessage, SystemMessage
 
-from langchain_autotools import ChatGroq, ChatMistralAI, ChatOpenAI, new_messages
+from langchain_autotools import ChatGroq, ChatMistralAI, ChatOpenAI, SourceFound, events, new_messages
 from langchain_autotools.errors import UnsupportedFeatureError
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Events, Turn
@@ -82,6 +82,14 @@ async def test_a_signed_thought_goes_back_whole(ask: Ask) -> None:
     first = new_messages(run)[0]
     assert first.additional_kwargs["reasoning_content"] == "Let me see.More."
     assert first.text == "Well."
+
+
+def test_sources_of_a_thought_are_told() -> None:
+    """A page that a thought names is a source, once."""
+    reply = streamed(*({"content": [thought(one)]} for one in (text("See."), SOURCE, SOURCE)), whole={"content": "Well."})
+    with OpenAIServer([reply], rules=None) as server:
+        found = [event for event in events(mistral(server).stream("Hello")) if isinstance(event, SourceFound)]
+    assert [(one.url, one.title) for one in found] == [("https://example.org/a", "A page")]
 
 
 @ways
