@@ -250,7 +250,7 @@ class ChatCompletionsDecoder:
                 add_thinking(self._thoughts, part)
             elif isinstance(part.get("text"), str):
                 texts.append(part["text"])
-            else:
+            elif part.get("type", "text") != "text":
                 self._lists.setdefault("images" if part.get("type") == "image_url" else "content_parts", []).append(part)
 
     def _add_whole(self, key: str, value: Any) -> None:

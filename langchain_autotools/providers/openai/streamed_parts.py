@@ -69,7 +69,7 @@ def add_thinking(parts: list[dict[str, Any]], fragment: Mapping[str, Any]) -> No
 
 
 def _is_text(entry: Any) -> bool:
-    return isinstance(entry, Mapping) and entry.keys() == {"type", "text"}
+    return isinstance(entry, Mapping) and entry.keys() == {"type", "text"} and isinstance(entry["text"], str)
 
 
 def is_more_than_text(parts: Iterable[Mapping[str, Any]]) -> bool:

@@ -92,7 +92,7 @@ def test_two_streams_at_once_keep_apart() -> None:
         event({"role": "", "content": None, "tool_calls": None, "refusal": None, "function_call": None}),
         event({"function_call": {"name": "", "arguments": ""}, "audio": {"id": "", "data": ""}, "annotations": []}),
         event({"tool_call_generating": "f", "padding": "x", "channel": "final"}),
-        event({"content": [7]}), event({"tool_calls": ["?"]}),
+        event({"content": [7, {}, {"type": "text", "text": None}]}), event({"tool_calls": ["?"]}),
     ],
 )  # fmt: skip
 def test_events_that_say_nothing_change_nothing(odd: Mapping[str, Any]) -> None:
