@@ -14,7 +14,7 @@ from langchain_autotools.errors import ConfigurationError, UnsupportedFeatureErr
 from tests.support.http_server import Exchange
 from tests.vendor_types.reading import ECHO, KEPT, LOST, REFUSED, RUNS, SOME, holds, look_up
 from tests.vendor_types.rows import Body, Row
-from tests.vendor_types.samples import Leaf, Rules, Sampler, leaves, plain
+from tests.vendor_types.samples import Leaf, Rules, Sampler, alone, leaves, plain
 
 REFUSALS = (ConfigurationError, UnsupportedFeatureError)
 _WORDS = re.compile(r"\w+")
@@ -136,7 +136,7 @@ async def asked(row: Asked, ways: Sequence[str] = (), send: Send | None = None, 
     """The verdicts on all leaves of a row, by path and way, or on those of every n-th sample.
 
     Each other value of a leaf is one conversation more: these are left to the synchronous ways, which ask alike. Of another's package
-    (`send`) the best that becomes of a leaf counts.
+    (`send`) the best that becomes of a leaf counts, and what is refused with others is tried alone.
     """
     verdicts: dict[str, dict[str, str]] = {}
     send, choose = send or ours, min if send else max
@@ -147,13 +147,17 @@ async def asked(row: Asked, ways: Sequence[str] = (), send: Send | None = None, 
                 if path in row.streamed and "stream" not in way:
                     continue
                 base = await send(row, server, way, path, plain(sample))
+                asking = (send, row, server, way, path)
                 for leaf in leaves(sample):
+                    given, said = sample, base
+                    if base.refusal and choose is min:
+                        given = alone(sample, leaf)
+                        said = await send(row, server, way, path, plain(given))
                     if not leaf.others:
-                        _note(verdicts, leaf, way, base.verdict(leaf), choose)
-                    elif not way.startswith("a") and (base.refusal or leaf.path not in known):
-                        known |= set() if base.refusal else {leaf.path}
-                        asking = (send, row, server, way, path)
-                        _note(verdicts, leaf, way, await _changed(asking, sample, leaf, base), choose)
+                        _note(verdicts, leaf, way, said.verdict(leaf), choose)
+                    elif not way.startswith("a") and (said.refusal or leaf.path not in known):
+                        known |= set() if said.refusal else {leaf.path}
+                        _note(verdicts, leaf, way, await _changed(asking, given, leaf, said), choose)
     return verdicts
 
 

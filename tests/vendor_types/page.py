@@ -47,7 +47,8 @@ block is tried with each type of these.
 - **Lost**: anything else.
 
 The samples of replies and of requests go through LangChain's partner packages too, in one turn, by `invoke` and `stream`, where these are
-installed: their columns say how many leaves a reader cannot find in any sample, and how many are in no request and named by no error.
+installed: their columns say how many leaves a reader cannot find in any sample, and how many are in no request and named by no error. They
+are given what we are: parameters by the vendor's names, tools and parts in the vendor's form; what is refused with others is tried alone.
 
 The rows of Groq and Mistral need their SDKs (extra `vendor-types`), whose types say more than OpenAI's; langchain-groq does not admit the
 SDK that they are of. Cohere's SDK has types of its own API alone, and `ChatCohere` speaks chat completions.

@@ -8,6 +8,7 @@ from typing import Any
 
 from langchain_core.messages import ToolMessage
 
+from langchain_autotools.providers.google.metadata import snake_keys
 from tests.vendor_types.asking import Asked, Sent, replies_to
 from tests.vendor_types.reading import RUNS, Told, look_up, told
 from tests.vendor_types.rows import Row
@@ -42,12 +43,16 @@ class Theirs:
 
 
 async def theirs(row: Asked, server: Any, way: str, path: str, value: Any) -> Sent:
-    """What the partner package's model sends of a value: given to the constructor to be invoked, or to the call to be streamed."""
+    """What the partner package's model sends of a value: given to the constructor to be invoked, or to the call to be streamed.
+
+    Google's takes tools with the names of the SDK's fields, not of the wire.
+    """
     given = row.give(path, value, way == "invoke")
     server._replies[:] = replies_to(row, given)
     del server.exchanges[:]
     arguments = dict(given.arguments)
-    tools = [look_up, *arguments.pop("tools", [look_up])[1:], *given.bound]
+    named = snake_keys if row.distribution == "google-genai" else list
+    tools = [look_up, *named([*arguments.pop("tools", [look_up])[1:], *given.bound])]
     try:
         model = _model(row.wire, server.url, **arguments).bind_tools(tools)
         reply = await RUNS[way](model, list(given.history), **given.keywords)

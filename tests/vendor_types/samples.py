@@ -72,6 +72,15 @@ def leaves(sample: Any) -> Iterator[Leaf]:
             yield from leaves(value)
 
 
+def alone(sample: Any, leaf: Leaf) -> Any:
+    """A sample with one of its leaves, and the words that say of what kind it is and how it is called."""
+    if isinstance(sample, dict):
+        words = {key: value for key, value in sample.items() if not isinstance(value, Leaf | dict | list) or key == "name"}
+        kept = words | {key: value for key, value in sample.items() if leaf in leaves(value)}
+        return {key: alone(value, leaf) for key, value in kept.items()}
+    return [alone(value, leaf) for value in sample if leaf in leaves(value)] if isinstance(sample, list) else sample
+
+
 class Sampler:
     """Makes the samples of one type."""
 

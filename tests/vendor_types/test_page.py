@@ -11,7 +11,7 @@ import pytest
 from tests.vendor_types.__main__ import verdicts
 from tests.vendor_types.asking import Asked, asked, worst
 from tests.vendor_types.installed import ASKED, FURTHER, ROWS
-from tests.vendor_types.page import LOSSES, PAGE, UNSEEN, origin, read, read_events
+from tests.vendor_types.page import LOSSES, PAGE, UNSEEN, origin, page, read, read_events
 from tests.vendor_types.reading import ECHO, KEPT, LOST, REFUSED, SOME, bodies, judged
 from tests.vendor_types.rows import Row
 from tests.vendor_types.samples import leaves
@@ -56,6 +56,12 @@ def test_a_further_sdk_is_read(name: str) -> None:
     """The rows of an SDK that the package does not need are tried where it is installed."""
     pytest.importorskip(name, reason="needs the extra `vendor-types`")
     assert {row.distribution for row in ROWS} & {row.distribution for row in ASKED} >= {name}
+
+
+def test_what_is_not_tried_stays() -> None:
+    """Where nothing is tried the page is written as it was, also the rows whose SDK is not installed."""
+    text = PAGE.read_text(encoding="utf-8")
+    assert page(text, {}, {}, {}) == text
 
 
 def test_nothing_is_lost() -> None:
