@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 import pytest
@@ -114,6 +116,27 @@ def test_what_a_vendor_does_is_told(wire: str, way: str, own: bool) -> None:
         sent = [exchange.json for exchange in server.exchanges]
         assert sent[: len(sent) // 2] == sent[len(sent) // 2 :] or wire == "Google"  # whose made ids differ
         assert server.rejections == []
+
+
+@pytest.mark.parametrize("wire", ROWS)
+def test_nothing_is_read_for_events_where_nobody_listens(wire: str) -> None:
+    """No function that finds what a vendor does is entered; for a listener some are."""
+    row, entered = ROWS[wire], list[str]()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename.endswith("vendor_events.py"):
+            entered.append(frame.f_code.co_qualname)
+
+    with row.server([row.reply(), row.reply()]) as server:
+        model = row.model(server)
+        sys.setprofile(note)
+        try:
+            chunks = list(model.stream("Where?"))
+            unheard = list(entered)
+            told(list(events(model.stream("Where?"))))
+        finally:
+            sys.setprofile(None)
+    assert chunks and entered and unheard == []
 
 
 def test_a_call_of_the_vendors_that_breaks_off_has_an_end() -> None:
