@@ -155,7 +155,7 @@ class Talk:
         self._turns = [draw.random() < 0.8 for _ in range(draw.choice([0, 1, 1, 2]))]  # which replies before the last one call something
         self.breaks = draw.random() < 0.2
         self._has_items = not self.breaks and self.wire in _DECLARED
-        self.is_kept = not self.breaks and seed % 4 == 1  # what is kept of a reply that breaks off is tested by itself
+        self.is_kept = not self.breaks and seed % 4 in (1, 2)  # what is kept of a reply that breaks off is tested by itself
         self.history: list[BaseMessage] = [QUESTION]
         self.shows: list[tuple[str, Shows]] = []
         self.pending: list[PendingCall] = []

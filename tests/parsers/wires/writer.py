@@ -93,7 +93,7 @@ class Writer:
 
     def made(self, mime_type: str = "image/png") -> str:
         """The data of a file that is made."""
-        data = self.draw.choice(LARGE) if self.draw.random() < 0.05 else PIXEL
+        data = self.draw.choice(LARGE) if self.draw.random() < 0.15 else PIXEL
         self.shows.files.append(f"data:{mime_type};base64,{data}")
         return data
 
