@@ -16,7 +16,16 @@ EXECUTOR_FLOORS = (
         "workers.asking",
         "workers.listeners",
     ),
-    ("checks", "nested_runs", "approval.identity", "approval.pending", "policy.cache", "policy.policies", "policy.shortening"),
+    (
+        "checks",
+        "nested_runs",
+        "approval.elicitation",
+        "approval.identity",
+        "approval.pending",
+        "policy.cache",
+        "policy.policies",
+        "policy.shortening",
+    ),
     ("arguments", "call", "content", "context", "injection", "portable", "raw_functions", "resolution", "serialized"),
     (
         "plan",
