@@ -15,7 +15,7 @@ stored request is gone cannot begin at all.
 import logging
 import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import partial
 from typing import Any
 
@@ -51,6 +51,7 @@ class Lease:
         seconds: After how much silence of another worker its runs are taken over.
         cancelled: The cancellation flags of the runs that are executed here.
         leave: Notes that the runs that are executed here are left on purpose.
+        kinds: The names of the workflows that runs are: a program may have others.
         finds_attributes: Whether the database finds rows by their attributes: else it reads all of them to find the workers.
     """
 
@@ -61,6 +62,7 @@ class Lease:
         seconds: float,
         cancelled: Mapping[str, threading.Event],
         leave: Callable[[], None],
+        kinds: Container[str],
         *,
         finds_attributes: bool,
     ) -> None:
@@ -74,6 +76,7 @@ class Lease:
         self._not_begun: set[tuple[str, int | None]] = set()  # with the times at which they were taken
         self._cancelled = cancelled
         self._leave = leave
+        self._kinds = kinds
         self._workers: dict[str, Any] = {"name": _WORKER, **({"attributes": _ALIVE} if finds_attributes else {})}
         self._ended = threading.Event()
         self._gone = threading.Event()
@@ -150,7 +153,7 @@ class Lease:
         """Let runs that this worker took, and has not begun since the last look, wait again; end those that have no request."""
         own: dict[str, Any] = {"status": "PENDING", "executor_id": self._worker, "queues_only": True}
         taken = DBOS.list_workflows(**own, load_input=False, load_output=False)
-        ids = [run.workflow_id for run in taken if run.workflow_id not in self._cancelled]
+        ids = [run.workflow_id for run in taken if run.name in self._kinds and run.workflow_id not in self._cancelled]
         before, self._not_begun = self._not_begun, set()
         for run in DBOS.list_workflows(workflow_ids=ids, load_output=False) if ids else ():
             if run.input is None:

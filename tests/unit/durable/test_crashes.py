@@ -215,6 +215,25 @@ def test_a_run_that_was_taken_and_not_begun_waits_again(life: Life) -> None:
     assert chats.result(sent, timeout=30).text == "Here I am."
 
 
+def test_a_programs_own_workflow_is_no_run_that_was_not_begun(life: Life) -> None:
+    """It may take as long as it likes: when a run beside it has been looked after, it is what it was."""
+    chats = life.conversations(lambda messages, **_: "Here I am.")
+    life.begin(lease=1.0)
+    run, own = (chats.send(name, "Go") for name in ("alice", "bob"))
+    for sent in (run, own):
+        chats.result(sent, timeout=30)
+    with closing(life.database()) as database, database:
+        database.execute("delete from workflow_output")
+        database.execute("update workflow_status set name = 'theirs' where workflow_uuid = ?", [own.run_id])
+        taken = "update workflow_status set status = 'PENDING', completed_at = null where workflow_uuid in (?, ?)"
+        assert database.execute(taken, [run.run_id, own.run_id]).rowcount == 2
+        status = "select * from workflow_status where workflow_uuid = ?"
+        before = database.execute(status, [own.run_id]).fetchall()
+    assert chats.result(run, timeout=30).text == "Here I am."
+    with closing(life.database()) as database:
+        assert database.execute(status, [own.run_id]).fetchall() == before
+
+
 def test_workers_may_come_back_with_the_database(life: Life) -> None:
     """Where the database was away for longer than the lease all were silent: each has time to tell that it lives."""
     lives = []
