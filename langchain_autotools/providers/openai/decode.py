@@ -28,7 +28,8 @@ from .wire import Call, CallText, Choice, Event, Part, Usage
 
 # `obfuscation` is padding, other in each event.
 _OF_EVENTS = frozenset({"choices", "error", "id", "model", "obfuscation", "object", "type", "usage"})
-_OF_CHOICES = frozenset({"delta", "error", "finish_reason", "index", "logprobs", "message", "text", "usage"})
+# `content_filter_offsets` are places in a stream, which a whole reply does not name.
+_OF_CHOICES = frozenset({"content_filter_offsets", "delta", "error", "finish_reason", "index", "logprobs", "message", "text", "usage"})
 _ROLE = "assistant"
 _LISTS = ("annotations", "executed_tools", "images")
 # Of a message of the server's own tools among the deltas.
