@@ -1,5 +1,7 @@
 """Failover in durable runs: what took over before a crash goes on after it, and is told once."""
 
+from collections.abc import Callable
+
 import pytest
 
 pytest.importorskip("dbos", reason="needs the extra `durable`")
@@ -13,9 +15,11 @@ from langchain_autotools.testing import ScriptedChatModel
 from tests.support.durable import Life, crash
 from tests.support.failing import DOWN, marks
 
+CALL = AIMessage("", tool_calls=[{"name": "look", "args": {"city": "Oslo"}, "id": "call_1"}])
 
-def test_a_run_goes_on_with_the_model_that_took_over(life: Life) -> None:
-    """The journal has the message that failover stored and what was told of it: after a crash no failed model is asked for it again."""
+
+def crashing_once() -> Callable[[str], str]:
+    """A tool during whose first call the process dies."""
     died: list[str] = []
 
     def look(city: str) -> str:
@@ -25,8 +29,12 @@ def test_a_run_goes_on_with_the_model_that_took_over(life: Life) -> None:
             crash()
         return f"{city}: 21"
 
-    call = AIMessage("", tool_calls=[{"name": "look", "args": {"city": "Oslo"}, "id": "call_1"}])
-    other = ScriptedChatModel(replies=[call, "It is 21."])
+    return look
+
+
+def test_a_run_goes_on_with_the_model_that_took_over(life: Life) -> None:
+    """The journal has the message that failover stored and what was told of it: after a crash no failed model is asked for it again."""
+    look, other = crashing_once(), ScriptedChatModel(replies=[CALL, "It is 21."])
     model = life.model([["Let me ", DOWN], "Nobody asks for this."], tools=[look], rerun=["look"], fallbacks=[other])
     life.begin()
     with pytest.raises(RunFailedError):
@@ -48,17 +56,7 @@ def test_a_run_goes_on_with_the_model_that_took_over(life: Life) -> None:
 
 def test_a_failure_before_text_is_told_again_and_not_met_again(life: Life) -> None:
     """After a crash behind it: the journal has who took over. Nothing of the cooldown is recorded."""
-    died: list[str] = []
-
-    def look(city: str) -> str:
-        """Look at a city."""
-        if not died:
-            died.append(city)
-            crash()
-        return f"{city}: 21"
-
-    call = AIMessage("", tool_calls=[{"name": "look", "args": {"city": "Oslo"}, "id": "call_1"}])
-    other = ScriptedChatModel(replies=[call, "It is 21."])
+    look, other = crashing_once(), ScriptedChatModel(replies=[CALL, "It is 21."])
     model = life.model([DOWN, "Nobody asks for this."], tools=[look], rerun=["look"], fallbacks=[other], cooldown=3600)
     life.begin()
     with pytest.raises(RunFailedError):
