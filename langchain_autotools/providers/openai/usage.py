@@ -1,4 +1,4 @@
-"""Token counts of chat completions in LangChain's terms."""
+"""Token counts of chat completions, and of the Responses API, in LangChain's terms."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,6 +39,14 @@ def usage_metadata(usage: Usage, service_tier: str | None = None) -> UsageMetada
         read[tier] = input_tokens - (cache_read or 0)
         written[tier] = output_tokens - (reasoning or 0)
     return detailed_usage(input_tokens, output_tokens, read, written, token_count(usage, "total_tokens"))
+
+
+def responses_usage(usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:
+    """Return the token counts of one reply of the Responses API; see `usage_metadata` for the arguments."""
+    names = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
+    renamed = {old.replace(name, new): value for old, value in usage.items() for name, new in names.items() if name in old}
+    counts: Any = {**usage, **renamed}
+    return usage_metadata(counts, service_tier)
 
 
 def _details(usage: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessageChunk
-from langchain_core.messages.ai import UsageMetadata
 
 from ....chunks import new_chunk
 from ....errors import StreamError
@@ -18,7 +17,8 @@ from ....messages.provisional import PROVISIONAL
 from ....turn.partial_calls import piece_chunk
 from ..._base.reply_metadata import reply_metadata
 from ..errors import error_from_body, is_known_error
-from ..usage import usage_metadata
+from ..streamed_parts import add_audio
+from ..usage import responses_usage
 from .client_calls import awaited_entry, pending_calls
 from .item_parts import annotations_of, fragment, log_probabilities, standard, unfinished
 from .items import CALL_TYPES, CUSTOM_CALL, FUNCTION_CALL, outline
@@ -40,14 +40,6 @@ _PROVIDER = "openai"
 _IMAGE = "image_generation_call"
 _PIECE = "piece"
 _OF_IMAGES = ("output_format", "quality", "size", "background")
-
-
-def responses_usage(usage: Mapping[str, Any], service_tier: str | None = None) -> UsageMetadata:
-    """Return the wire's token counts in LangChain's form; see `usage.usage_metadata` for the arguments."""
-    names = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
-    renamed = {old.replace(name, new): value for old, value in usage.items() for name, new in names.items() if name in old}
-    counts: Any = {**usage, **renamed}
-    return usage_metadata(counts, service_tier)
 
 
 class ResponsesDecoder:
@@ -87,6 +79,7 @@ class ResponsesDecoder:
         self._finish_reason: str | None = None
         self._done = False
         self._rest: _Blocks = []
+        self._audio: dict[str, Any] = {}
         self._unknown: dict[str, Any] | None = None
         self._watched = listening.get() is not None
 
@@ -232,6 +225,11 @@ class ResponsesDecoder:
             return [{**block, **marks}]
         return [{**one, "extras": {**one.get("extras", {}), **marks}, "index": f"{slot.number}.partial{number}"} for one in standard(block)]
 
+    def _audio_delta(self, event: ResponseEvent) -> _Blocks:
+        """Collect sound, or what is spoken in it: no item says it."""
+        add_audio(self._audio, {"transcript" if "transcript" in event["type"] else "data": event.get("delta")})
+        return []
+
     def _chunk(self, blocks: _Blocks) -> AIMessageChunk | None:
         if not blocks:
             return None
@@ -342,7 +340,7 @@ class ResponsesDecoder:
         return chunk
 
     def _extra(self, items: list[Item], inside: list[Item]) -> dict[str, Any]:
-        extra: dict[str, Any] = {}
+        extra: dict[str, Any] = {"audio": self._audio} if self._audio else {}
         calls = [fragment(item, number) for number, item in enumerate(items) if item.get("type") in CALL_TYPES]
         if calls:
             extra["tool_calls"] = calls
@@ -383,6 +381,8 @@ _HANDLERS: dict[str, Callable[[ResponsesDecoder, ResponseEvent], _Blocks]] = {
     "response.function_call_arguments.done": ResponsesDecoder._arguments_done,
     _INPUT_DELTA: ResponsesDecoder._call_delta,
     "response.image_generation_call.partial_image": ResponsesDecoder._partial_image,
+    "response.audio.delta": ResponsesDecoder._audio_delta,
+    "response.audio.transcript.delta": ResponsesDecoder._audio_delta,
     "response.output_item.added": ResponsesDecoder._item_added,
     "response.output_item.done": ResponsesDecoder._item_done,
     "response.created": ResponsesDecoder._note,

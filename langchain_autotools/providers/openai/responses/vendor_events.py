@@ -2,7 +2,8 @@
 
 Wire facts: a call of the vendor's tools is an output item; events named after its type tell of its progress
 (`response.web_search_call.searching`, `response.image_generation_call.partial_image`, `response.code_interpreter_call_code.delta`),
-and it is complete with `response.output_item.done` (platform.openai.com/docs/api-reference/responses-streaming).
+and it is complete with `response.output_item.done` (platform.openai.com/docs/api-reference/responses-streaming). Sound comes in pieces of
+base64 beside the items (`response.audio.delta`), of which no event says the format.
 """
 
 import re
@@ -18,7 +19,7 @@ from .items import CALL_TYPES
 from .wire import Item, ResponseEvent
 
 _MARKS = re.compile(
-    rb'"type": ?"response\.(?:output_item\.|completed|incomplete|code_|compaction\.|image_|mcp_|shell_call_command|\w+_call\.)'
+    rb'"type": ?"response\.(?:output_item\.|audio\.delta|completed|incomplete|code_|compaction\.|image_|mcp_|shell_call_command|\w+_call\.)'
     rb'|"object": ?"response"'
 )
 _PROGRESS = re.compile(r"response\.(\w+?_call|mcp_list_tools|compaction)(?:_code|_arguments|_command)?\.(\w+)")
@@ -54,6 +55,7 @@ class ResponsesEvents(VendorEvents):
         self._begun: set[str] = set()
         self._places: dict[Any, str] = {}  # the calls by their place: events of a shell's commands name no item
         self._ended: set[str] = set()
+        self._sound: list[str] = []
 
     def read(self, event: ResponseEvent) -> Iterator[RunEvent]:
         """Yield what listeners are told of an event, or of a whole body."""
@@ -65,10 +67,17 @@ class ResponsesEvents(VendorEvents):
             yield from self._end(item, f"{event.get('output_index')}")
         elif found := _PROGRESS.fullmatch(kind):
             yield from self._progress(event, found[2])
+        elif kind == "response.audio.delta":
+            self._sound.append(str(event.get("delta") or ""))
         else:
             whole: Any = event.get("response") or event
             for place, one in enumerate(whole.get("output") or () if whole.get("status") not in (None, "in_progress", "queued") else ()):
                 yield from self._end(one, f"{place}")
+
+    def rest(self) -> Iterator[RunEvent]:
+        """Yield the sound of the reply."""
+        if data := "".join(self._sound):
+            yield file_made(None, data)
 
     def _start(self, item: Item, place: Any) -> Iterator[RunEvent]:
         if _is_of_vendor(item) and item.get("id"):
