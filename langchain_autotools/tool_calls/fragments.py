@@ -14,6 +14,7 @@ from .arguments import as_text, spell_text
 _NOTHING = frozenset({"", "null", "None"})
 _KNOWN = frozenset({"id", "index", "type", "function", "name", "args", "arguments", "error"})
 _ARGUMENTS = frozenset({"function", "args", "arguments"})
+_KINDS = (None, "", "function", "custom", "function_call", "tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call")
 
 
 @dataclass(slots=True)
@@ -25,7 +26,8 @@ class Fragment:
         index: The index it names.
         name: The tool's name or a part of it, without white space around it.
         text: Its part of the argument text; an object on the wire as its JSON text.
-        extra: Keys that are no part of a call as this package knows it; they go back to the server with the call.
+        extra: Keys that are no part of a call as this package knows it, which go back to the server with the call; and a `type` that is no
+            word for a function.
         twin: The number of equal entries before it in its list, which are distinct calls (`read_list`).
         header: The keys that it has beside its arguments, the `type` with its value; nothing where it has no name, or where it comes from
             a message that says again what the stream has said.
@@ -70,9 +72,14 @@ def read_fragment(raw: Mapping[str, Any]) -> Fragment:
         index=_index(raw.get("index", inner.get("index"))),
         name=name,
         text=as_text(arguments),
-        extra={key: value for key, value in raw.items() if key not in _KNOWN and value is not None} if raw.keys() - _KNOWN else None,
+        extra=_extra(raw) if raw.keys() - _KNOWN or raw.get("type") not in _KINDS else None,
         header=frozenset() if name is None else _header(raw, inner),
     )
+
+
+def _extra(raw: Mapping[str, Any]) -> dict[str, Any]:
+    extra = {key: value for key, value in raw.items() if key not in _KNOWN and value is not None}
+    return extra if raw.get("type") in _KINDS else {**extra, "type": raw["type"]}
 
 
 def _header(raw: Mapping[str, Any], inner: Mapping[str, Any]) -> frozenset[str]:

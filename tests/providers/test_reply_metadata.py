@@ -15,7 +15,7 @@ from tests.support.google_server import GoogleServer
 from tests.support.ollama_server import OllamaServer
 from tests.support.openai_server import OpenAIServer
 from tests.support.responses_server import ResponsesServer
-from tests.support.script import Events
+from tests.support.script import Events, Turn
 from tests.vendor_types.reading import RUNS, look_up
 from tests.vendor_types.rows import ROWS, Body, Row
 
@@ -192,6 +192,24 @@ async def test_keys_of_a_delta_that_nobody_knows_are_kept(way: str) -> None:
         message = await RUNS[way](ChatOpenAI(model="any", base_url=server.url, api_key="key"))
     kept = message.response_metadata
     assert (kept.get("mood"), kept["state"], kept["places"], message.text) == (None, {"b": 2}, [1, 2], "Hi.")
+
+
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+@pytest.mark.parametrize(("word", "kind"), [("chat.completion", "function"), ("reply", "builtin_function")])
+async def test_words_that_the_api_does_not_have_are_kept(word: str, kind: str, way: str) -> None:
+    """What a reply and a call are is news only where it is another word than the API's. The call runs, and goes back as a function's."""
+    call = {"id": "call_1", "type": kind, "function": {"name": "look_up", "arguments": '{"key":"a"}'}}
+    head, said = {"id": "c1", "object": word, "model": "m", "created": 1}, {"role": "assistant", "content": None, "tool_calls": [call]}
+    begun = {"index": 0, "delta": {**said, "tool_calls": [{**call, "index": 0}]}, "finish_reason": None}
+    ends = [{**head, "choices": [begun]}, {**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}]
+    whole = {**head, "choices": [{"index": 0, "message": said, "finish_reason": "tool_calls"}]}
+    with OpenAIServer([Events(ends, whole), Turn("Done.")]) as server:
+        run = await RUNS[way](ChatOpenAI(model="any", base_url=server.url, api_key="key", tools=[look_up]))
+        assert server.rejections == []
+    first, result, _ = new_messages(run)
+    assert result.content == "found a"
+    kept = (first.response_metadata.get("object"), first.response_metadata[KEY]["calls"][0].get("extra"))
+    assert kept == ((None, None) if kind == "function" else (word, {"type": kind}))
 
 
 async def test_the_sum_of_the_chunks_is_the_whole_reply() -> None:

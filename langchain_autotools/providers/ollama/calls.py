@@ -48,6 +48,7 @@ def encode_call(call: ToolCallRecord, identifier: str, position: int, *, same_or
         same_origin: Whether it goes back to the server that wrote it: then with its unknown keys.
     """
     head = dumps({"id": identifier, "type": "function"})[:-1]
-    extra = dumps(dict(call.extra))[1:-1] if same_origin and call.extra else ""
+    own = {key: value for key, value in call.extra.items() if key != "type"} if same_origin else {}
+    extra = dumps(own)[1:-1] if own else ""
     function = f'{{"index":{position},"name":{dumps(call.name)},"arguments":{legal_arguments(call)}}}'
     return f'{head}{"," if extra else ""}{extra},"function":{function}}}'

@@ -28,6 +28,7 @@ from .wire import Call, CallText, Choice, Event, Part, Usage
 
 # `obfuscation` is padding, other in each event.
 _OF_EVENTS = frozenset({"choices", "error", "id", "model", "obfuscation", "object", "type", "usage"})
+_OBJECTS = ("chat.completion", "chat.completion.chunk")
 # `content_filter_offsets` are places in a stream, which a whole reply does not name.
 _OF_CHOICES = frozenset({"content_filter_offsets", "delta", "error", "finish_reason", "index", "logprobs", "message", "text", "usage"})
 _ROLE = "assistant"
@@ -349,7 +350,8 @@ class ChatCompletionsDecoder:
         return extra
 
     def _last_metadata(self) -> dict[str, Any]:
-        metadata = {"model_provider": self._provider, **reply_metadata(self._about, _OF_EVENTS, self._request), **self._metadata}
+        structure = _OF_EVENTS if self._about.get("object") in _OBJECTS else _OF_EVENTS - {"object"}
+        metadata = {"model_provider": self._provider, **reply_metadata(self._about, structure, self._request), **self._metadata}
         known = {
             "id": self.message_id,
             "model_name": self._model,
