@@ -46,7 +46,7 @@ def _results_and_rest(message: BaseMessage) -> list[BaseMessage]:
 def _tool_message(block: Mapping[str, Any], message: BaseMessage) -> ToolMessage:
     content, mark = block.get("content") or "", block.get("cache_control")
     content = content if isinstance(content, str | list) else str(content)
-    if mark and content:
+    if mark:  # also on a result without content
         blocks: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else content
         last = blocks[-1] if isinstance(blocks[-1], dict) else {"type": "text", "text": str(blocks[-1])}
         content = [*blocks[:-1], {**last, "cache_control": mark}]

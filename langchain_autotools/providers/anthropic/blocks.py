@@ -53,6 +53,11 @@ def part_of(block: str | Block) -> Part | None:
     return {**part, _CACHE: cache} if cache else part
 
 
+def mark_of(block: Block) -> Any:
+    """Return a block's mark of the cache; None if it has none."""
+    return extra(unwrapped(block), _CACHE)
+
+
 def _are_citations(value: Any) -> bool:
     """Whether a text's citations are the wire's own."""
     kinds = [one.get("type") if isinstance(one, Mapping) else None for one in value] if isinstance(value, list) else []

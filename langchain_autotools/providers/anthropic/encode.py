@@ -18,7 +18,7 @@ from .._encode.json_text import encode, to_bytes
 from .._encode.order import in_order
 from .._encode.sources import convert_content
 from .assistant import assistant_part
-from .blocks import part_of, text_part
+from .blocks import mark_of, part_of, text_part
 from .calls import CallId, encode_call, legal_id, wire_ids
 from .decode import PROVIDER
 from .wire import Part, ToolResult
@@ -116,8 +116,11 @@ def _system_parts(message: SystemMessage) -> list[Part]:
 def _tool_result(call: CallId, message: ToolMessage) -> ToolResult:
     """Encode a result. Its cache mark is set on the whole result, because the wire rejects one inside."""
     failed, content = message.status == "error", message.content
+    marks = [] if isinstance(content, str) else [mark for block in content if not isinstance(block, str) and (mark := mark_of(block))]
     parts: str | list[Part] = content if isinstance(content, str) and content.strip() else convert_content(content, part_of)
-    marks = [] if isinstance(parts, str) else [part.pop("cache_control") for part in parts if "cache_control" in part]
+    if marks and not isinstance(parts, str):
+        for part in parts:
+            part.pop("cache_control", None)
     if not parts:
         parts = empty_output(failed=failed)
     elif len(parts) == 1 and not isinstance(parts, str) and parts[0].keys() == text_part("").keys():

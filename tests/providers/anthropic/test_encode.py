@@ -200,6 +200,7 @@ def test_marks_for_the_cache_stand_on_results_as_wholes() -> None:
     contents: list[Any] = [
         [{"type": "text", "text": "r", **marked}, {"type": "text", "text": "s"}],
         [{"type": "image", "base64": PNG, "mime_type": "image/png", "extras": marked}],
+        [{"type": "text", "text": "", **marked}],
     ]
     for content in contents:
         result = sent(HumanMessage("q"), calling("a"), ToolMessage(content, tool_call_id="a"))["messages"][2]["content"][0]

@@ -282,6 +282,14 @@ def test_a_result_in_a_block_keeps_its_cache_mark_on_its_last_part(content: list
     assert result.content == [content[0], {"type": "text", "text": "b", "cache_control": mark}]
 
 
+def test_a_result_without_content_keeps_its_cache_mark_too() -> None:
+    """The mark is what the block says."""
+    mark = {"type": "ephemeral", "ttl": "1h"}
+    asking = AIMessage([{"type": "tool_use", "id": "a", "name": "f", "input": {}}])
+    result = repair([HI, asking, HumanMessage([{"type": "tool_result", "tool_use_id": "a", "cache_control": mark}])])[-1]
+    assert result.content == [{"type": "text", "text": "", "cache_control": mark}]
+
+
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_a_result_for_a_call_in_content_alone_becomes_a_users_block(wrapped: bool) -> None:
     """It says as what it is sent, and its call is there, in any vendor's form; else it answers nothing."""

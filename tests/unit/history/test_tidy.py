@@ -112,6 +112,7 @@ def test_calls_and_results_in_blocks_alone() -> None:
     assert repaired[-2] == HumanMessage(texts)
     assert same(repair(repaired), repaired)
     wrapped = [HI, ai("a", "b"), ToolMessage([{**results[0], "content": []}, results[1]], tool_call_id="a")]
-    assert [message.content for message in repair(wrapped)[2:]] == ["", [{"type": "text", "text": "2"}]]
+    marked = {"type": "text", "text": "", "cache_control": mark}
+    assert [message.content for message in repair(wrapped)[2:]] == [[marked], [{"type": "text", "text": "2"}]]
     strange = AIMessage([{"type": "tool_use", "id": {"no": "id"}, "name": "f", "input": {}}, {"type": "tool_use", "id": [], "name": "f"}])
     assert len({message.tool_call_id for message in repair([HI, strange]) if isinstance(message, ToolMessage)}) == 2
