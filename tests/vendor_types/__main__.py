@@ -14,11 +14,11 @@ from collections.abc import Mapping
 
 from tests.vendor_types.asking import Asked, asked, rank, worst
 from tests.vendor_types.installed import ASKED, ROWS
-from tests.vendor_types.page import PAGE, Known, Verdict, page, partner_cells, read, read_events, wire_of
-from tests.vendor_types.partners import WAYS, Theirs, is_installed, theirs
+from tests.vendor_types.page import PAGE, Known, Verdict, events_of, page, partner_cell, partner_cells, read, read_events, wire_of
+from tests.vendor_types.partners import WAYS, Theirs, is_installed, partner_model, theirs
 from tests.vendor_types.reading import ECHO, KEPT, judged
 from tests.vendor_types.rows import Row
-from tests.vendor_types.stream_events import WIRES, event_verdicts
+from tests.vendor_types.stream_events import WIRES, Wire, event_verdicts
 
 
 def compared(name: str, before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
@@ -38,8 +38,8 @@ def differences(found: Mapping[str, Verdict], seen: Mapping[str, Mapping[str, st
         now = {path: worst(ways).replace(ECHO, KEPT) for path, ways in verdict.items()}
         lines += compared(name, before, now)
     for wire in WIRES:
-        if wire.name in seen:
-            lines += compared(f"{wire.name}: stream events", read_events(text, wire), seen[wire.name])
+        if (name := events_of(wire)) in seen:
+            lines += compared(name, read_events(text, wire), seen[name])
     return lines
 
 
@@ -52,6 +52,13 @@ def partner_column(row: Row | Asked, before: Known | None) -> Mapping[str, str]:
     else:
         found = asyncio.run(judged(row, tuple(way for way in WAYS if way in row.ways), Theirs)).found
     return partner_cells(row, found)
+
+
+def events_column(wire: Wire, before: Known | None) -> Mapping[str, str]:
+    """The same of a wire's stream events."""
+    if not is_installed(wire.row):
+        return before.partner if before else {}
+    return partner_cell(wire, asyncio.run(event_verdicts(wire, partner=partner_model)))
 
 
 def verdicts(row: Row | Asked) -> Verdict:
@@ -68,13 +75,14 @@ def main() -> int:
     logging.disable(logging.ERROR)
     tried = [row for row in (*ROWS, *ASKED) if row.name.startswith(given.only)]
     found = {row.name: verdicts(row) for row in tried}
-    seen = {wire.name: asyncio.run(event_verdicts(wire)) for wire in WIRES if f"{wire.name}: stream events".startswith(given.only)}
+    seen = {events_of(wire): asyncio.run(event_verdicts(wire)) for wire in WIRES if events_of(wire).startswith(given.only)}
     lines = differences(found, seen)
     print("\n".join(lines) or "nothing new")
     if given.write:
         text = PAGE.read_text(encoding="utf-8")
         before = read(text)
         partners = {row.name: partner_column(row, before.get(row.name)) for row in tried}
+        partners |= {name: events_column(wire, before.get(name)) for wire in WIRES if (name := events_of(wire)) in seen}
         PAGE.write_text(page(text, found, partners, seen), encoding="utf-8")
     return int(bool(lines) and not given.write)
 

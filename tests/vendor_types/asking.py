@@ -9,10 +9,26 @@ from dataclasses import dataclass, field
 from operator import ne
 from typing import Any
 
+from langchain_core.messages import AIMessage, convert_to_messages
+
 from langchain_autotools import new_messages
 from langchain_autotools.errors import ConfigurationError, UnsupportedFeatureError
 from tests.support.http_server import Exchange
-from tests.vendor_types.reading import ECHO, KEPT, LOST, REFUSED, RUNS, SOME, holds, look_up
+from tests.support.strict import Rejection
+from tests.vendor_types.reading import (
+    ECHO,
+    IN_MESSAGE,
+    KEPT,
+    LOST,
+    MADE,
+    REFUSED,
+    RUNS,
+    SOME,
+    as_data,
+    holds,
+    look_up,
+    says_its_place,
+)
 from tests.vendor_types.rows import Body, Row
 from tests.vendor_types.samples import Leaf, Rules, Sampler, alone, leaves, plain
 
@@ -55,6 +71,7 @@ class Asked:
         reply: The reply of the wire, which says what it is given.
         rules: What the samples observe.
         streamed: Members that only streamed requests have.
+        vendor: Raises what the vendor's documentation says that it refuses in a request's body.
         ways: The ways in which it is asked.
     """
 
@@ -67,6 +84,7 @@ class Asked:
     reply: Callable[[Any], Body]
     rules: Rules = field(default_factory=Rules)
     streamed: frozenset[str] = frozenset()
+    vendor: Callable[[Body], Any] = field(default=lambda body: body)
     ways: tuple[str, ...] = ("invoke", "ainvoke", "stream", "astream")
 
     @property
@@ -92,22 +110,40 @@ class Asked:
 
 @dataclass(frozen=True)
 class Sent:
-    """What a conversation sent: of each request that may hold a value what may hold it, and its refusal."""
+    """What a conversation sent.
+
+    Attributes:
+        requests: Of each request that may hold a value what may hold it.
+        refusal: The error that says what is refused.
+        messages: The AI messages of its history, as data.
+        of_vendor: What the vendor, by its documentation, says to the value itself.
+    """
 
     requests: list[Any]
     refusal: str = ""
+    messages: list[Any] = field(default_factory=list)
+    of_vendor: str = ""
 
     def verdict(self, leaf: Leaf) -> str:
         """The verdict on a leaf with a value of its own."""
         if self.refusal:
             return REFUSED if _names(self.refusal, leaf.path) else LOST
         found = [holds(request, leaf.value) for request in self.requests]
-        return LOST if not any(found) else KEPT if all(found) else SOME
+        if any(found):
+            return KEPT if all(found) else SOME
+        if says_its_place(leaf):
+            return ECHO
+        return IN_MESSAGE if holds(self.messages, leaf.value) else REFUSED if _names(self.of_vendor, leaf.path) else LOST
 
     @property
     def text(self) -> str:
         """Everything."""
         return json.dumps([self.requests, self.refusal], default=str)
+
+    @property
+    def said(self) -> str:
+        """The AI messages, without what differs from run to run."""
+        return MADE.sub("", json.dumps(self.messages, default=str, sort_keys=True))
 
 
 Send = Callable[[Asked, Any, str, str, Any], Awaitable[Sent]]
@@ -123,7 +159,7 @@ def _names(refusal: str, path: str) -> bool:
     return bool((words | snake) & set(_WORDS.findall(refusal)))
 
 
-rank = (REFUSED, ECHO, KEPT, SOME, LOST).index
+rank = (REFUSED, ECHO, KEPT, SOME, IN_MESSAGE, LOST).index
 """How much a verdict counts beside others."""
 
 
@@ -179,7 +215,23 @@ async def _changed(asking: tuple[Send, Asked, Any, str, str], sample: Any, leaf:
             found.add(REFUSED if _names(sent.refusal, leaf.path) else LOST)
         elif sent.text != base.text:
             return KEPT if all(map(ne, sent.requests, base.requests)) else SOME
-    return REFUSED if found == {REFUSED} else LOST
+        elif sent.said != base.said:
+            found.add(IN_MESSAGE)
+    return next((one for one in (REFUSED, IN_MESSAGE) if found == {one}), LOST)
+
+
+def replies_in(history: Sequence[Any]) -> list[Any]:
+    """The AI messages of a history, as data."""
+    return [as_data(message) for message in convert_to_messages(history) if isinstance(message, AIMessage)]
+
+
+def _refusal(row: Asked, value: Any) -> str:
+    """What the vendor says to a message, by its documentation; "" if it takes it."""
+    try:
+        row.vendor({"messages": [value]})
+    except Rejection as error:
+        return str(error)
+    return ""
 
 
 def replies_to(row: Asked, given: Given) -> list[Any]:
@@ -193,15 +245,17 @@ async def ours(row: Asked, server: Any, way: str, path: str, value: Any) -> Sent
     given, wire = row.give(path, value, way in ("invoke", "astream")), row.wire
     server._replies[:] = replies = replies_to(row, given)
     del server.exchanges[:]
+    history = list(given.history)
     settings = {"tools": [look_up], "max_turns": 2, "on_limit": "return", **wire.arguments, **given.arguments}
     try:
         model = wire.model(server.url, **settings)
         model = model.bind_tools(given.bound) if given.bound else model
-        run = await RUNS[way](model, list(given.history), **given.keywords)
+        run = await RUNS[way](model, history, **given.keywords)
         if given.said is not None:  # also what ends a turn is in the next run's request
             server._replies[:] = replies[1:]
             del server.exchanges[:]
-            await RUNS[way](model, [*given.history, *new_messages(run), *given.then])
+            history += new_messages(run)
+            await RUNS[way](model, [*history, *given.then])
     except REFUSALS as error:
         return Sent([], str(error))
-    return Sent([row.read(exchange) for exchange in server.exchanges])
+    return Sent([row.read(exchange) for exchange in server.exchanges], "", replies_in(history), _refusal(row, value))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import or_
 from typing import Any, get_args
@@ -11,7 +11,7 @@ from anthropic.types.beta import BetaContentBlock, BetaContentBlockParam, BetaTe
 from anthropic.types.beta.beta_tool_result_block_param import Content as ResultContent
 from anthropic.types.beta.message_create_params import MessageCreateParamsBase
 from google.genai.types import FunctionResponsePart, GenerateContentConfig, Part, Tool
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from ollama import Message, Options
 from ollama import Tool as OllamaTool
 from ollama._types import ChatRequest
@@ -36,14 +36,13 @@ from openai.types.responses.response_create_params import ResponseCreateParamsBa
 
 from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI
 from langchain_autotools.providers.google.metadata import snake
-from langchain_autotools.turn.constructor import argument_names
 from tests.vendor_types.asking import Asked, Given
+from tests.vendor_types.giving import fields_without, function, give_message, give_parameter, give_tool
 from tests.vendor_types.replies import beta_message_saying, chat_saying, completion_saying, content_saying, response_saying
-from tests.vendor_types.rows import ROWS, Body
+from tests.vendor_types.rows import ROWS
 from tests.vendor_types.samples import Rules, fields_of, name_of
 
 _WIRES = {row.name: row for row in ROWS}
-_HELLO = {"role": "user", "content": "Hello"}
 
 
 def _members(union: Any) -> list[Any]:
@@ -60,82 +59,6 @@ def _kinds(union: Any) -> set[str]:
 def _of_kinds(union: Any, fits: Callable[[str], bool]) -> Any:
     """The union of those members whose `type` fits."""
     return reduce(or_, (one for one in _members(union) if any(map(fits, map(str, get_args(fields_of(one)["type"]))))))
-
-
-_OWN = {"metadata", "max_tool_calls", "fallbacks"}
-"""Names that mean something else to LangChain or to this package: the vendor's own parameter goes into `model_kwargs` or `extra_body`."""
-
-
-def give_parameter(model: type[Any], *, name: Callable[[str], str] = str) -> Callable[[str, Any, bool], Given]:
-    """Give a parameter to the constructor, by its own name or in `model_kwargs`, or to the call."""
-
-    def give(path: str, value: Any, in_constructor: bool) -> Given:
-        own = name(path)
-        bound = [function(one) for one in _named(value)] if path in ("tool_choice", "toolConfig") else []
-        if not in_constructor or own == "tool_choice":
-            return Given(keywords={"extra_body": {own: value}} if own in _OWN else {own: value}, bound=bound)
-        return Given(arguments={own: value} if own in argument_names(model) - _OWN else {"model_kwargs": {own: value}}, bound=bound)
-
-    return give
-
-
-def _named(choice: Any) -> Iterator[str]:
-    """The tools that a choice names."""
-    if isinstance(choice, Mapping):
-        for key, value in choice.items():
-            if key in ("name", "allowedFunctionNames"):
-                yield from [value] if isinstance(value, str) else value
-            else:
-                yield from _named(value)
-    elif isinstance(choice, list):
-        for one in choice:
-            yield from _named(one)
-
-
-def function(name: str) -> Body:
-    """The declaration of a function."""
-    schema = {"type": "object", "properties": {}}
-    return {"type": "function", "function": {"name": name, "description": "Do something.", "parameters": schema}}
-
-
-def give_tool(path: str, value: Any, in_constructor: bool) -> Given:
-    """Give a tool to `bind_tools`; one of the vendor's own to the constructor too."""
-    is_own = (
-        isinstance(value, Mapping)
-        and value.get("type", "function") not in ("function", "custom", "namespace")
-        and not {"name", "function"} & value.keys()
-    )
-    return Given(arguments={"tools": [_look_up, value]}) if in_constructor and is_own else Given(bound=[value])
-
-
-def fields_without(type_: type[Any], *without: str) -> Callable[[], Mapping[str, Any]]:
-    """The fields of a type but for some."""
-    return lambda: {key: annotation for key, annotation in fields_of(type_).items() if key not in without}
-
-
-def give_message(path: str, value: Any, in_constructor: bool) -> Given:
-    """Give a part of a message: by its path what the user, the system, a tool or the reply says."""
-    if path == "reply":
-        return Given(said=[value])
-    if path == "result":
-        return Given(history=["Hello", *_called("look_up", "call_1"), ToolMessage([value], tool_call_id="call_1")])
-    if path == "system":
-        return Given(history=[SystemMessage([value]), "Hello"])
-    if path == "message":
-        return Given(history=[{"content": "", **value}, _HELLO])
-    return Given(history=[HumanMessage([value])])
-
-
-def _called(name: str, identifier: str) -> list[AIMessage]:
-    return [AIMessage("", tool_calls=[{"name": name, "args": {}, "id": identifier, "type": "tool_call"}])]
-
-
-# ---------------------------------------------------------------------------------------------- rows
-
-
-def _look_up(key: str) -> str:
-    """Look something up."""
-    return f"found {key}"
 
 
 _OUTPUTS = ("_output", "mcp_approval_response", "additional_tools", "compaction")
@@ -171,8 +94,11 @@ _BY_SERVER = {"server_tool_use": "web_search_tool_result", "mcp_tool_use": "mcp_
 def _beta_block(path: str, value: Any, in_constructor: bool) -> Given:
     if path == "reply" and value["type"] in _BY_SERVER:  # which is left out where nothing answers it
         return Given(said=[value, {"type": _BY_SERVER[value["type"]], "tool_use_id": value["id"], "content": []}])
-    if path == "user" and value["type"] == "tool_result":
-        return Given(history=["Hello", *_called("look_up", value["tool_use_id"]), HumanMessage([value])])
+    if path == "assistant":
+        return Given(history=["Hello", AIMessage([value]), "Go on"])
+    if path == "user" and value["type"] == "tool_result":  # of a call of the same toolset
+        call = {"type": "tool_use", "id": value.get("tool_use_id", "call_1"), "name": "look_up", "input": {}}
+        return Given(history=["Hello", AIMessage([{**call, "toolset_name": value.get("toolset_name")}]), HumanMessage([value])])
     return give_message(path, value, in_constructor)
 
 
@@ -182,6 +108,7 @@ def _beta_parts() -> Mapping[str, Any]:
         "user": _of_kinds(BetaContentBlockParam, lambda kind: kind not in said or kind == "text"),
         "system": BetaTextBlockParam,
         "result": ResultContent,
+        "assistant": BetaTextBlockParam,
         "reply": _of_kinds(BetaContentBlockParam, lambda kind: kind in said),
     }
 
@@ -314,6 +241,10 @@ ASKED = (
         give=_beta_block,
         places=("messages", "system"),
         reply=beta_message_saying,
+        rules=Rules(
+            absent=frozenset({"reply<text>.cache_control"}),  # no reply has one: it is set in a history
+            one_of={"BetaToolResultBlockParam": frozenset({"cache_control", "content"})},
+        ),
     ),
     Asked(
         name="generateContent: parameters",

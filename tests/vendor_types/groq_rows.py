@@ -17,8 +17,10 @@ from groq.types.chat.completion_create_params import CompletionCreateParams
 
 from langchain_autotools import ChatGroq
 from tests.support.openai_server import OpenAIServer
+from tests.support.vendors import VENDORS
 from tests.vendor_types.asking import Asked
-from tests.vendor_types.asking_rows import TWO_WAYS, fields_without, give_message, give_parameter, give_tool
+from tests.vendor_types.asking_rows import TWO_WAYS
+from tests.vendor_types.giving import fields_without, give_message, give_parameter, give_tool
 from tests.vendor_types.replies import completion_saying
 from tests.vendor_types.rows import KEYED, STREAMED, WHOLE, Row, completion_events, completion_with_call, model_of
 from tests.vendor_types.samples import Rules, fields_of
@@ -56,6 +58,7 @@ ROWS = (
     ),
 )
 _ASSISTANT = "message<ChatCompletionAssistantMessageParam>"
+_REFUSES = next(vendor.translate for vendor in VENDORS if vendor.chat_model is ChatGroq)
 ASKED = (
     Asked(
         name="Groq: parameters",
@@ -91,6 +94,7 @@ ASKED = (
         give=give_message,
         places=("messages",),
         reply=completion_saying,
+        vendor=partial(_REFUSES, sent={}),
         rules=Rules(
             only={f"reply.{place}.arguments": '{"key":"there"}' for place in ("function_call", "tool_calls[].function")},
             absent=frozenset({"reply.name", "reply.content"}) | {f"{_ASSISTANT}.{key}" for key in ("function_call", "tool_calls")},

@@ -18,7 +18,8 @@ from mistralai.client.models import (
 from langchain_autotools import ChatMistralAI
 from tests.support.openai_server import OpenAIServer
 from tests.vendor_types.asking import Asked
-from tests.vendor_types.asking_rows import TWO_WAYS, fields_without, give_message, give_parameter, give_tool
+from tests.vendor_types.asking_rows import TWO_WAYS
+from tests.vendor_types.giving import fields_without, give_message, give_parameter, give_tool
 from tests.vendor_types.replies import completion_saying
 from tests.vendor_types.rows import KEYED, STREAMED, WHOLE, Row, completion_events, completion_with_call, model_of
 from tests.vendor_types.samples import Rules, fields_of

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from tests.vendor_types.asking import Asked, worst
 from tests.vendor_types.installed import ABSENT, ASKED, ROWS
-from tests.vendor_types.reading import ECHO, KEPT, LOST, REFUSED, SOME
+from tests.vendor_types.reading import ECHO, IN_MESSAGE, KEPT, LOST, REFUSED, SOME
 from tests.vendor_types.rows import Row
-from tests.vendor_types.stream_events import WIRES, Wire
+from tests.vendor_types.stream_events import BROKEN, WIRES, Wire
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "vendor_types.md"
 
@@ -36,7 +36,10 @@ to the reply before. The machine looks for every value in the requests of a conv
 - *Kept*: the value stands in each request that may hold it.
 - *In some requests* (†): a choice of tools that demands calls, and what the vendor takes once, stand in the first alone; the `format` of
   Ollama in the last, since its server then offers no tools.
-- *Refused*: an error names it.
+- *In the message* (‡): no request holds it, and the AI message of the history does, by its value: what a reply brought stays there for
+  whoever reads it. Why the vendor is not sent it stands below.
+- *Refused*: an error names it: ours or, where it is left out because the vendor takes none, the vendor's, by its documentation.
+- **Lost**: anything else.
 
 The events of a stream are put into a stream one at a time, in their place, and it is read with the event and without it, by `stream`,
 `astream` and `events`; also broken off before the event and behind it, for what comes at once. An event that brings an item, a part or a
@@ -47,8 +50,10 @@ block is tried with each type of these.
 - **Lost**: anything else.
 
 The samples of replies and of requests go through LangChain's partner packages too, in one turn, by `invoke` and `stream`, where these are
-installed: their columns say how many leaves a reader cannot find in any sample, and how many are in no request and named by no error. They
-are given what we are: parameters by the vendor's names, tools and parts in the vendor's form; what is refused with others is tried alone.
+installed: their columns say how many leaves a reader cannot find in any sample, and how many are in no request and no message and named by
+no error. They are given what we are: parameters by the vendor's names, tools and parts in the vendor's form; what is refused with others is
+tried alone. Of the events of a stream, echoes apart, it says of how many a reader of `stream` and `astream` finds nothing, or an error that
+does not say what is in them.
 
 The rows of Groq and Mistral need their SDKs (extra `vendor-types`), whose types say more than OpenAI's; langchain-groq does not admit the
 SDK that they are of. Cohere's SDK has types of its own API alone, and `ChatCohere` speaks chat completions.
@@ -56,13 +61,13 @@ SDK that they are of. Cohere's SDK has types of its own API alone, and `ChatCohe
 """
 _REPLIES = "| reply | defined by | leaves | kept | an echo | lost | in LangChain's package |\n|---|---|---:|---:|---:|---:|---|\n"
 _REQUESTS = (
-    "\n| request | defined by | leaves | kept | in some requests | refused | lost | in LangChain's package |\n"
-    "|---|---|---:|---:|---:|---:|---:|---|\n"
+    "\n| request | defined by | leaves | kept | in some requests | in the message | refused | lost | in LangChain's package |\n"
+    "|---|---|---:|---:|---:|---:|---:|---:|---|\n"
 )
-_EVENTS = "\n| stream events | defined by | types | shown | an echo | lost |\n|---|---|---:|---:|---:|---:|\n"
+_EVENTS = "\n| stream events | defined by | types | shown | an echo | lost | in LangChain's package |\n|---|---|---:|---:|---:|---:|---|\n"
 _GROUP = re.compile(r"(?:choices\[\]\.|candidates\[\]\.(?:content\.)?)?[A-Za-z_]+(?:\[\])?(?:<[^>]+>)?")
 
-LOSSES = (
+REASONS = (
     (
         "Groq: messages",
         r"message<.*>\.name",
@@ -72,10 +77,6 @@ LOSSES = (
         "Groq: messages",
         r"message<ChatCompletionAssistantMessageParam>\.reasoning",
         "A thought goes back to the model that had it alone.",
-    ),
-    *(
-        (name, r"object|choices\[\]\.(message|delta)\.tool_calls\[\]\.type", "Any word, says the type; the API has one.")
-        for name in ("Mistral", "Mistral, chunks")
     ),
     (
         "Mistral: messages",
@@ -90,7 +91,8 @@ LOSSES = (
     (
         "Chat completions, chunks",
         "obfuscation",
-        "Random text that pads each event of a stream, so that its length tells nothing of its content (`stream_options` switches it off).",
+        "Random text that pads each event of a stream, so that its length tells nothing of its content (`stream_options` switches it off). "
+        "To keep it every chunk of text would have to be read whole, and summed: this one leaf stays lost.",
     ),
     (
         "Responses: input",
@@ -99,13 +101,8 @@ LOSSES = (
     ),
     (
         "Messages: messages",
-        r"reply<text>\.(cache_control\.ttl|citations\[\].*\.file_id)",
-        "A citation in a request may not name a file, and no reply has marks of the cache.",
-    ),
-    (
-        "Messages: messages",
-        r"user<tool_result>\.(toolset_name|content\[\]<\w+>\.cache_control\.ttl)",
-        "A result has the toolset of its call, and a mark of the cache stands on the whole of it: the vendor takes none inside.",
+        r"reply<text>\.citations\[\].*\.file_id",
+        "A citation in a request may not name a file: the API refuses one that does.",
     ),
     (
         "generateContent: contents",
@@ -114,16 +111,7 @@ LOSSES = (
     ),
     ("/api/chat: messages", r"reply\.images\[\]", "A model that draws need not read pictures; the message has them."),
 )
-"""What is lost on purpose: the row, a pattern of paths, and why."""
-
-UNSEEN = (
-    (
-        "Responses",
-        r"response\.audio\..*",
-        "Audio: the types name events of it, but no request of this API asks for any and no item holds any.",
-    ),
-)
-"""The stream events that are lost: the wire, a pattern of types, and why."""
+"""Why what is left out of requests on purpose, or lost, is so: the row, a pattern of paths, and the reason."""
 
 Verdict = Mapping[str, Mapping[str, str]]
 """The verdict on each leaf in each way."""
@@ -161,9 +149,19 @@ def is_lost(ways: Mapping[str, str]) -> bool:
 
 def partner_cells(row: Row | Asked, verdicts: Verdict) -> dict[str, str]:
     """The column of a partner package, of its verdicts."""
-    package = wire_of(row).partner[0].replace("_", "-")
     cells = {group: _losses([verdicts[path] for path in paths]) for group, paths in groups(list(verdicts))}
-    return {"": f"{package} {version(package)}: {_losses(list(verdicts.values()))}", **cells}
+    return {"": f"{_partner_of(row)}: {_losses(list(verdicts.values()))}", **cells}
+
+
+def partner_cell(wire: Wire, seen: Mapping[str, str]) -> dict[str, str]:
+    """The same of a wire's stream events."""
+    unseen = sum(one in (LOST, BROKEN) for one in seen.values())
+    return {"": f"{_partner_of(wire.row)}: {unseen} of {len(seen)} not seen"}
+
+
+def _partner_of(row: Row | Asked) -> str:
+    package = wire_of(row).partner[0].replace("_", "-")
+    return f"{package} {version(package)}"
 
 
 def wire_of(row: Row | Asked) -> Row:
@@ -184,13 +182,13 @@ def page(
     Args:
         before: The page as it was.
         verdicts: Of each row that was tried, by its name.
-        partners: The column of each of these rows' partner package.
-        seen: What becomes of each wire's stream events, by the wire's name, of those that were tried.
+        partners: The column of each of these rows' partner package, and of each wire's stream events, by the names on the page.
+        seen: What becomes of each wire's stream events, by their name on the page, of those that were tried.
     """
     old = _Before(before)
     parts = [_HEAD]
     sections = []
-    for head, rows, counts in ((_REPLIES, ROWS, (KEPT, ECHO, LOST)), (_REQUESTS, ASKED, (KEPT, SOME, REFUSED, LOST))):
+    for head, rows, counts in ((_REPLIES, ROWS, (KEPT, ECHO, LOST)), (_REQUESTS, ASKED, (KEPT, SOME, IN_MESSAGE, REFUSED, LOST))):
         tried = {row.name: row for row in rows if row.name in verdicts}
         names = [name for row in rows if (name := row.name) in tried or (head, name) in old.lines] + old.of_absent(head)
         parts.append(head)
@@ -200,9 +198,10 @@ def page(
         ]
     parts.append(_EVENTS)
     for wire in WIRES:
-        tried_events = seen.get(wire.name)
-        parts.append(_events_line(wire, tried_events) if tried_events else old.lines[_EVENTS, wire.name])
-        sections.append("".join(_events_section(wire, tried_events)) if tried_events else old.sections[wire.name + _OF_EVENTS])
+        name = events_of(wire)
+        tried_events = seen.get(name)
+        parts.append(_events_line(wire, tried_events, partners) if tried_events else old.lines[_EVENTS, name])
+        sections.append("".join(_events_section(wire, tried_events)) if tried_events else old.sections[name])
     return "".join([*parts, *sections])
 
 
@@ -224,29 +223,38 @@ class _Before:
 
 
 def _line(row: Row | Asked, found: Verdict, partners: Mapping[str, Mapping[str, str]], counts: Sequence[str]) -> str:
-    counted = Counter(worst(ways) for ways in found.values())
+    counted = Counter(_counted_as(worst(ways), counts) for ways in found.values())
     numbers = " | ".join(str(number) for number in (counted.total(), *(counted[verdict] for verdict in counts)))
     return f"| {row.name} | {origin(row)} | {numbers} | {partners[row.name].get('') or 'not tried'} |\n"
 
 
-def _events_line(wire: Wire, seen: Mapping[str, str]) -> str:
+def _counted_as(verdict: str, counts: Sequence[str]) -> str:
+    return KEPT if verdict == ECHO and ECHO not in counts else verdict
+
+
+def _events_line(wire: Wire, seen: Mapping[str, str], partners: Mapping[str, Mapping[str, str]]) -> str:
     echoes, lost = (list(seen.values()).count(one) for one in (ECHO, LOST))
     source = f"{wire.row.distribution} {version(wire.row.distribution)}, `{wire.defined}`"
-    return f"| {wire.name} | {source} | {len(seen)} | {len(seen) - echoes - lost} | {echoes} | {lost} |\n"
+    numbers = f"{len(seen)} | {len(seen) - echoes - lost} | {echoes} | {lost}"
+    return f"| {events_of(wire)} | {source} | {numbers} | {partners[events_of(wire)].get('') or 'not tried'} |\n"
 
 
 def _events_section(wire: Wire, seen: Mapping[str, str]) -> Iterator[str]:
-    yield f"\n## {wire.name}{_OF_EVENTS}\n\n"
-    yield from (f"{why}\n\n" for name, pattern, why in UNSEEN if name == wire.name and any(re.fullmatch(pattern, kind) for kind in seen))
+    yield f"\n## {events_of(wire)}\n\n"
     yield "| event | here |\n|---|---|\n"
     yield from (f"| `{kind}` | {f'**{one}**' if one == LOST else one} |\n" for kind, one in seen.items())
 
 
 def read_events(text: str, wire: Wire) -> dict[str, str]:
     """What a page says of a wire's stream events."""
-    section = text.partition(f"\n## {wire.name}{_OF_EVENTS}\n")[2].partition("\n## ")[0]
+    section = text.partition(f"\n## {events_of(wire)}\n")[2].partition("\n## ")[0]
     cells = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| `")]
     return {kind.strip("`"): one.strip("*") for kind, one in cells}
+
+
+def events_of(wire: Wire) -> str:
+    """The name of a wire's stream events on the page."""
+    return f"{wire.name}: stream events"
 
 
 def origin(row: Row | Asked) -> str:
@@ -257,7 +265,7 @@ def origin(row: Row | Asked) -> str:
 def _section(row: Row | Asked, found: Verdict, partner: Mapping[str, str]) -> Iterator[str]:
     how = "Asked" if isinstance(row, Asked) else "Read"
     yield f"\n## {row.name}\n\n{how} by {', '.join(f'`{way}`' for way in row.ways)}.\n\n"
-    for name, pattern, why in LOSSES:
+    for name, pattern, why in REASONS:
         if name == row.name and any(re.fullmatch(pattern, path) for path in found):
             yield f"{why}\n\n"
     yield "| part | leaves | here | LangChain's package |\n|---|---|---|---|\n"
@@ -266,13 +274,13 @@ def _section(row: Row | Asked, found: Verdict, partner: Mapping[str, str]) -> It
         yield f"| `{group}` | {leaves} | {_cell([worst(found[path]) for path in paths])} | {partner.get(group, '')} |\n"
 
 
-_OF_EVENTS = ": stream events"
-_MARKS = {KEPT: "{}", ECHO: "{}", LOST: "**{}**", REFUSED: "*{}*", SOME: "{}†"}
+_MARKS = {KEPT: "{}", ECHO: "{}", LOST: "**{}**", REFUSED: "*{}*", SOME: "{}†", IN_MESSAGE: "{}‡"}
 
 
 def _cell(found: Sequence[str]) -> str:
     counted = Counter(KEPT if one == ECHO else one for one in found)
-    words = [verdict if len(counted) == 1 else f"{counted[verdict]} {verdict}" for verdict in (KEPT, SOME, REFUSED) if counted[verdict]]
+    found_so = [verdict for verdict in (KEPT, SOME, IN_MESSAGE, REFUSED) if counted[verdict]]
+    words = [verdict if len(counted) == 1 else f"{counted[verdict]} {verdict}" for verdict in found_so]
     return f"{counted[LOST]} of {len(found)} lost" if counted[LOST] else ", ".join(words)
 
 
@@ -299,9 +307,11 @@ def read(text: str) -> dict[str, Known]:
 
 
 def _marked(leaf: str) -> str:
-    return LOST if leaf.startswith("**") else REFUSED if leaf.startswith("*") else SOME if leaf.endswith("†") else KEPT
+    if leaf.startswith("*"):
+        return LOST if leaf.startswith("**") else REFUSED
+    return {"†": SOME, "‡": IN_MESSAGE}.get(leaf[-1], KEPT)
 
 
 def _whole(leaf: str, group: str) -> str:
-    tail = leaf.strip("*`†")
+    tail = leaf.strip("*`†‡")
     return group if tail == "=" else group + ("" if tail.startswith(("[", "<", "{")) else ".") + tail

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 
 from langchain_autotools.providers.google.metadata import snake_keys
-from tests.vendor_types.asking import Asked, Sent, replies_to
+from tests.vendor_types.asking import Asked, Sent, replies_in, replies_to
 from tests.vendor_types.reading import RUNS, Told, look_up, told
 from tests.vendor_types.rows import Row
 
@@ -21,7 +21,8 @@ def is_installed(row: Row) -> bool:
     return find_spec(row.partner[0]) is not None
 
 
-def _model(row: Row, url: str, **more: Any) -> Any:
+def partner_model(row: Row, url: str, **more: Any) -> Any:
+    """The partner package's model of a row."""
     module, name = row.partner
     return getattr(import_module(module), name)(**{"model": "any", "base_url": url, **row.partner_arguments, **more})
 
@@ -30,7 +31,7 @@ class Theirs:
     """The partner package's model of a row, in one way."""
 
     def __init__(self, row: Row, way: str, url: str) -> None:
-        self._model = _model(row, url).bind_tools([look_up])
+        self._model = partner_model(row, url).bind_tools([look_up])
         self._run = RUNS[way]
 
     async def talk(self) -> Told:
@@ -50,16 +51,17 @@ async def theirs(row: Asked, server: Any, way: str, path: str, value: Any) -> Se
     given = row.give(path, value, way == "invoke")
     server._replies[:] = replies_to(row, given)
     del server.exchanges[:]
+    history = list(given.history)
     arguments = dict(given.arguments)
     named = snake_keys if row.distribution == "google-genai" else list
     tools = [look_up, *named([*arguments.pop("tools", [look_up])[1:], *given.bound])]
     try:
-        model = _model(row.wire, server.url, **arguments).bind_tools(tools)
-        reply = await RUNS[way](model, list(given.history), **given.keywords)
+        model = partner_model(row.wire, server.url, **arguments).bind_tools(tools)
+        reply = await RUNS[way](model, history, **given.keywords)
         if given.said is not None:
             del server.exchanges[:]
-            results = [ToolMessage("found", tool_call_id=call["id"]) for call in reply.tool_calls]
-            await RUNS[way](model, [*given.history, reply, *results, *given.then])
+            history += [reply, *(ToolMessage("found", tool_call_id=call["id"]) for call in reply.tool_calls)]
+            await RUNS[way](model, [*history, *given.then])
     except Exception as error:  # whatever another's package refuses by
         return Sent([], str(error))
-    return Sent([row.read(exchange) for exchange in server.exchanges])
+    return Sent([row.read(exchange) for exchange in server.exchanges], messages=replies_in(history))

@@ -16,6 +16,7 @@ from tests.vendor_types.rows import Body, Row
 from tests.vendor_types.samples import Leaf, Sampler, leaves, plain
 
 KEPT, ECHO, LOST, REFUSED, SOME = "kept", "an echo", "LOST", "refused", "in some requests"
+IN_MESSAGE = "in the message"
 MADE = re.compile(r"call_[0-9a-f]{32}|lc_run-[0-9a-f-]+|run-[0-9a-f-]+|[0-9a-f]{8}-[0-9a-f-]{27}")
 _OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage"})
 
@@ -23,6 +24,11 @@ _OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage"})
 def look_up(key: str) -> str:
     """Look something up."""
     return f"found {key}"
+
+
+def says_its_place(leaf: Leaf) -> bool:
+    """Whether a leaf is the number of the first entry of its list, which says nothing else."""
+    return bool(leaf.path.endswith("[].index") and leaf.value == 0)
 
 
 @dataclass
@@ -41,7 +47,7 @@ class Verdicts:
         """Record a leaf of one more sample. The number of an entry that says its place in the list is an echo of it."""
         ways = self.found.setdefault(leaf.path, {})
         before = ways.get(way)
-        if leaf.path.endswith("[].index") and leaf.value == 0:
+        if says_its_place(leaf):
             ways[way] = ECHO
         elif self.lenient:
             ways[way] = KEPT if kept or before == KEPT else LOST

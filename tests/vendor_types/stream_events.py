@@ -214,8 +214,8 @@ WIRES = (
 # ---------------------------------------------------------------------------------------------- reading
 
 
-async def _read(model: Any) -> dict[str, list[str]]:
-    """What readers of a stream find: chunks, messages, events and errors."""
+async def _read(model: Any, *, listens: bool) -> dict[str, list[str]]:
+    """What readers of a stream find: chunks, messages and errors, and events where the model makes any."""
     found: dict[str, list[str]] = {_PIECE: [], _MESSAGE: [], _ERROR: []}
     for way in ("stream", "astream"):
         chunks: list[Any] = []
@@ -228,13 +228,19 @@ async def _read(model: Any) -> dict[str, list[str]]:
         except Exception as error:  # what the vendor says of a failure is in it
             found[_ERROR].append(_text([str(error), getattr(error, "body", "")]))
         found[_PIECE] += [_text(as_data(chunk)) for chunk in chunks]
+    if listens:
+        _listen(model, found)
+    return found
+
+
+def _listen(model: Any, found: dict[str, list[str]]) -> None:
+    """Add what a listener to a stream's events finds."""
     try:
         for event in events(model.stream("Hello")):
             said = {one.name: getattr(event, one.name) for one in fields(event) if one.name not in _OF_RUNS}
             found.setdefault(f"`{type(event).__name__}`", []).append(_text(said))
     except Exception as error:
         found[_ERROR].append(_text([str(error), getattr(error, "body", "")]))
-    return found
 
 
 def _text(data: Any) -> str:
@@ -243,26 +249,29 @@ def _text(data: Any) -> str:
     )
 
 
-async def verdict(row: Row, server: Any, trial: Trial) -> str:
+async def verdict(model: Any, server: Any, trial: Trial, *, listens: bool = True) -> str:
     """What becomes of an event: by what readers find of the whole stream, and of one that breaks off behind it."""
-    model = row.model(server.url, **row.arguments)
     place = next(number for number, one in enumerate(trial.told) if one is trial.event)
     found = []
     for stream in (trial.told, trial.untold, trial.told[: place + 1], trial.told[:place]):
         server._replies[:] = [Events(stream, trial.whole)] * 3
-        found.append(await _read(model))
+        found.append(await _read(model, listens=listens))
     told, untold, now, before = found
     shown = {kind for kind, said in told.items() if Counter(said) - Counter(untold.get(kind, ()))}
     if _ERROR in shown:
         words = [value for value in _values(trial.event) if isinstance(value, str) and value not in trial.event["type"]]
-        return _ERROR if all(any(word in said for word in words) for said in told[_ERROR]) and len(told[_ERROR]) == 3 else BROKEN
+        is_told = len(told[_ERROR]) == 2 + listens and all(any(word in said for word in words) for said in told[_ERROR])
+        return _ERROR if is_told else BROKEN
     shown |= {kind for kind, said in now.items() if kind not in _AT_A_BREAK and Counter(said) - Counter(before.get(kind, ()))}
     if not shown:
         return ECHO if trial.is_echo else LOST
     return ", ".join(sorted(shown - {_PIECE, "`MessageDone`", "`RunEnded`"}) or [_PIECE])
 
 
-async def event_verdicts(wire: Wire, *, every: int = 1) -> Mapping[str, str]:
-    """What becomes of each type of event of a wire, or of every n-th."""
-    with wire.row.serve() as server:
-        return {name: await verdict(wire.row, server, trial) for name, trial in list(wire.trials().items())[::every]}
+async def event_verdicts(wire: Wire, *, partner: Callable[[Row, str], Any] | None = None, every: int = 1) -> Mapping[str, str]:
+    """What becomes of each type of event of a wire, or of every n-th; of another's package where `partner` makes its model."""
+    row = wire.row
+    make = partner or (lambda row, url: row.model(url, **row.arguments))
+    with row.serve() as server:
+        trials = list(wire.trials().items())[::every]
+        return {name: await verdict(make(row, server.url), server, trial, listens=partner is None) for name, trial in trials}

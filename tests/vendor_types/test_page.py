@@ -11,8 +11,8 @@ import pytest
 from tests.vendor_types.__main__ import verdicts
 from tests.vendor_types.asking import Asked, asked, worst
 from tests.vendor_types.installed import ASKED, FURTHER, ROWS
-from tests.vendor_types.page import LOSSES, PAGE, UNSEEN, origin, page, read, read_events
-from tests.vendor_types.reading import ECHO, KEPT, LOST, REFUSED, SOME, bodies, judged
+from tests.vendor_types.page import PAGE, REASONS, origin, page, read, read_events
+from tests.vendor_types.reading import ECHO, IN_MESSAGE, KEPT, LOST, REFUSED, SOME, bodies, judged
 from tests.vendor_types.rows import Row
 from tests.vendor_types.samples import leaves
 from tests.vendor_types.stream_events import BROKEN, WIRES, Wire, event_verdicts
@@ -26,6 +26,8 @@ _IN_SOME = {"tool_choice", "toolConfig", "format", "compaction"}
 _OF_THE_SDK = {"httpOptions", "shouldReturnHttpResponse", "automaticFunctionCalling", "automaticContinuation"}
 _OF_GROQ = {"logit_bias", "logprobs", "top_logprobs", "store", "response_format"}
 """What Groq documents that it refuses; JSON output only beside tools."""
+_LOST = [("Chat completions, chunks", "obfuscation")]
+"""The leaves that are lost: the row, and the path."""
 _RESULTS = ("function_call_output", "custom_tool_call_output", "program_output")
 wires = pytest.mark.parametrize("wire", WIRES, ids=[wire.name for wire in WIRES])
 rows = pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
@@ -37,9 +39,9 @@ def is_pinned(row: Row | Asked) -> bool:
     return f"| {origin(row)} |" in PAGE.read_text(encoding="utf-8")
 
 
-def is_known_loss(name: str, path: str) -> bool:
-    """Whether the page says why a leaf is lost."""
-    return any(name == row and re.fullmatch(pattern, path) for row, pattern, _ in LOSSES)
+def has_reason(name: str, path: str) -> bool:
+    """Whether the page says why a leaf is left out or lost."""
+    return any(name == row and re.fullmatch(pattern, path) for row, pattern, _ in REASONS)
 
 
 @every_row
@@ -65,19 +67,22 @@ def test_what_is_not_tried_stays() -> None:
 
 
 def test_nothing_is_lost() -> None:
-    """The page says why of everything that it calls lost, and gives no reason for what is not."""
+    """Of everything that the vendors' types name one leaf is lost, of a reply; what stays in the message has a reason, and no reason is
+    given for what is sent."""
     known = read(PAGE.read_text(encoding="utf-8"))
-    lost = {(name, path) for name, row in known.items() for path, verdict in row.leaves.items() if verdict == LOST}
-    assert [one for one in lost if not is_known_loss(*one)] == []
-    assert all(any(name == row and re.fullmatch(pattern, path) for name, path in lost) for row, pattern, _ in LOSSES)
+    verdict_of = {(name, path): verdict for name, row in known.items() for path, verdict in row.leaves.items()}
+    assert [one for one, verdict in verdict_of.items() if verdict == LOST] == _LOST
+    left_out = {one for one, verdict in verdict_of.items() if verdict in (LOST, IN_MESSAGE, REFUSED)}
+    assert [one for one in left_out if verdict_of[one] != REFUSED and not has_reason(*one)] == []
+    assert all(any(name == row and re.fullmatch(pattern, path) for name, path in left_out) for row, pattern, _ in REASONS)
 
 
 def test_little_is_refused() -> None:
     """No parameter, tool or part that a vendor's type knows is refused as unknown: what is refused is what an SDK does
-    itself, and results in another's place."""
+    itself, results in another's place, and the name of an author where the vendor refuses it."""
     known = read(PAGE.read_text(encoding="utf-8"))
     refused = {re.split(r"[.<{\[]", path)[0] for row in known.values() for path, one in row.leaves.items() if one == REFUSED}
-    assert refused == _OF_THE_SDK | _OF_GROQ | {"item"}
+    assert refused == _OF_THE_SDK | _OF_GROQ | {"item", "message"}
     items = {path.split(".")[0].partition("[")[0] for path, one in known["Responses: input"].leaves.items() if one == REFUSED}
     assert items == {f"item<{kind}>" for kind in _RESULTS}
 
@@ -108,20 +113,13 @@ def test_the_page_is_true_of_a_request(row: Asked) -> None:
     assert {path: one == LOST for path, one in found.items()} == {path: known.get(path, KEPT) == LOST for path in found}
 
 
-def is_known_unseen(name: str, kind: str) -> bool:
-    """Whether the page says why a stream event is lost."""
-    return any(name == wire and re.fullmatch(pattern, kind) for wire, pattern, _ in UNSEEN)
-
-
 @wires
 def test_the_page_names_every_stream_event(wire: Wire) -> None:
-    """Each type of event is on the page at the release that it names, with its reason if it is lost; no reason is given for another."""
+    """Each type of event is on the page at the release that it names, and none is lost."""
     known = read_events(PAGE.read_text(encoding="utf-8"), wire)
     if is_pinned(wire.row):
         assert wire.trials().keys() == known.keys()
-    lost = [kind for kind, one in known.items() if one == LOST]
-    assert [kind for kind in lost if not is_known_unseen(wire.name, kind)] == []
-    assert all(any(re.fullmatch(pattern, kind) for kind in lost) for name, pattern, _ in UNSEEN if name == wire.name)
+    assert LOST not in known.values()
 
 
 @wires
@@ -138,7 +136,7 @@ def test_the_page_is_true_of_a_stream_event(wire: Wire) -> None:
 def test_the_page_is_true_of_stream_events(wire: Wire) -> None:
     """Every type of event: the page says of it what readers find; at other releases nothing else is lost, and no stream breaks."""
     found = asyncio.run(event_verdicts(wire))
-    assert [kind for kind, one in found.items() if one == BROKEN or (one == LOST and not is_known_unseen(wire.name, kind))] == []
+    assert [kind for kind, one in found.items() if one in (BROKEN, LOST)] == []
     if is_pinned(wire.row):
         assert found == read_events(PAGE.read_text(encoding="utf-8"), wire)
 
@@ -148,6 +146,6 @@ def test_the_page_is_true_of_stream_events(wire: Wire) -> None:
 def test_the_page_is_true(row: Row | Asked) -> None:
     """Every sample, in every way: the page says the same of it; at other releases than the page names nothing else is lost."""
     found = {path: worst(ways).replace(ECHO, KEPT) for path, ways in verdicts(row).items()}
-    assert [path for path, one in found.items() if one == LOST and not is_known_loss(row.name, path)] == []
+    assert [path for path, one in found.items() if one == LOST and (row.name, path) not in _LOST] == []
     if is_pinned(row):
         assert found == read(PAGE.read_text(encoding="utf-8"))[row.name].leaves
