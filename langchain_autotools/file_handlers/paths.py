@@ -2,7 +2,7 @@
 
 import fnmatch
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from langchain_core.tools import ToolException
@@ -11,7 +11,7 @@ from ..errors import ConfigurationError
 
 MAX_DEPTH: Final = 64
 """Maximum number of names in a path: each is an open directory while a file is written."""
-_REPOSITORY: Final = ".git"
+_REPOSITORY: Final = (".git", "git~1")  # the second is the short name of the first on Windows
 
 
 def parts_of(path: object, root: str | None = None) -> tuple[str, ...]:
@@ -51,7 +51,8 @@ def is_nameable(text: str) -> bool:
 class RefusedPaths:
     """The rule for paths that are never read, listed or written: `.git`, and what the caller names.
 
-    Names are compared as the most lenient file system does, without case and invisible characters: `.GIT` is `.git` on some.
+    Names are compared as the most lenient file system does: without case and invisible characters, and without what Windows leaves out
+    (`.GIT`, `.git.` and `.git::$DATA` are `.git` on some).
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
@@ -59,17 +60,25 @@ class RefusedPaths:
         if isinstance(patterns, str) or not all(isinstance(pattern, str) and pattern.strip("/") for pattern in named):
             raise ConfigurationError("`refused` must be a sequence of names and patterns, for example ('.env', '*.pem', 'private/*')")
         folded = [_folded(pattern.strip("/")) for pattern in named]
-        self._names = (_REPOSITORY, *(pattern for pattern in folded if "/" not in pattern))
+        self._names = (*_REPOSITORY, *(pattern for pattern in folded if "/" not in pattern))
         self._paths = tuple(pattern for pattern in folded if "/" in pattern)
 
     def __contains__(self, names: tuple[str, ...]) -> bool:
         folded = [_folded(name) for name in names]
-        if any(fnmatch.fnmatchcase(name, pattern) for name in folded for pattern in self._names):
+        return self._matches(folded) or self._matches([_as_windows_opens(name) for name in folded])
+
+    def _matches(self, names: Sequence[str]) -> bool:
+        if any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in self._names):
             return True
-        above = ["/".join(folded[: end + 1]) for end in range(len(folded))] if self._paths else []
+        above = ["/".join(names[: end + 1]) for end in range(len(names))] if self._paths else []
         return any(fnmatch.fnmatchcase(path, pattern) for path in above for pattern in self._paths)
 
 
 def _folded(text: str) -> str:
     normal = unicodedata.normalize("NFKC", text)
     return "".join(character for character in normal if unicodedata.category(character) != "Cf").casefold()
+
+
+def _as_windows_opens(name: str) -> str:
+    """Return a name without the stream that it names, and without dots and spaces at its end."""
+    return name.partition(":")[0].rstrip(" .")
