@@ -26,15 +26,18 @@ class VendorCalls:
             yield VendorCallDone(**{**vars(call), "failed": True})
 
     def _begin(self, event: VendorCallStarted) -> Iterator[RunEvent]:
-        if event.call_id not in self._open:
-            self._open[event.call_id] = event
+        begun = self._open.get(event.call_id)
+        self._open[event.call_id] = event if begun is None or event.args is not None else begun
+        if begun is None:  # a second one only adds what it is called with
             yield event
 
     def _end(self, event: VendorCallDone) -> Iterator[RunEvent]:
         begun = self._open.pop(event.call_id, None)
         if begun is None:
             yield VendorCallStarted(**{name: value for name, value in vars(event).items() if name not in ("output", "failed")})
-        yield event if begun is None or event.args is not None else replace(event, args=begun.args)
+            yield event
+        else:  # a result in a later reply says neither the name nor the arguments
+            yield replace(event, name=begun.name, args=begun.args if event.args is None else event.args)
 
 
 _RULES: Mapping[type[RunEvent], Callable[[VendorCalls, Any], Iterator[RunEvent]]] = {

@@ -27,6 +27,7 @@ from langchain_autotools import (
     events,
     new_messages,
 )
+from tests.providers.anthropic.test_paused_turns import reply
 from tests.support import vendor_replies as replies
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.google_server import GoogleServer
@@ -139,14 +140,35 @@ def test_nothing_is_read_for_events_where_nobody_listens(wire: str) -> None:
     assert chunks and entered and unheard == []
 
 
-def test_a_call_of_the_vendors_that_breaks_off_has_an_end() -> None:
-    """The reply ends in the middle of the search: the call has failed, and the run ends."""
-    cut = replies.responses()
-    with ResponsesServer([Events(cut.events[:3], done=False)]) as server:
-        found = stream(ROWS["Responses"].model(server))
+@pytest.mark.parametrize(("wire", "until"), [("Responses", 3), ("Anthropic", 4)])
+@pytest.mark.parametrize("run", [stream, astream])
+def test_a_call_of_the_vendors_that_breaks_off_has_an_end(wire: str, until: int, run: Callable[[Any], list[RunEvent]]) -> None:
+    """The reply ends in the middle of the search: the call has failed, as far as it is known, and the run ends."""
+    row = ROWS[wire]
+    with row.server([Events(row.reply().events[:until], done=False)]) as server:
+        found = run(row.model(server))
     kinds = [type(event) for event in found if isinstance(event, VendorCallStarted | VendorCallDone | RunEnded)]
     assert kinds == [VendorCallStarted, VendorCallDone, RunEnded]
     assert [event.failed for event in found if isinstance(event, VendorCallDone)] == [True]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_call_may_end_in_a_later_turn(way: str) -> None:
+    """Where the vendor pauses its turn between a call and its result: one start and one end, with one name and the arguments."""
+    ran = {"type": "code_execution_result", "stdout": "6", "stderr": "", "return_code": 0, "content": []}
+    call = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "run_python", "input": {}}
+    result = {"type": "code_execution_tool_result", "tool_use_id": "srvtoolu_1", "content": ran}
+    written = {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": '{"d":6}'}}
+    first, second = reply(1, call), reply(2, result, {"type": "text", "text": "Six."}, reason="end_turn")
+    assert first.whole is not None
+    events_of_first, whole = [*first.events[:2], written, *first.events[2:]], {**first.whole, "content": [{**call, "input": {"d": 6}}]}
+    run, at_once = WAYS[way]
+    with AnthropicServer([Events(events_of_first, whole), second]) as server:
+        found = run(ROWS["Anthropic"].model(server, tools=[get_temperature], disable_streaming=at_once))
+        assert server.rejections == []
+    end = ("done", "run_python", {"d": 6}, ran)
+    assert told(found) == [("start", "run_python"), *([] if at_once else [("goes on", '{"d":6}')]), end]
+    assert len({event.message_id for event in found if isinstance(event, VendorCallStarted | VendorCallDone)}) == 2
 
 
 def test_what_events_cannot_read_is_left_out_of_them_alone() -> None:

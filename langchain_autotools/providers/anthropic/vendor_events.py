@@ -33,16 +33,16 @@ class MessagesEvents(VendorEvents):
         """Yield what listeners are told of an event, or of a whole body."""
         kind = event.get("type")
         if kind == "content_block_start":
-            self._close()
+            yield from self._close()
             yield from self._block(event.get("content_block") or {}, event.get("index"))
         elif kind == "content_block_delta":
             yield from self._delta(event.get("delta") or {}, event.get("index"))
         elif kind == "content_block_stop":
-            self._close()
+            yield from self._close()
         else:
             for block in (event.get("message") or event).get("content") or ():
                 yield from self._block(block, None)
-                self._close()
+                yield from self._close()
 
     def _block(self, block: Mapping[str, Any], index: Any) -> Iterator[RunEvent]:
         kind = str(block.get("type"))
@@ -64,11 +64,13 @@ class MessagesEvents(VendorEvents):
             self._input.append(delta["partial_json"])
             yield progress(self._open[1], text=delta["partial_json"])
 
-    def _close(self) -> None:
-        """Note that the block of a call is complete, and with it the call's input."""
-        if self._open is not None:
-            name, args = self._calls[self._open[1]]
-            self._calls[self._open[1]] = name, read_object("".join(self._input)) or args
+    def _close(self) -> Iterator[RunEvent]:
+        """Yield what a call is called with once its block is complete: its result may come in another reply."""
+        if self._open is not None and self._input:
+            call_id = self._open[1]
+            name, args = self._calls[call_id]
+            self._calls[call_id] = name, read_object("".join(self._input)) or args
+            yield started(call_id, *self._calls[call_id])
         self._open, self._input, self.marks = None, [], _MARKS
 
     def _result(self, kind: str, block: Mapping[str, Any]) -> Iterator[RunEvent]:
