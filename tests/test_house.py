@@ -20,7 +20,7 @@ PYTHON_FILES = [*MODULES, *(path for folder in ("tests", "examples", "benchmarks
 
 # A room, the trip through the house from its end to its beginning. A module imports from its own room and from those before it.
 ROOMS = (
-    ("errors", "compat", "field_types", "strict_json", "_version"),
+    ("addresses", "errors", "compat", "field_types", "strict_json", "_version"),
     ("pickling",),
     ("chunks", "messages", "deadline"),
     ("cancelling", "retry", "event_bus"),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from .. import vendor_event_types as kinds
+from ..addresses import is_page
 from .ai_sdk_values import Chunk, shown
 from .plain import to_json
 
@@ -53,26 +54,27 @@ class VendorParts:
             yield {"type": "tool-output-available", **call, "output": shown(event.output)}
 
     def source(self, event: kinds.SourceFound) -> Iterator[Chunk]:
-        """Yield a source, once for each message."""
+        """Yield a source, once for each message. One whose address may not be a link is a document."""
         key = event.message_id, event.url or event.document or event.title
         if key in self._sources or key[1] is None:
             return
         self._sources.add(key)
         known: Chunk = {"sourceId": f"{event.message_id}-source-{len(self._sources)}"}
-        if event.url:
+        if is_page(event.url):
             yield {"type": "source-url", **known, "url": event.url, **({"title": event.title} if event.title else {})}
         else:
-            yield {"type": "source-document", **known, "mediaType": "text/plain", "title": event.title or event.document}
+            yield {"type": "source-document", **known, "mediaType": "text/plain", "title": event.title or event.document or event.url}
 
     def file(self, event: kinds.FileMade) -> Iterator[Chunk]:
-        """Yield a file. One without data or address stands in its message, or is known to the vendor alone."""
-        url = event.url or (f"data:{event.mime_type};base64,{event.data}" if event.data else None)
+        """Yield a file. One without data or a page's address stands in its message, or is known to the vendor alone."""
+        url = event.url if is_page(event.url) else (f"data:{event.mime_type};base64,{event.data}" if event.data else None)
         if url is not None:
             yield {"type": "file", "url": url, "mediaType": event.mime_type}
         elif event.size:
             self._elsewhere.setdefault(event.message_id, []).append(event)
         else:
-            data = {"messageId": event.message_id, "fileId": event.file_id, "name": event.name, "mediaType": event.mime_type}
+            known = {"name": event.name, "mediaType": event.mime_type, **({"url": event.url} if event.url else {})}
+            data = {"messageId": event.message_id, "fileId": event.file_id, **known}
             yield {"type": "data-vendor-file", "data": data}
 
     def message_done(self, message: Any) -> Iterator[Chunk]:

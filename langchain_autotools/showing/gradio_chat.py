@@ -11,6 +11,7 @@ from langchain_core.messages import ToolMessage
 
 from .. import event_types as kinds
 from .. import vendor_event_types as vendor_kinds
+from ..addresses import is_page
 from ..event_tables import NOTHING, EventTable
 from ..event_types import RunEvent
 from ..executor.approval.pending import PendingCall
@@ -18,7 +19,7 @@ from ..messages.printable import short_result, text_and_media
 from .failures import failure_text
 from .gradio_text import gradio_code, gradio_image, gradio_images, gradio_link, gradio_markdown, gradio_message, gradio_words
 from .page import part_text, value_text
-from .vendor_words import file_name, is_page, source_name, vendor_call_brief
+from .vendor_words import file_name, source_name, vendor_call_brief
 from .view_model import CallView, EndView, FileView, MessageView, PartView, SourcesView, VendorCallView, ViewModel
 
 _UPDATE_SECONDS: Final = 0.2

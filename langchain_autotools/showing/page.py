@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from typing import Any, Final
 
+from ..addresses import is_page
 from ..encoders.plain import plain
 from ..event_types import RunEnded, partial_arguments
 from ..executor.approval.pending import PendingCall
@@ -17,7 +18,7 @@ from ..messages.printable import call_text, escaped, printable, quoted, short_ca
 from ..strict_json import mend_surrogates
 from ..vendor_event_types import SourceFound
 from .rich_text import markdown_html
-from .vendor_words import file_name, is_page, source_name, vendor_call_brief, vendor_text
+from .vendor_words import file_name, source_name, vendor_call_brief, vendor_text
 from .view_model import CallView, EndView, FileView, MessageView, PartView, RunView, SourcesView, TextView, VendorCallView
 
 _ONE_LINE: Final = 100  # a call that is longer opens while it is written

@@ -1,19 +1,12 @@
 """What a vendor does by itself in words, for lines of text and for pages."""
 
-from typing import TypeGuard
-
+from ..addresses import is_page
 from ..encoders.plain import to_json
 from ..messages.printable import escaped
 from ..vendor_event_types import FileMade, SourceFound
 from .view_model import FileView, SourcesView, VendorCallView
 
 _BRIEF = 160
-_PAGES = ("http://", "https://")
-
-
-def is_page(url: str | None) -> TypeGuard[str]:
-    """Whether an address may be shown as a link: others could run what a source says."""
-    return url is not None and url.lower().startswith(_PAGES)
 
 
 def source_name(found: SourceFound) -> str:

@@ -22,9 +22,9 @@ from pydantic import (
 )
 
 from ..._version import DISTRIBUTION, __version__
+from ...addresses import public_url
 from ...errors import ConfigurationError, map_errors
 from ...turn.constructor import names_of, unknown_argument
-from .._encode.origin import public_url
 from .._encode.tokens import estimate, messages_tokens
 from .._transport.secrets import digest, has_password, header_variables, is_sent_beside, public_params, shown
 from .._transport.timeouts import check_timeout

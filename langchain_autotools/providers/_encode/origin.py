@@ -3,10 +3,10 @@
 import hashlib
 import re
 from typing import Any
-from urllib.parse import urlsplit
 
 from langchain_core.messages import AIMessage
 
+from ...addresses import public_url
 from ...messages.metadata import own_metadata
 
 _SNAPSHOT = re.compile(r"-\d{8}\Z|-\d{4}-\d{2}-\d{2}\Z|-\d{3}\Z|@\d+\Z|-latest\Z")
@@ -45,9 +45,3 @@ def _is_same_model(named: str, requested: str) -> bool:
     """Whether two names are of one model: equal but for a version suffix. (A longer name is another model.)"""
     named, requested = named.rpartition("models/")[2], requested.rpartition("models/")[2].removesuffix("-latest")
     return named == requested or _SNAPSHOT.sub("", named) == requested or named == _SNAPSHOT.sub("", requested)
-
-
-def public_url(url: str | None) -> str:
-    """Return a URL without its secret parts: user, password, query."""
-    parts = urlsplit(url or "")
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}" if url else ""

@@ -8,8 +8,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pydantic import SecretStr
 
+from ...addresses import public_url
 from ...pickling import differing
-from .._encode.origin import public_url
 
 _HIDDEN = "***"
 _SECRET_KEY = re.compile(

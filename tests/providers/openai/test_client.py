@@ -10,7 +10,8 @@ import weakref
 import pytest
 
 from langchain_autotools import ChatOpenAI, __version__
-from langchain_autotools.providers._encode.origin import origin_of, public_url
+from langchain_autotools.addresses import public_url
+from langchain_autotools.providers._encode.origin import origin_of
 from langchain_autotools.providers._transport.clients import PerLoopCache
 from langchain_autotools.providers.openai.compatibility import CompatibilityKey, LearnedCompatibility
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from langchain_autotools import RunEvent, VendorCallDone
+from langchain_autotools import FileMade, RunEvent, VendorCallDone
 from langchain_autotools.encoders import ai_sdk, sse
 from tests.support.vendor_replies import LARGE, PAGE, PIXEL, RUN, SEARCH, large_file, shown_run
 
@@ -66,9 +66,10 @@ def test_the_ai_sdk_gets_its_own_parts() -> None:
     }
     assert made[6] == {"type": "tool-input-available", **call, "toolName": "web_search", "input": {"query": "oslo"}}
     assert made[7] == {"type": "tool-output-available", **call, "output": {"pages": 2}}
-    assert [chunk["url"] for chunk in made if chunk["type"] == "source-url"] == [PAGE["url"], "javascript:alert(1)"]
-    assert [chunk["title"] for chunk in made if chunk["type"] == "source-document"] == ["notes.pdf"]
+    assert [chunk["url"] for chunk in made if chunk["type"] == "source-url"] == [PAGE["url"]]
+    assert [chunk["title"] for chunk in made if chunk["type"] == "source-document"] == ["<b>Run me</b>", "notes.pdf"]
     assert [chunk["url"] for chunk in made if chunk["type"] == "file"] == [PICTURE]
+    assert "javascript" not in json.dumps(made)
     assert [chunk["data"]["name"] for chunk in made if chunk["type"] == "data-vendor-file"] == ["plot.csv"]
 
 
@@ -77,6 +78,15 @@ def test_the_ai_sdk_gets_a_large_file_once(kept: bool) -> None:
     """Where events are kept without its data, from the message."""
     files = [chunk for chunk in chunks(large_file(kept=kept)) if chunk["type"] == "file"]
     assert [chunk["url"] for chunk in files] == [PICTURE, f"data:image/png;base64,{LARGE}"]
+
+
+def test_an_address_that_runs_something_is_no_link_of_the_ai_sdk() -> None:
+    """Pages put the address of a source and of a file into a link: that of a file which is none of the web is data beside it."""
+    said: Any = {**RUN, "message_id": "m1", "mime_type": "text/csv"}
+    files = [FileMade(**said, url=url) for url in ("javascript:alert(1)", "gs://bucket/a.csv", "https://example.org/a.csv")]
+    made = [chunk for chunk in chunks([*shown_run(*files)]) if chunk["type"] in ("file", "data-vendor-file")][2:]
+    assert [chunk.get("url") or chunk["data"]["url"] for chunk in made] == [one.url for one in files]
+    assert [chunk["type"] for chunk in made] == ["data-vendor-file", "data-vendor-file", "file"]
 
 
 def test_a_call_that_failed_is_an_error_of_its_part() -> None:
