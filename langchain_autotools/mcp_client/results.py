@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 
 from ..executor import ToolContext
@@ -37,18 +38,22 @@ def tool_of(definition: Mapping[str, Any], prefix: str, call: _Call) -> BaseTool
 
 
 def content_of(result: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return the content and the artifact of a result: a text where it is one, else LangChain's blocks.
+    """Return the content and the artifact of a result: a text where it is one, else LangChain's blocks, else its data.
 
     Raises:
         ToolException: It is an error.
     """
-    blocks = [_block(block) for block in result.get("content", ())]
+    blocks: list[Any] = [_block(block) for block in result.get("content", ())]
     texts = [block["text"] for block in blocks if block["type"] == "text"]
     if result.get("isError"):
         raise ToolException("\n".join(texts) or "the tool has failed")
     structured = result.get("structuredContent")
     artifact = None if structured is None else {"structured_content": structured}
-    return (blocks if len(texts) != 1 or len(blocks) != 1 else texts[0]), artifact
+    if len(texts) == len(blocks) == 1 or not blocks:
+        return (texts[0] if texts else structured), artifact
+    return ToolMessage(
+        content=blocks, artifact=artifact, tool_call_id=""
+    ), artifact  # LangChain's core would write a list with sound as JSON
 
 
 def _block(block: Mapping[str, Any]) -> dict[str, Any]:

@@ -65,13 +65,13 @@ class McpServer(ToolSource):
     @property
     def name(self) -> str:
         """What logs and errors call the server."""
-        return f"the MCP server {self._address.url or Path(self._address.command[0]).name!r}"
+        return f"the MCP server {self._address.name!r}"
 
     def __repr__(self) -> str:
-        return f"McpServer({self._address!r})"
+        return f"McpServer({self._address.name!r})"
 
     def __reduce__(self) -> Any:
-        secret = [name for name in ("env", "headers") if getattr(self._address, name)] + ["elicit"] * (self._elicit is not None)
+        secret = [*self._address.secrets, *["elicit"] * (self._elicit is not None)]
         refuse(f"{self.name} has {' and '.join(secret)}, which no pickle holds: make it anew in the other process" if secret else None)
         return McpServer, (self._address, self._prefix, self._roots, None, self._open_timeout)
 

@@ -19,7 +19,7 @@ from typing import Any, cast
 from ..errors import ConfigurationError
 from ..executor.workers.background import background_loop
 from .questions import Elicit, Questions, Round, declined
-from .transport import Address, begin, wire
+from .transport import Address, Requests, begin, wire
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -96,6 +96,7 @@ class Session:
         self._open_timeout = open_timeout
         self._label = label
         self._calls: set[Call] = set()
+        self._requests: Requests | None = None
         self._ending = False
         self._ended = threading.Event()
         self._lock = threading.Lock()
@@ -155,13 +156,15 @@ class Session:
                 _settle(call.result, SessionLost(sent=True))
             self._ended.set()
             if not self.opened.done():
-                self.opened.set_exception(ConfigurationError(f"{self._label} cannot be opened: {_reason(failure)}"))
+                self.opened.set_exception(ConfigurationError(f"{self._label} cannot be opened: {self._address.public(_reason(failure))}"))
 
     async def _open(self, stack: AsyncExitStack) -> Any:
         import anyio
         from mcp import ClientSession, types
 
         read, write = await stack.enter_async_context(self._address.open())
+        if not hasattr(ClientSession, "discover"):
+            write = self._requests = Requests(write)
         inward, heard = anyio.create_memory_object_stream[Any](0)
         relay = asyncio.ensure_future(self._relay(read, inward))
         stack.callback(relay.cancel)
@@ -267,13 +270,15 @@ class Session:
         except asyncio.CancelledError:
             if call.result.cancelled():
                 self._forget(call)
+                if self._requests is not None:
+                    await self._requests.cancel()
             raise
         except Exception as error:
             lost = _lost(error)
             if lost is not None:
                 self._end()
             self._forget(call)
-            _settle(call.result, ServerError(str(error)) if lost is None else lost)
+            _settle(call.result, ServerError(self._address.public(str(error))) if lost is None else lost)
         else:
             self._forget(call)
             with suppress(InvalidStateError):  # cancelled

@@ -1,18 +1,23 @@
 """Connections to MCP servers by the SDK's transports. Both major versions are read alike: messages as their data on the wire."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
+from ..addresses import public_url
 from ..errors import ConfigurationError
 
 _OTHER_PROTOCOL = -32022
+_SECONDS_TO_CANCEL = 1.0
 EXTRA = "MCP servers need the extra `mcp`: pip install 'langchain-autotools-chat[mcp]'"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Address:
     """Where a server is: a program to start, or an address.
 
@@ -26,9 +31,28 @@ class Address:
 
     command: Sequence[str] = ()
     url: str = ""
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict)
     cwd: str | Path | None = None
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Address({self.name!r})"
+
+    @property
+    def name(self) -> str:
+        """What it is called where anybody may read it: the program, or the URL without its secret parts."""
+        return public_url(self.url) if self.url else Path(self.command[0]).name
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """What of it only this process may know."""
+        of_url = urlsplit(self.url)
+        found = {"a user": "@" in of_url.netloc, "a query": of_url.query, "env": self.env, "headers": self.headers}
+        return [name for name, value in found.items() if value]
+
+    def public(self, text: str) -> str:
+        """Return a text without the secret parts of the URL."""
+        return text.replace(self.url, self.name) if self.url else text
 
     def open(self) -> Any:
         """Return a context manager that connects, with the two streams of the connection."""
@@ -48,6 +72,41 @@ class Address:
         async with make_client(headers=dict(self.headers)) as client:
             async with streamable_http.streamable_http_client(self.url, http_client=client) as streams:
                 yield streams[:2]
+
+
+class Requests:
+    """What goes to a server, with the last request of each task: version 1 of the SDK tells no server that a request is cancelled.
+
+    Args:
+        stream: The SDK's stream of what goes to the server.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._last: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._stream.__aexit__(*error)
+
+    async def send(self, message: Any) -> None:
+        """Send a message."""
+        if {"method", "id"} <= message.message.root.model_fields_set:
+            self._last[asyncio.current_task()] = message
+        await self._stream.send(message)
+
+    async def cancel(self) -> None:
+        """Tell the server that nobody waits for the last request of this task."""
+        asked = self._last.get(asyncio.current_task())
+        if asked is not None:
+            params = {"requestId": asked.message.root.id, "reason": "the call was cancelled"}
+            notification = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+            with suppress(Exception):  # the server is gone, or reads nothing
+                async with asyncio.timeout(_SECONDS_TO_CANCEL):
+                    await self._stream.send(type(asked)(type(asked.message).model_validate(notification)))
 
 
 def check_installed() -> None:

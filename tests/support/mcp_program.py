@@ -29,9 +29,13 @@ TOOLS = {
     "fail": ("Fail.", NOTHING),
     "picture": ("Return a picture, a text and data.", NOTHING),
     "wait": ("Take too long.", NOTHING),
+    "kinds": ("Return a part of each other kind.", NOTHING),
+    "data": ("Return data alone.", NOTHING),
+    "nothing": ("Return nothing.", NOTHING),
     "secret": ("Return an environment variable.", NOTHING),
 }
 listed = dict(TOOLS)
+begun: dict[Any, str] = {}
 waiting: list[str] = []
 listener: dict[str, Any] = {}
 
@@ -97,6 +101,13 @@ PICTURE = {
     "content": [{"type": "image", "data": "aGk=", "mimeType": "image/png"}, *text("a picture")["content"]],
     "structuredContent": {"size": 2},
 }
+KINDS = [
+    {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"},
+    {"type": "resource", "resource": {"uri": "file:///a.txt", "text": "a text"}},
+    {"type": "resource", "resource": {"uri": "file:///a.png", "mimeType": "image/png", "blob": "aGk="}},
+    {"type": "resource", "resource": {"uri": "file:///a.pdf", "mimeType": "application/pdf", "blob": "aGk="}},
+    {"type": "resource_link", "name": "b.txt", "uri": "file:///b.txt"},
+]
 ASKED = {"mode": "form", "message": "Which city?", "requestedSchema": QUESTION}
 CALLED: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
     "double": lambda arguments, _: text(str(2 * arguments["number"])),
@@ -109,6 +120,9 @@ CALLED: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
     "wait": late,
     "fail": lambda *_: {**text("no luck"), "isError": True},
     "picture": lambda *_: PICTURE,
+    "kinds": lambda *_: {"content": KINDS},
+    "data": lambda *_: {"content": [], "structuredContent": {"size": 2}},
+    "nothing": lambda *_: {"content": []},
     "secret": lambda *_: text(os.environ.get("SECRET", "none")),
     "more": lambda *_: text("more"),
 }
@@ -172,9 +186,13 @@ if __name__ == "__main__":
     note("began")
     while line := waiting.pop(0) if waiting else sys.stdin.readline():
         message = json.loads(line)
+        if message.get("method") == "tools/call":
+            begun[message["id"]] = message["params"]["name"]
         if message.get("method") == "subscriptions/listen":
             listener = {"io.modelcontextprotocol/subscriptionId": message["id"]}
             send(method="notifications/subscriptions/acknowledged", params={"_meta": listener, "notifications": {"toolsListChanged": True}})
+        elif message.get("method") == "notifications/cancelled":
+            note(f"cancelled {begun.get(message['params']['requestId'])}")
         elif "id" in message and "method" in message:
             kind = {"resultType": "complete"} if MODERN else {}
             send(id=message["id"], result={**kind, **answer(message["method"], message.get("params") or {})})
