@@ -27,7 +27,7 @@ from .pickling import refuse, unportable
 from .run.composing import run_parts
 from .run.driving import Driven, adrive, drive, failing
 from .run.fallback_model import FallbackChatModel
-from .run.hooks import call_hooks, turn_hooks, with_middleware, wraps_turns
+from .run.hooks import call_hooks, needs_run, turn_hooks, with_middleware
 from .run.joining import one_turn_model
 from .run.keywords import drop_settings
 from .run.limits import OnLimit
@@ -190,7 +190,7 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
 
     def _driven(self, input: LanguageModelInput, kwargs: dict[str, Any], *, streamed: bool, async_api: bool = False) -> Driven:
         """Return a new run over the input, or the reply of a model that has no tools of its own; its keywords are removed from `kwargs`."""
-        if not (self.tools or self.handlers or wraps_turns(self, kwargs)) and kwargs.get("journal") is None:
+        if not (self.tools or self.handlers or needs_run(self, kwargs)) and kwargs.get("journal") is None:
             return Reply(self, input, kwargs, streamed=streamed, async_api=async_api)
         messages, open_start = input_messages(self, input), self.continues_conversation(kwargs)
         settings = run_settings(self, self._own_tools(), kwargs, messages)

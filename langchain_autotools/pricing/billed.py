@@ -22,10 +22,16 @@ _REASONING = "reasoning"
 _STANDARD = {"", "standard", "default", "auto", "on_demand", "global", "not_available", "unspecified"}
 _SEARCHES = {"web_search_requests": "web_searches", "num_requests": "web_searches"}
 _FREE = {"web_fetch_requests"}  # billed by the tokens that they bring
-_BY_TYPE = {"web_search_call": "web_search", "file_search_call": "file_search", "code_interpreter_call": "code_interpreter"}
+_BY_TYPE = {
+    "web_search_call": "web_search",
+    "file_search_call": "file_search",
+    "code_interpreter_call": "code_interpreter",
+    "shell_call": "shell",
+}
+_ALIASES = {"code_execution": "code_interpreter"}  # LangChain's name for it in its own blocks
 _COUNTED = {"web_search": "web_searches", "file_search": "storage_searches"}
-_IMAGES = {"image", "image_generation_call"}
-_BY_TIME = {"code_interpreter", "code_execution", "bash_code_execution", "text_editor_code_execution"}
+_IMAGES = {"image", "image_url", "image_generation_call"}
+_BY_TIME = {"code_interpreter", "bash_code_execution", "text_editor_code_execution", "shell"}
 
 
 @dataclass(frozen=True)
@@ -137,17 +143,26 @@ def _server_tools(message: AIMessage, metadata: Mapping[str, Any], raw: Mapping[
         counts["web_searches"] = 1
         if len(queries) > 1:  # some models are billed for each, others once
             unknown.append(f"web_searches of {len(queries)} queries")
-    for name in _items(message):
-        if name in _COUNTED and not (name == "web_search" and reported):
+    for name in _items(message, metadata):
+        if name in _COUNTED and not (name == "web_search" and _counts_searches(reported)):
             counts[_COUNTED[name]] = counts.get(_COUNTED[name], 0) + 1
         elif name in _BY_TIME:
             unknown.append(f"the time of {name}")
     details = _mapping(_mapping(message.usage_metadata).get("output_token_details"))
-    if not details.get("image") and any(block.get("type") in _IMAGES for block in _blocks(message)):
+    if not details.get("image") and _has_images(message):
         unknown.append("generated images")
     others = {"num_sources_used": raw.get("num_sources_used"), **_mapping(raw.get("server_side_tool_usage"))}
     unknown.extend(name for name, amount in others.items() if amount)
     return counts, list(dict.fromkeys(unknown))
+
+
+def _counts_searches(reported: Mapping[str, Any]) -> bool:
+    """Whether a report says how often the server has searched."""
+    return any(name in _SEARCHES or _SEARCHES.keys() & _mapping(amount).keys() for name, amount in reported.items())
+
+
+def _has_images(message: AIMessage) -> bool:
+    return bool(message.additional_kwargs.get("images")) or any(block.get("type") in _IMAGES for block in _blocks(message))
 
 
 def _amounts(reported: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
@@ -162,16 +177,23 @@ def _amounts(reported: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 def _blocks(message: AIMessage) -> list[Mapping[str, Any]]:
     """Return the blocks of a reply, and the output that LangChain keeps beside them."""
     content = message.content if isinstance(message.content, list) else []
-    return [block for block in (*content, *message.additional_kwargs.get("tool_outputs", ())) if isinstance(block, Mapping)]
+    blocks = [block for block in (*content, *message.additional_kwargs.get("tool_outputs", ())) if isinstance(block, Mapping)]
+    return [_mapping(block.get("value")) if block.get("type") == "non_standard" else block for block in blocks]
 
 
-def _items(message: AIMessage) -> Iterator[str]:
+def _items(message: AIMessage, metadata: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names of the tools that the server has called for a fee, once for each call."""
     for block in _blocks(message):
         kind = str(block.get("type", ""))
         name = str(block.get("name", "")) if kind in ("server_tool_call", "server_tool_use") else _BY_TYPE.get(kind, "")
-        action = _mapping(block.get("action") or block.get("args")).get("type", "search")
-        in_container = kind != "server_tool_call" or "container_id" in _mapping(block.get("extras"))
-        # Opening a page that was found is free, and so is the time of code that runs in no container.
-        if name and action == "search" and (name != "code_interpreter" or in_container):
+        name, action = _ALIASES.get(name, name), _mapping(block.get("action") or block.get("args")).get("type", "search")
+        # Opening a page that was found is free, and so is the time of code that runs in no container of the vendor's.
+        if name and action == "search" and (name not in _BY_TIME or _is_in_container(kind, block, metadata)):
             yield name
+
+
+def _is_in_container(kind: str, block: Mapping[str, Any], metadata: Mapping[str, Any]) -> bool:
+    """Whether a call that runs code did so in a container of the vendor's."""
+    if kind == "server_tool_call":
+        return "container_id" in _mapping(block.get("extras")) or bool(metadata.get("container"))
+    return kind != "shell_call" or _mapping(block.get("environment")).get("type") == "container_reference"

@@ -3,17 +3,31 @@
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage
 
 from ..errors import ConfigurationError
+from ..messages.failover import is_cut, marks_of_run
 from ..messages.inner_usage import replies_inside
 from ..messages.rejected import rejected_replies
 from .billed import BilledUsage, billed_usage
 from .costs import RunCost, cost_of
 
 _logger = logging.getLogger("langchain_autotools")
+
+
+class _Model(NamedTuple):
+    """What the price of a request depends on besides its length: the model, and how long a reply it asks for at most (0: not said)."""
+
+    provider: str
+    name: str
+    reply_tokens: int
+
+    @classmethod
+    def of(cls, model: Any, keywords: Mapping[str, Any]) -> "_Model":
+        traced = model._get_ls_params(**keywords)
+        return cls(str(traced.get("ls_provider") or ""), str(traced.get("ls_model_name") or ""), int(traced.get("ls_max_tokens") or 0))
 
 
 class CostMeter:
@@ -26,7 +40,7 @@ class CostMeter:
         history: The messages that the run begins with, which cost it nothing.
 
     Raises:
-        ConfigurationError: The model has no price.
+        ConfigurationError: The model, or one of its fallbacks, has no price.
     """
 
     def __init__(self, limit: Any, prices: Mapping[str, Mapping[str, Any]], request: Any, history: Sequence[BaseMessage]) -> None:
@@ -36,12 +50,13 @@ class CostMeter:
         self._counted = len(history)
         self._spent = Decimal(0)
         self._conditions: Mapping[str, str] = {}
-        traced = request.model._get_ls_params(**request.keywords)
-        self._model = str(traced.get("ls_provider") or ""), str(traced.get("ls_model_name") or "")
-        self._reply_tokens = int(traced.get("ls_max_tokens") or 0)
+        portable = {name: value for name, value in request.keywords.items() if name == "max_tokens"}
+        self._own = _Model.of(request.model, request.keywords)
+        self._fallbacks = [_Model.of(one, portable) for one in request.model.fallbacks]
         self._known = self._known_to = 0  # tokens of the conversation, and up to which message: what the last reply says
-        if self._estimated(1, 1) is None:
-            raise ConfigurationError(f"max_cost needs prices, and there are none of the model {self._model[1]!r}: give prices=")
+        for model in (self._own, *self._fallbacks):
+            if self._estimated(model, 1, 1) is None:
+                raise ConfigurationError(f"max_cost needs prices, and there are none of the model {model.name!r}: give prices=")
 
     def exceeded(self, messages: Sequence[BaseMessage]) -> bool:
         """Whether the run may not make another request, because the request would exceed the limit or what was spent is not known.
@@ -60,15 +75,22 @@ class CostMeter:
         self._counted = len(messages)
         tools = () if self._known else self._request.form.tools  # what is known of the last request includes them
         tokens = self._known + self._request.model._estimated_tokens(messages[self._known_to :], tools)
-        cost = self._estimated(tokens, self._reply_tokens)
+        model = self._asked_next(messages)
+        cost = self._estimated(model, tokens, model.reply_tokens)
         return cost is None or self._spent + cost > self._limit
+
+    def _asked_next(self, messages: Sequence[BaseMessage]) -> _Model:
+        """Return the model that is asked next: the run's own, or the fallback that has taken over."""
+        marks = marks_of_run(messages) if self._fallbacks else ()
+        name = str(marks[-1].get("to")).partition("#")[0] if marks else ""
+        return next((one for one in self._fallbacks if f"{one.provider}/{one.name}" == name), self._own)
 
     def _add(self, message: AIMessage, number: int) -> bool:
         """Add the cost of a reply; False if it is not known."""
         usage = billed_usage(message)
         if not self._pay(usage):
             return False
-        self._conditions = usage.conditions
+        self._conditions = {} if is_cut(message) else usage.conditions  # with a cut reply another model goes on
         if message.usage_metadata is not None:
             self._known = message.usage_metadata["input_tokens"] + message.usage_metadata["output_tokens"]
             self._known_to = number + 1
@@ -83,9 +105,9 @@ class CostMeter:
         self._spent += cost.total
         return True
 
-    def _estimated(self, given: int, written: int) -> Decimal | None:
+    def _estimated(self, model: _Model, given: int, written: int) -> Decimal | None:
         counts = {"input_tokens": given, "output_tokens": written}
-        return cost_of(BilledUsage(*self._model, counts, given, self._conditions), self._prices).total
+        return cost_of(BilledUsage(model.provider, model.name, counts, given, self._conditions), self._prices).total
 
 
 def cost_of_replies(replies: Iterable[AIMessage], prices: Mapping[str, Mapping[str, Any]]) -> Decimal | None:

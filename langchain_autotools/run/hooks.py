@@ -8,10 +8,11 @@ from .keywords import CallSettings
 from .turn_wrappers import TurnWrapper
 
 
-def wraps_turns(model: Any, keywords: Mapping[str, Any]) -> bool:
-    """Whether something of the caller's stands around the turns of a call."""
-    own = bool(model.fallbacks) or bool(model.middleware) or model.before_turn is not None
-    return own or any(keywords.get(name) is not None for name in ("before_turn", "output_check"))
+def needs_run(model: Any, keywords: Mapping[str, Any]) -> bool:
+    """Whether a call of a model without tools is a run, too: something stands around its turns, or is checked before its request."""
+    own = bool(model.fallbacks) or bool(model.middleware) or model.before_turn is not None or model.max_cost is not None
+    given = keywords.get("before_turn"), keywords.get("output_check"), keywords.get("max_cost")
+    return own or given != (None, None, None)
 
 
 def with_middleware(tools: Any, middleware: Any) -> dict[str, Any]:

@@ -11,13 +11,13 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.outputs import ChatGenerationChunk
 
-from langchain_autotools import run_usage, stop_reason, with_tools
+from langchain_autotools import ConfigurationError, run_usage, stop_reason, with_tools
 from langchain_autotools.messages.failover import is_cut
 from langchain_autotools.messages.live import cut_reply
 from tests.failover.vendors import VENDORS, model_of
 from tests.laws.ways import run
 from tests.support.http_server import Pause
-from tests.support.script import Call, Cut, Turn
+from tests.support.script import Call, Cut, Failure, Turn
 
 TEXT = "Let me look at the first of both places now, and then at the other one."
 COUNTS = {"anthropic": 11, "google": 11}
@@ -67,11 +67,38 @@ def test_a_budget_in_money_counts_it(way: str) -> None:
     prices = {name: {"input_mtok": 1000, "output_mtok": 1000} for name in ("one", "two")}
     for limit, asked in (("0.02", 0), ("1", 1)):
         with VENDORS["anthropic"][0](lambda _: Cut(Turn(TEXT), 1000)) as down, VENDORS["anthropic"][0](lambda _: Turn("more.")) as other:
-            model = model_of("anthropic", down, model="one", max_tokens=10, fallbacks=[model_of("anthropic", other, model="two")])
+            model = model_of(
+                "anthropic", down, model="one", max_tokens=10, fallbacks=[model_of("anthropic", other, model="two", max_tokens=10)]
+            )
             ran = run(way, model, [HumanMessage("Go.")], prices=prices, max_cost=Decimal(limit))
             assert ran.message is not None, ran.error
             assert len(ran.new) == asked + 1 and len(other.exchanges) == asked
             assert stop_reason(ran.message) == ("complete" if asked else "max_cost")
+
+
+@pytest.mark.parametrize("way", ["invoke", "astream"])
+def test_the_price_of_the_model_that_has_taken_over_counts(way: str) -> None:
+    """`max_cost`: its reply and its next request, at its own price, are more than the limit; at the first model's they are nothing."""
+    prices = {name: {"input_mtok": price, "output_mtok": price} for name, price in (("one", 1), ("two", 1000))}
+    called = Turn(calls=[Call("look", {"city": "Oslo"})])
+    for limit, asked in (("0.03", 1), ("1", 2)):
+        with VENDORS["openai"][0](lambda _: Failure(500)) as down, VENDORS["anthropic"][0]([called, Turn("21.")]) as other:
+            fallback = model_of("anthropic", other, model="two", max_tokens=10)
+            model = model_of("openai", down, model="one", tools=[look], fallbacks=[fallback])
+            ran = run(way, model, [HumanMessage("Go.")], prices=prices, max_cost=Decimal(limit))
+            assert ran.message is not None, ran.error
+            assert stop_reason(ran.message) == ("max_cost" if asked == 1 else "complete") and len(other.exchanges) == asked
+
+
+@pytest.mark.parametrize("way", ["invoke", "astream"])
+def test_a_fallback_without_a_price_is_refused_when_the_run_begins(way: str) -> None:
+    """By its name, before any request: not after a reply that nobody can count."""
+    prices = {"one": {"input_mtok": 1, "output_mtok": 1}}
+    with VENDORS["openai"][0]([Turn("Never.")]) as server, VENDORS["anthropic"][0]([Turn("Never.")]) as other:
+        model = model_of("openai", server, model="one", fallbacks=[model_of("anthropic", other, model="two")])
+        ran = run(way, model, [HumanMessage("Go.")], prices=prices, max_cost=1)
+        assert isinstance(ran.error, ConfigurationError) and "'two'" in str(ran.error)
+        assert server.exchanges == other.exchanges == []
 
 
 @pytest.mark.parametrize("way", ["stream", "astream"])

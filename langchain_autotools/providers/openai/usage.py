@@ -11,6 +11,7 @@ from .wire import Usage
 # Servers count cached and reasoning tokens under the vendor's details, or under a key of their own beside them.
 _CACHE_READ = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens", "num_cached_tokens")
 _CACHE_CREATION = ("cache_write_tokens", "cache_creation_input_tokens")
+_MEDIA = ("audio", "image", "video")
 _PRICED_TIERS = frozenset({"priority", "flex"})
 
 
@@ -30,11 +31,11 @@ def usage_metadata(usage: Usage, service_tier: str | None = None) -> UsageMetada
     cache_read = _first(prompt, usage, _CACHE_READ)
     reasoning = _first(completion, usage, ("reasoning_tokens",))
     read: dict[str, int | None] = {
-        "audio": token_count(prompt, "audio_tokens"),
+        **_media(prompt),
         f"{prefix}cache_read": cache_read,
         f"{prefix}cache_creation": _first(prompt, usage, _CACHE_CREATION),
     }
-    written: dict[str, int | None] = {"audio": token_count(completion, "audio_tokens"), f"{prefix}reasoning": reasoning}
+    written: dict[str, int | None] = {**_media(completion), f"{prefix}reasoning": reasoning}
     if tier:
         read[tier] = input_tokens - (cache_read or 0)
         written[tier] = output_tokens - (reasoning or 0)
@@ -52,6 +53,10 @@ def responses_usage(usage: Mapping[str, Any], service_tier: str | None = None) -
 def _details(usage: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     details = usage.get(key)
     return details if isinstance(details, Mapping) else {}
+
+
+def _media(details: Mapping[str, Any]) -> dict[str, int | None]:
+    return {name: token_count(details, f"{name}_tokens") for name in _MEDIA}
 
 
 def _first(details: Mapping[str, Any], usage: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:

@@ -124,6 +124,14 @@ def test_the_first_request_is_checked_too() -> None:
     assert stop_reason(model(replies=["Done."]).invoke("Hi", max_cost=0.01)) == "complete"
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_the_one_request_of_a_model_without_tools_is_checked(way: str) -> None:
+    """It costs money like any other."""
+    made = model(tools=[], replies=["Hi."])
+    assert WAYS[way](made, 1e-9) == "max_cost" and made.requests == []
+    assert WAYS[way](made, 1) == "complete"
+
+
 def test_the_last_answer_at_another_limit_is_checked_too() -> None:
     """It is a request like the others."""
     made = model(max_turns=2)

@@ -1,9 +1,10 @@
 """`run_cost`: exact sums of what vendors report, against sums by hand; what has no price of its own makes the cost None and is named."""
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import reduce
+from operator import add
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from langchain_autotools import (
     Agent,
     ChatAnthropic,
     ChatCohere,
+    ChatDeepSeek,
     ChatFireworks,
     ChatGoogleGenerativeAI,
     ChatGroq,
@@ -25,7 +27,8 @@ from langchain_autotools import (
     run_cost,
 )
 from langchain_autotools.testing import ScriptedChatModel
-from tests.support.http_server import HttpReply, LoopbackServer
+from tests.support.script import Events
+from tests.vendor_types.rows import ROWS, Row
 
 pytest.importorskip("genai_prices", reason="needs the extra `cost`")
 
@@ -79,6 +82,23 @@ SEARCHED = {"type": "web_search_call", "id": "w", "status": "completed", "action
 OPENED = {"type": "web_search_call", "id": "o", "status": "completed", "action": {"type": "open_page", "url": "https://example.com"}}
 FOUND = {"type": "file_search_call", "id": "f", "status": "completed", "queries": ["x"], "results": None}
 RAN = {"type": "code_interpreter_call", "id": "i", "status": "completed", "code": "1", "container_id": "k", "outputs": None}
+COMMAND = {
+    **{"type": "shell_call", "id": "s", "call_id": "c", "status": "completed", "action": {"commands": ["ls"]}},
+    "environment": {"type": "container_reference", "container_id": "k"},
+}
+LOCAL = {**COMMAND, "environment": {"type": "local"}}
+RESULT = {"type": "shell_call_output", "id": "o", "call_id": "c", "status": "completed", "output": []}
+CODE = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "code_execution", "input": {"code": "1"}}
+OUTPUT = {"type": "code_execution_result", "stdout": "1", "stderr": "", "return_code": 0, "content": []}
+CODE_RESULT = {"type": "code_execution_tool_result", "tool_use_id": "srvtoolu_1", "content": OUTPUT}
+
+
+def picture(usage: Mapping[str, Any]) -> dict[str, Any]:
+    """A chat completion with a picture."""
+    body = chat("openai/gpt-5", usage)
+    body["choices"][0]["message"]["images"] = [{"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}]
+    return body
+
 
 Model = type[Any]
 EXACT: dict[str, tuple[Model, dict[str, Any], dict[str, str]]] = {
@@ -109,6 +129,17 @@ EXACT: dict[str, tuple[Model, dict[str, Any], dict[str, str]]] = {
         response("gpt-5", 1_000, 100, SEARCHED, OPENED, {**SEARCHED, "id": "v"}, FOUND),
         {"input_tokens": "0.00125", "output_tokens": "0.001", "web_searches": "0.02", "storage_searches": "0.0025"},
     ),
+    "searches as the reply counts them": (
+        ChatOpenAI,
+        response("gpt-5", 1_000, 100, SEARCHED, tool_usage={"web_search": {"num_requests": 3}, "image_gen": {"input_tokens": 0}}),
+        {"input_tokens": "0.00125", "output_tokens": "0.001", "web_searches": "0.03"},
+    ),
+    "searches that the reply does not count": (
+        ChatOpenAI,
+        response("gpt-5", 1_000, 100, SEARCHED, tool_usage={"image_gen": {"input_tokens": 0}}),
+        {"input_tokens": "0.00125", "output_tokens": "0.001", "web_searches": "0.01"},
+    ),
+    "a shell of the caller's": (ChatOpenAI, response("gpt-5", 1_000, 0, LOCAL, RESULT), {"input_tokens": "0.00125"}),
     "Anthropic": (ChatAnthropic, message("claude-sonnet-4-5-20250929", 1_000, 100), {"input_tokens": "0.003", "output_tokens": "0.0015"}),
     "a cache of two lifetimes": (
         ChatAnthropic,
@@ -177,6 +208,11 @@ EXACT: dict[str, tuple[Model, dict[str, Any], dict[str, str]]] = {
         {"input_tokens": "0.00015", "output_tokens": "0.00006"},
     ),
     "Together": (ChatTogether, chat("openai/gpt-oss-120b", tokens(1_000, 100)), {"input_tokens": "0.00015", "output_tokens": "0.00006"}),
+    "DeepSeek": (
+        ChatDeepSeek,
+        chat("deepseek-chat", {**tokens(1_000, 100), "prompt_tokens_details": None, "prompt_cache_hit_tokens": 400}),
+        {"input_tokens": "0.000081", "cache_read_tokens": "0.000014", "output_tokens": "0.000055"},
+    ),
     "OpenRouter": (ChatOpenRouter, chat("openai/gpt-5", tokens(1_000, 100)), {"input_tokens": "0.00125", "output_tokens": "0.001"}),
     "own prices": (ChatOpenAI, chat("my-model", tokens(1_000, 100)), {"input_tokens": "0.0002", "output_tokens": "0.00008"}),
     "own prices of a dated version, of a tier": (
@@ -214,6 +250,22 @@ UNPRICED: dict[str, tuple[Model, dict[str, Any], list[str]]] = {
         ["input tokens that several of cache_read_tokens, input_audio_tokens count"],
     ),
     "a container": (ChatOpenAI, response("gpt-5", 10, 1, RAN), ["the time of code_interpreter"]),
+    "a shell in a container": (ChatOpenAI, response("gpt-5", 10, 1, COMMAND, RESULT), ["the time of shell"]),
+    "code in a container": (
+        ChatAnthropic,
+        {
+            **message("claude-opus-4-6", 10, 0),
+            "content": [CODE, CODE_RESULT],
+            "container": {"id": "k", "expires_at": "2026-11-20T00:00:00Z"},
+        },
+        ["the time of code_interpreter"],
+    ),
+    "pictures beside the text": (ChatOpenRouter, picture(tokens(10, 1)), ["generated images"]),
+    "a picture that is read": (
+        ChatXAI,
+        chat("grok-4", {**tokens(300, 1), "prompt_tokens_details": {"image_tokens": 256}}),
+        ["input_image_tokens"],
+    ),
     "generated pictures": (
         ChatOpenAI,
         response("gpt-5", 10, 1, {"type": "image_generation_call", "id": "g", "status": "completed", "result": "aGk="}),
@@ -223,6 +275,11 @@ UNPRICED: dict[str, tuple[Model, dict[str, Any], list[str]]] = {
         ChatGoogleGenerativeAI,
         generated("gemini-2.5-pro", counted(10, 1), groundingMetadata={"webSearchQueries": ["x", "y"]}),
         ["web_searches of 2 queries"],
+    ),
+    "images of a tool": (
+        ChatOpenAI,
+        response("gpt-5", 10, 1, tool_usage={"image_gen": {"input_tokens": 5, "output_tokens": 7}}),
+        ["image_gen"],
     ),
     "sources": (ChatXAI, chat("grok-4", {**tokens(10, 1), "num_sources_used": 4}), ["num_sources_used"]),
     "a model": (ChatOpenAI, chat("somebody-s", tokens(10, 1)), ["the model 'somebody-s'"]),
@@ -235,31 +292,42 @@ UNPRICED: dict[str, tuple[Model, dict[str, Any], list[str]]] = {
 }
 
 
-def answered(kind: Model, body: Mapping[str, Any]) -> Any:
-    """The run message of a model whose server sends this body."""
-    reply = HttpReply([json.dumps(body).encode()], headers={"content-type": "application/json"}, framing="length")
-    with LoopbackServer(lambda _: reply) as server:
+def row_of(body: Mapping[str, Any]) -> Row:
+    """The wire of a reply."""
+    kinds = {"chat.completion": "Chat completions", "response": "Responses", "message": "Messages"}
+    name = kinds.get(str(body.get("object", body.get("type"))), "generateContent" if "candidates" in body else "/api/chat")
+    return next(row for row in ROWS if row.name == name)
+
+
+def answered(kind: Model, body: Mapping[str, Any], *, streamed: bool = False) -> Any:
+    """The run message of a model whose server sends this reply: whole, or streamed and in LangChain's own blocks."""
+    row = row_of(body)
+    with row.serve() as server:
+        server.extend([Events(row.events(dict(body)), body)])
         key = {} if kind is ChatOllama else {"api_key": "key"}
-        more = {"use_responses_api": body.get("object") == "response"} if kind is ChatOpenAI else {}
-        path = "/v1" if kind not in (ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama) else ""
-        return kind(model="m", base_url=server.address + path, max_retries=0, **key, **more).invoke("Hi")
+        more = {"use_responses_api": row.name == "Responses"} if kind is ChatOpenAI else {}
+        form = {"output_version": "v1"} if streamed else {}
+        model = kind(model="m", base_url=server.url, max_retries=0, **key, **more, **form)
+        return reduce(add, model.stream("Hi")) if streamed else model.invoke("Hi")
 
 
 @pytest.mark.parametrize("name", EXACT)
 def test_the_cost_is_the_sum_by_hand(name: str) -> None:
     """Each kind of usage at its own price, to the last digit."""
     kind, body, parts = EXACT[name]
-    cost = run_cost(answered(kind, body), prices=OWN, at=AT)
-    assert cost.parts == {key: Decimal(price) for key, price in parts.items()}
-    assert (cost.total, cost.unpriced) == (sum(map(Decimal, parts.values())), [])
+    for streamed in (False, True):
+        cost = run_cost(answered(kind, body, streamed=streamed), prices=OWN, at=AT)
+        assert cost.parts == {key: Decimal(price) for key, price in parts.items()}
+        assert (cost.total, cost.unpriced) == (sum(map(Decimal, parts.values())), [])
 
 
 @pytest.mark.parametrize("name", UNPRICED)
 def test_what_has_no_price_of_its_own_is_named(name: str) -> None:
     """Nothing is charged at the price of something else: the cost is None."""
     kind, body, names = UNPRICED[name]
-    cost = run_cost(answered(kind, body), prices=OWN, at=AT)
-    assert (cost.total, cost.unpriced) == (None, names)
+    for streamed in (False, True):
+        cost = run_cost(answered(kind, body, streamed=streamed), prices=OWN, at=AT)
+        assert (cost.total, cost.unpriced) == (None, names)
 
 
 def test_a_reply_without_usage_has_no_cost() -> None:
