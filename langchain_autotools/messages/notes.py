@@ -29,7 +29,7 @@ class Note:
 _N = TypeVar("_N", bound=Note)
 
 
-class _NotedDict(dict[str, Any]):
+class NotedDict(dict[str, Any]):
     """A dict that carries a note."""
 
     __slots__ = ("note",)
@@ -58,12 +58,12 @@ def _brief(value: Any) -> Any:
 def attach(message: BaseMessage, note: Note) -> None:
     """Attach a note to a chunk or a message, in place of any other beside the same field."""
     fields = message.__dict__
-    carrier = fields[note.beside] = _NotedDict(fields[note.beside])
+    carrier = fields[note.beside] = NotedDict(fields[note.beside])
     carrier.note = note
 
 
 def note_of(message: BaseMessage, kind: type[_N]) -> _N | None:
     """Return the note of this class that is attached to a chunk or a message; None if there is none."""
     carrier = message.__dict__[kind.beside]
-    note = carrier.note if isinstance(carrier, _NotedDict) else None
+    note = carrier.note if isinstance(carrier, NotedDict) else None
     return note if isinstance(note, kind) else None

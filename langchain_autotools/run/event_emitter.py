@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, aclosing
 from dataclasses import replace
 from typing import Any, ClassVar, cast
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from ..deadline import DeadlinePassed
@@ -36,10 +36,11 @@ from ..messages.deltas import deltas_of
 from ..messages.failover import FAILOVER, is_cut
 from ..messages.joints import Joints
 from ..messages.metadata import KEY, text_of
+from ..messages.notes import NotedDict
 from ..messages.stop_reasons import StopReason
-from ..turn.partial_calls import is_restart, pieces_of
+from ..turn.partial_calls import CallPiece, is_restart, pieces_of
 from .observer import RunObserver
-from .turn_wrappers import AsyncProceed, Discarded, Mark, Notice, Proceed, Restart, TurnPart, TurnRequest, TurnWrapper
+from .turn_wrappers import AsyncProceed, Discarded, Emitted, Mark, Notice, Proceed, Restart, TurnPart, TurnRequest, TurnWrapper
 from .vendor_calls import VendorCalls
 
 _NOT_WHOLE = "the reply ended before the call was whole"
@@ -96,7 +97,9 @@ class RunEvents(RunObserver, TurnWrapper):
         self._attempt = 0  # at the current reply
         self._written: dict[str, str] = {}  # the calls that are being written, and the ids of their messages
         self._waiting: dict[str, tuple[ToolCallRecord, int, str]] = {}  # the calls without an answer so far
-        self._tell_text: Callable[[TextDelta], None] = self._listener.waiting.append if place.is_read_alone else self._tell
+        self._tell_delta: Callable[[TextDelta | CallArgumentsDelta], None] = (
+            self._listener.waiting.append if place.is_read_alone else self._tell
+        )
         self._of_text: dict[str, Any] = {}
         self._is_read_alone = place.is_read_alone
 
@@ -169,7 +172,7 @@ class RunEvents(RunObserver, TurnWrapper):
                 if self._separator:
                     values["separator"], self._separator = self._separator, ""
                 _set(delta, "__dict__", values)
-                self._tell_text(delta)
+                self._tell_delta(delta)
             return part
         for kind, text in deltas_of(content, extra) if content or extra else ():
             if kind == "text":
@@ -181,11 +184,21 @@ class RunEvents(RunObserver, TurnWrapper):
 
     def _noted(self, part: AIMessage, message_id: str) -> TurnPart:
         """Emit what a part brings beside its data: pieces of calls, what the vendor does, or the mark of a restart."""
-        for piece in pieces_of(part):
-            if isinstance(piece, RunEvent):
-                self._tell_all(self._vendor_calls.of(replace(piece, **{**self._about, "message_id": message_id})))
-            else:
+        extra = part.__dict__["additional_kwargs"]
+        if extra.__class__ is NotedDict and extra.note.__class__ is CallPiece:
+            piece = extra.note
+            if piece.name is not None or piece.call_id not in self._written:
                 self._piece(message_id, piece)
+            elif piece.text:
+                delta = _new(CallArgumentsDelta)  # see `part`
+                _set(delta, "__dict__", {**self._of_text, "call_id": piece.call_id, "text": piece.text})
+                self._tell_delta(delta)
+            return part if part.content else Emitted(cast("AIMessageChunk", part))
+        for one in pieces_of(part):
+            if isinstance(one, RunEvent):
+                self._tell_all(self._vendor_calls.of(replace(one, **{**self._about, "message_id": message_id})))
+            else:
+                self._piece(message_id, one)
         return self._marked(Restart()) if is_restart(part) else part
 
     def _tell_all(self, events: Iterator[RunEvent]) -> None:

@@ -29,7 +29,7 @@ from .keywords import drop_settings
 from .loop import Action, CallModel
 from .phases import Chunks, Phase
 from .tracing import Trace
-from .turn_wrappers import NOTHING_DECLARED, Stored, TurnPart, TurnRequest, WireForm
+from .turn_wrappers import NOTHING_DECLARED, Emitted, Stored, TurnPart, TurnRequest, WireForm
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -102,6 +102,8 @@ class Reply:
             self._whole = part
         elif isinstance(part, Stored):
             self._message = part.message
+        elif isinstance(part, Emitted) and self._observer.due:
+            return (part.chunk,)
         return ()
 
     def turn_done(self) -> Chunks:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, cast
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.runnables import RunnableConfig
 
 from ..deadline import Deadline, DeadlinePassed
@@ -145,6 +145,17 @@ class Notice(Mark):
     """
 
     event: Any
+
+
+@dataclass(frozen=True)
+class Emitted(Mark):
+    """A mark in place of a chunk that brought nothing but what was emitted as events.
+
+    Attributes:
+        chunk: The chunk.
+    """
+
+    chunk: AIMessageChunk
 
 
 @dataclass(frozen=True)

@@ -6,28 +6,31 @@ pieces go with the chunk that brought them, as a note beside its data: no sum, c
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 from ..chunks import new_chunk
 from ..event_types import RunEvent
-from ..messages.notes import Note, attach, note_of
+from ..messages.notes import Note, NotedDict, attach, note_of
 from ..tool_calls.fragments import read_fragment, text_at
 
 
-class CallPiece(NamedTuple):
-    """A piece of a call that is being written.
+@dataclass(slots=True)
+class CallPiece(Note):
+    """A piece of a call that is being written. As the note of a chunk it is all that the chunk brings.
 
     Attributes:
-        call_id: The call's id.
+        call_id: The call's id; empty where only its index is known.
         name: The tool's name on the first piece of a call; None on all others.
         text: The piece of the arguments; may be empty.
+        index: The call's index, in a raw chunk that came in place of a fragment without an id. The fragment itself follows.
     """
 
     call_id: str
     name: str | None
     text: str
+    index: int | None = None
 
 
 Shown = CallPiece | RunEvent
@@ -57,6 +60,7 @@ class PartialCalls:
         self._begun: set[str] = set()
         self._at: dict[int, str] = {}
         self._apart: set[str] = set()  # calls whose pieces come by themselves, before the fragment that has them all
+        self._ahead = 0  # how many pieces have come before the fragments that they stand for, which come in the same order
 
     def shown(self, raw: AIMessage, left: AIMessageChunk | None, message_id: str | None) -> AIMessageChunk | None:
         """Return the outgoing chunk for a raw chunk, with its fragments of calls.
@@ -68,12 +72,12 @@ class PartialCalls:
         """
         if not isinstance(raw, AIMessageChunk):
             return left
-        extra, apart = raw.additional_kwargs, pieces_of(raw)
-        if apart:
-            apart = [piece for piece in apart if isinstance(piece, RunEvent) or not self._is_used(piece.call_id)]
-            self._apart.update([piece.call_id for piece in apart if isinstance(piece, CallPiece)])
+        extra = raw.additional_kwargs
+        apart = [piece for piece in pieces_of(raw) if isinstance(piece, RunEvent) or self.admits(piece)]
         fragments = extra.get("tool_calls") or raw.tool_call_chunks
-        given = (fragments,) if isinstance(fragments, Mapping) else fragments
+        given: Sequence[Any] = (fragments,) if isinstance(fragments, Mapping) else fragments
+        if given:
+            given, self._ahead = given[self._ahead :], 0
         known: list[Shown] = [*apart, *filter(None, map(self._piece, given))]
         if not known:
             return left
@@ -83,6 +87,18 @@ class PartialCalls:
         chunk = new_chunk([] if isinstance(raw.content, list) else "", {}, message_id) if left is None else left
         attach(chunk, _Pieces(known))
         return chunk
+
+    def admits(self, piece: CallPiece) -> bool:
+        """Whether a piece that arrives on its own is shown. One with an index gets the id of its call."""
+        if piece.index is not None:
+            self._ahead += 1
+            piece.call_id = self._at.get(piece.index, "")
+            return bool(piece.call_id and piece.text)
+        if piece.call_id not in self._apart:
+            if self._is_used(piece.call_id):
+                return False
+            self._apart.add(piece.call_id)
+        return True
 
     def _piece(self, raw: Mapping[str, Any]) -> CallPiece | None:
         more = text_at(raw)
@@ -105,13 +121,13 @@ class PartialCalls:
 
 
 def piece_chunk(piece: CallPiece, message_id: str | None, *, listed: bool) -> AIMessageChunk:
-    """Return a raw chunk with a piece of a call alone, for a wire that sends the whole call later.
+    """Return a raw chunk with a piece of a call alone, for a wire whose decoder hands the call on later.
 
     Its content is an empty list if `listed`, else an empty string.
     """
-    chunk = new_chunk([] if listed else "", {}, message_id)
-    attach(chunk, _Pieces([piece]))
-    return chunk
+    carrier = NotedDict()
+    carrier.note = piece
+    return new_chunk([] if listed else "", carrier, message_id)
 
 
 def with_events(chunk: AIMessageChunk, events: Sequence[RunEvent]) -> AIMessageChunk:
@@ -130,17 +146,11 @@ def keep_events(message: AIMessage, chunks: Sequence[AIMessage]) -> None:
 
 def pieces_of(chunk: AIMessage) -> Sequence[Shown]:
     """Return the pieces of calls, and the events, that are attached to a chunk."""
-    if chunk.__dict__["additional_kwargs"].__class__ is dict:  # as of most chunks
+    extra = chunk.__dict__["additional_kwargs"]
+    if extra.__class__ is not NotedDict:  # as of most chunks
         return ()
-    note = note_of(chunk, _Pieces)
-    return () if note is None else note.pieces
-
-
-def may_show(raw: AIMessage) -> bool:
-    """Whether a raw chunk may bring pieces of calls, or a mark: it is not text or reasoning alone."""
-    fields = raw.__dict__
-    keywords = fields["additional_kwargs"]
-    return keywords.__class__ is not dict or "tool_calls" in keywords or bool(fields.get("tool_call_chunks"))
+    note = extra.note
+    return (note,) if isinstance(note, CallPiece) else note.pieces if isinstance(note, _Pieces) else ()
 
 
 def restart_chunk(message_id: str | None = None) -> AIMessageChunk:

@@ -21,10 +21,11 @@ from ..executor.names import tool_name
 from ..history import to_send
 from ..messages.calls import call_ids, calls_of
 from ..messages.growing import derive
+from ..messages.notes import NotedDict
 from .accumulator import TurnAccumulator, canonical_message
 from .generation_info import generation_info, llm_output
 from .output_version import BlockWriter
-from .partial_calls import PartialCalls, is_restart, keep_events, may_show, restart_chunk
+from .partial_calls import CallPiece, PartialCalls, is_restart, keep_events, restart_chunk
 from .raw_chunks import as_message
 
 _logger = logging.getLogger("langchain_autotools")
@@ -97,18 +98,23 @@ class Turn:
     def _feed_shown(self, partial_calls: PartialCalls, chunk: object) -> AIMessageChunk | None:
         """Process a raw chunk for listeners, who may see fragments of calls."""
         raw = chunk if type(chunk) is AIMessageChunk else as_message(chunk)
-        if not may_show(raw):
-            return self._accumulator.feed(raw) if self._writer is None else self._feed_written(raw)
+        fields, accumulator = raw.__dict__, self._accumulator
+        extra = fields["additional_kwargs"]
+        if extra.__class__ is dict and "tool_calls" not in extra and not fields.get("tool_call_chunks"):  # text or reasoning alone
+            return accumulator.feed(raw) if self._writer is None else self._feed_written(raw)
+        if extra.__class__ is NotedDict and extra.note.__class__ is CallPiece and accumulator.named and not fields["content"]:
+            fields["id"] = accumulator.message_id
+            return raw if partial_calls.admits(extra.note) else None  # type: ignore[return-value]  # messages have no pieces
         if is_restart(raw):
-            self._accumulator.restart()
+            accumulator.restart()
             self._partial_calls = PartialCalls(self._is_used)
             self.feed = self._way()
-            return restart_chunk(self._accumulator.message_id)
-        left = self._accumulator.feed(raw)
+            return restart_chunk(accumulator.message_id)
+        left = accumulator.feed(raw)
         if left is not None and self._writer is not None:
             left = self._writer.chunk(left)
-        shown = partial_calls.shown(raw, left, self._accumulator.message_id)
-        self._accumulator.named = self._accumulator.named or shown is not None  # listeners know the message by this chunk's id
+        shown = partial_calls.shown(raw, left, accumulator.message_id)
+        accumulator.named = accumulator.named or shown is not None  # listeners know the message by this chunk's id
         return shown
 
     def finish(self) -> AIMessageChunk:

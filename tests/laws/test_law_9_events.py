@@ -102,6 +102,35 @@ def test_law_9_the_first_piece_of_arguments_is_heard_before_the_next_event_is_se
     assert {piece.call_id for piece in pieces} == {result.call_id for result in of(CallResult, told)}
 
 
+class Declaring:
+    """A model to which a tool is declared with each call: its calls are left to the caller."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def stream(self, asked: Any) -> Any:
+        """The model's own stream."""
+        return self._model.stream(asked, tools=[look])
+
+    def astream(self, asked: Any) -> Any:
+        """The same, asynchronously."""
+        return self._model.astream(asked, tools=[look])
+
+
+@pytest.mark.parametrize("way", WAYS)
+@wires(CALLING)
+def test_law_9_the_first_piece_is_heard_of_a_model_without_tools(wire: Wire, way: str) -> None:
+    """The server goes on only when the reader has the piece, also where nothing runs the call."""
+    gate = Gate()
+    calling = Turn("", [Call("look", {"city": "Paris and Rome"})], holds={CALLING[wire.name]: gate})
+    opens = Opens(gate, lambda event: isinstance(event, CallArgumentsDelta))
+    with wire.serve([calling]) as server, guarded(gate):
+        told = read(way, Declaring(wire.model(server)), "model", opens)
+        assert server.rejections == []
+    assert opens.heard
+    assert "".join(piece.text for piece in of(CallArgumentsDelta, told)).replace(" ", "") == '{"city":"ParisandRome"}'
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("shape", SHAPES)
 @wires([wire.name for wire in WIRES])

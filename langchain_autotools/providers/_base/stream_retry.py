@@ -6,7 +6,7 @@ keeps the reply from being asked for again.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import aclosing, closing
 from itertools import chain
 
@@ -34,9 +34,9 @@ def retrying_stream(attempts: Attempts, opened: Callable[[], Opened]) -> Generat
         begun, rest = opened()
         try:
             with closing(rest):
-                chunks = chain(begun, rest)
-                yield from reply.first(chunks)
-                yield from chunks
+                for chunk in chain(begun, rest):
+                    reply.left = reply.left or leaves_at_once(chunk)
+                    yield chunk
         except Exception as error:
             yield from reply.tail(error)
         if reply.wait is None:
@@ -53,9 +53,11 @@ async def aretrying_stream(attempts: Attempts, opened: Callable[[], Awaitable[As
         try:
             async with aclosing(rest):
                 for chunk in begun:
-                    yield reply.recorded(chunk)
+                    reply.left = reply.left or leaves_at_once(chunk)
+                    yield chunk
                 async for chunk in rest:
-                    yield chunk if reply.left else reply.recorded(chunk)
+                    reply.left = reply.left or leaves_at_once(chunk)
+                    yield chunk
         except Exception as error:
             for chunk in await reply.atail(error):
                 yield chunk
@@ -80,18 +82,6 @@ class _StreamedReply:
         self._attempts = attempts
         self.left = False
         self.wait: float | None = None
-
-    def first(self, chunks: Iterator[AIMessageChunk]) -> Iterator[AIMessageChunk]:
-        """Yield the chunks up to the first one with more than a fragment of a call."""
-        for chunk in chunks:
-            yield self.recorded(chunk)
-            if self.left:
-                return
-
-    def recorded(self, chunk: AIMessageChunk) -> AIMessageChunk:
-        """Record whether visible output has left, and return the chunk."""
-        self.left = self.left or leaves_at_once(chunk)
-        return chunk
 
     def tail(self, error: Exception) -> Sequence[AIMessageChunk]:
         """Return the remaining chunks of a reply that broke off; raise the error unless it ends the reply or the reply is retried."""

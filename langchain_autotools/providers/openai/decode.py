@@ -2,8 +2,9 @@
 
 Shapes that servers send and that are read here: chunks without choices, with `delta` null or absent, with a whole `message` in
 its place, content as a list of parts, one reply spread over several choices, usage in every chunk or inside a choice or under
-`x_groq`, errors inside a stream that began well. A fragment of a tool call is handed on as it came; where nobody listens, those that
-bring nothing but more text wait for the next one that brings more, or for the end: they leave with the end of the turn at the earliest.
+`x_groq`, errors inside a stream that began well. A fragment of a tool call is handed on as it came; those that bring nothing but more
+text wait for the next one that brings more, or for the end: they leave with the end of the turn at the earliest. Listeners get their
+text at once.
 """
 
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from ...errors import StreamError
 from ...event_bus import listening
 from ...messages.metadata import KEY
 from ...tool_calls.fragments import text_at
+from ...turn.partial_calls import CallPiece, piece_chunk
 from .._base.reply_metadata import reply_metadata
 from .._encode.json_text import dumps
 from .calls import CUSTOM_ARGUMENT
@@ -114,11 +116,9 @@ class ChatCompletionsDecoder:
                 return new_chunk(value, {}, self.message_id)
             if key in REASONING_KEYS:
                 return new_chunk("", {"reasoning_content" if key == self._reasoning else key: value}, self.message_id)
-        elif key == "tool_calls" and self._calls and value.__class__ is list and len(value) == 1 and text_at(value[0]) is not None:
-            if self._watched:
-                return new_chunk("", {key: value}, self.message_id)
+        elif key == "tool_calls" and self._calls and value.__class__ is list and len(value) == 1 and (more := text_at(value[0])):
             self._fragments += value
-            return None
+            return piece_chunk(CallPiece("", None, more[1], more[0]), self.message_id, listed=False) if self._watched else None
         return self._read(event)
 
     def done(self) -> None:

@@ -30,7 +30,7 @@ _Blocks = list[dict[str, Any]]
 _TEXT_DELTA = "response.output_text.delta"
 _SUMMARY_DELTA = "response.reasoning_summary_text.delta"
 _THOUGHT_DELTA = "response.reasoning_text.delta"
-_INPUT_DELTA = "response.custom_tool_call_input.delta"
+_CALL_DELTAS = {"response.function_call_arguments.delta": FUNCTION_CALL, "response.custom_tool_call_input.delta": CUSTOM_CALL}
 _OF_RESPONSES = frozenset({"error", "id", "model", "object", "output", "output_text", "usage"})
 _ENDS = {"max_output_tokens": "length", "max_tokens": "length", "content_filter": "content_filter"}
 _UNFINISHED = frozenset({"queued", "in_progress"})
@@ -108,6 +108,8 @@ class ResponsesDecoder:
         handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
         if handler is not None:
             return self._chunk(handler(self, event))
+        if isinstance(kind, str) and kind in _CALL_DELTAS:
+            return self._call_delta(event, _CALL_DELTAS[kind])
         if kind is None and isinstance(event.get("output"), list):  # a whole body where a stream was asked for
             self._known = True
             self._end({"type": "response.completed", "response": event})
@@ -171,23 +173,23 @@ class ResponsesDecoder:
             slot.item = {**slot.item, "name": event.get("name") or slot.item.get("name"), "arguments": event["arguments"]}
         return []
 
-    def _call_delta(self, event: ResponseEvent) -> _Blocks:
-        kind, text = CUSTOM_CALL if event["type"] == _INPUT_DELTA else FUNCTION_CALL, str(event.get("delta") or "")
-        slot = self._slots.of(event, kind)
+    def _call_delta(self, event: ResponseEvent, kind: str) -> AIMessageChunk | None:
+        slot, text = self._slots.of(event, kind), str(event.get("delta") or "")
         slot.pieces.append(text)
-        return self._shown(slot, text)
+        piece = slot.piece(text) if self._watched else None
+        return None if piece is None else piece_chunk(piece, self.message_id, listed=self.in_blocks)
 
     def _item_added(self, event: ResponseEvent) -> _Blocks:
-        return self._shown(self._slots.open(event, {**event["item"]}), "") if isinstance(event.get("item"), Mapping) else []
+        return self._shown(self._slots.open(event, {**event["item"]})) if isinstance(event.get("item"), Mapping) else []
 
-    def _shown(self, slot: Slot, text: str, *, ended: bool = False) -> _Blocks:
-        """Return a fragment of a growing call, for listeners only: the call itself follows with its item."""
-        piece = slot.piece(text, ended=ended) if self._watched else None
+    def _shown(self, slot: Slot, *, ended: bool = False) -> _Blocks:
+        """Return the beginning or the end of a growing call, for listeners only: the call itself follows with its item."""
+        piece = slot.piece("", ended=ended) if self._watched else None
         return [{"type": _PIECE, "piece": piece}] if piece else []
 
     def _item_done(self, event: ResponseEvent) -> _Blocks:
         slot = self._slots.close(event, {**event["item"]}) if isinstance(event.get("item"), Mapping) else None
-        return self._rest_of_item(slot) or self._shown(slot, "", ended=True) if slot else []
+        return self._rest_of_item(slot) or self._shown(slot, ended=True) if slot else []
 
     def _rest_of_item(self, slot: Slot) -> _Blocks:
         """Return the content of a complete item that has not been handed on."""
@@ -377,9 +379,7 @@ _HANDLERS: dict[str, Callable[[ResponsesDecoder, ResponseEvent], _Blocks]] = {
     "response.refusal.delta": ResponsesDecoder._refusal_delta,
     _SUMMARY_DELTA: ResponsesDecoder._thought_delta,
     _THOUGHT_DELTA: ResponsesDecoder._thought_delta,
-    "response.function_call_arguments.delta": ResponsesDecoder._call_delta,
     "response.function_call_arguments.done": ResponsesDecoder._arguments_done,
-    _INPUT_DELTA: ResponsesDecoder._call_delta,
     "response.image_generation_call.partial_image": ResponsesDecoder._partial_image,
     "response.audio.delta": ResponsesDecoder._audio_delta,
     "response.audio.transcript.delta": ResponsesDecoder._audio_delta,
