@@ -192,7 +192,7 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
         """Return a new run over the input, or the reply of a model that has no tools of its own; its keywords are removed from `kwargs`."""
         if not (self.tools or self.handlers or needs_run(self, kwargs)) and kwargs.get("journal") is None:
             return Reply(self, input, kwargs, streamed=streamed, async_api=async_api)
-        messages, open_start = input_messages(self, input), self.continues_conversation(kwargs)
+        messages, open_start = input_messages(self, converted(input)), self.continues_conversation(kwargs)
         settings = run_settings(self, self._own_tools(), kwargs, messages)
         call = settings.call
         parts = run_parts(call, [*turn_hooks(call), *self._turn_wrappers()], call_hooks(call, settings.plan.inner))

@@ -1,16 +1,20 @@
 """A turn costs as many calls late in a conversation as early in it, over every wire, with calls that have ids and calls that have none."""
 
+import asyncio
 import gc
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import langchain_core
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from langchain_autotools import new_messages
 from langchain_autotools.executor.workers import threads
+from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.wires import WIRES, Wire
 from tests.support.counted import counting
 from tests.support.http_server import Exchange, HttpReply
@@ -82,3 +86,30 @@ def test_a_late_turn_costs_as_many_calls_as_an_early_one(wire: Wire, style: str,
     first, last = longer.total() - early.total(), longest.total() - late.total()
     assert first > 1000
     assert last <= first * ROOM
+
+
+WAYS: dict[str, Callable[[Any, Any], Any]] = {
+    "invoke": lambda model, history: model.invoke(history),
+    "stream": lambda model, history: list(model.stream(history)),
+    "ainvoke": lambda model, history: asyncio.run(model.ainvoke(history)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_core_calls_no_function_for_a_message_of_the_history(way: str) -> None:
+    """A run of a long conversation takes as many calls of LangChain's core as one of a short conversation."""
+    core = str(Path(langchain_core.__file__).parent)
+
+    def counted(turns: int) -> Counter[str]:
+        model = ScriptedChatModel(tools=[get_temperature], replies=lambda _messages, **_: "Done.")
+        calls: Counter[str] = Counter()
+        history = [*past(turns), HumanMessage("And now?")]
+        for _ in range(2):  # the first time some things are made once
+            calls.clear()
+            with counting(calls, new_threads=True, package=core):
+                WAYS[way](model, history)
+        return calls
+
+    early, late = counted(EARLY), counted(100)
+    assert early.total() > 100
+    assert late == early

@@ -15,10 +15,15 @@ PACKAGE = str(Path(langchain_autotools.__file__).parent)
 
 
 @contextmanager
-def counting(calls: Counter[str], *, new_threads: bool = False) -> Iterator[None]:
-    """Count the calls of the package's functions, by place and name, in this thread, and in those that are started meanwhile.
+def counting(calls: Counter[str], *, new_threads: bool = False, package: str = PACKAGE) -> Iterator[None]:
+    """Count the calls of a package's functions, by place and name, in this thread, and in those that are started meanwhile.
 
     A generator counts each time it goes on, as does a comprehension where Python makes a frame for it (before 3.12).
+
+    Args:
+        calls: Takes them.
+        new_threads: Whether threads that are started meanwhile count too.
+        package: The folder of the package.
     """
     names: dict[CodeType, str | None] = {}
 
@@ -28,7 +33,7 @@ def counting(calls: Counter[str], *, new_threads: bool = False) -> Iterator[None
         code = frame.f_code
         if code not in names:
             path = code.co_filename
-            names[code] = f"{path.removeprefix(PACKAGE)}:{code.co_qualname}" if path.startswith(PACKAGE) else None
+            names[code] = f"{path.removeprefix(package)}:{code.co_qualname}" if path.startswith(package) else None
         name = names[code]
         if name is not None:
             calls[name] += 1
