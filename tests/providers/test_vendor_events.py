@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,7 @@ from langchain_autotools import (
     events,
     new_messages,
 )
+from langchain_autotools.encoders import ai_sdk
 from tests.providers.anthropic.test_paused_turns import reply
 from tests.support import vendor_replies as replies
 from tests.support.anthropic_server import AnthropicServer
@@ -169,6 +171,9 @@ def test_a_call_may_end_in_a_later_turn(way: str) -> None:
     end = ("done", "run_python", {"d": 6}, ran)
     assert told(found) == [("start", "run_python"), *([] if at_once else [("goes on", '{"d":6}')]), end]
     assert len({event.message_id for event in found if isinstance(event, VendorCallStarted | VendorCallDone)}) == 2
+    frames = [json.loads(frame[6:]) for frame in b"".join(ai_sdk(found)).decode().split("\n\n")[:-2]]
+    parts = [(one["type"], one.get("toolName")) for one in frames if one.get("toolCallId") == "srvtoolu_1" and "inputTextDelta" not in one]
+    assert parts == [("tool-input-start", "run_python"), ("tool-input-available", "run_python"), ("tool-output-available", None)]
 
 
 def test_what_events_cannot_read_is_left_out_of_them_alone() -> None:
