@@ -80,7 +80,7 @@ class Meaning:
             return valid
         if self._allows(valid, self.only):
             return call
-        return replace(call, args=None, why=_FORBIDDEN.format(name=call.name[:100], offer=_offer(self.only)))
+        return replace(call, args=None, why=forbidden(call.shown_name, self.only))
 
     def _validated(self, call: ToolCallRecord) -> ToolCallRecord:
         if self.arguments is None or call.toolset is not None or call.name in self.caller_tools:
@@ -100,6 +100,11 @@ class Meaning:
         """Whether names include the vendor's tool whose call a handler answers. A name of one of the tools here means that tool."""
         names = (call.toolset or call.handler, call.spelling, call.spelling.removesuffix("_call"))
         return any(name in only and name not in self.tools for name in names)
+
+
+def forbidden(name: str, only: Only) -> str:
+    """Return the text for the model about a call that is not allowed."""
+    return _FORBIDDEN.format(name=name[:100], offer=_offer(only))
 
 
 def _offer(only: Only) -> str:

@@ -21,12 +21,15 @@ VENDOR_APPROVAL = "vendor_approval"
 FOR_CALLER = frozenset({CLIENT_TOOL, VENDOR_APPROVAL})
 """The reasons for waiting of calls that the caller answers and this package does not run."""
 
-_AWAITS = "awaits"
+AWAITS = "awaits"
+"""The key of the records of waiting calls that are the vendor's own items."""
+
 _NOT_ARGUMENTS = frozenset({"type", "id", "call_id", "index", "status"})
 TOOLSET = "toolset_name"
 """The vendor's key for the toolset that a call belongs to."""
 
-_IN_BLOCKS = ("caller", TOOLSET)
+KEYS_IN_BLOCKS = ("caller", TOOLSET)
+"""The keys of a call that other packages store only in its content block."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,11 @@ class ToolCallRecord:
         """The tool's name in the model's own spelling, as in the history."""
         return self.name if self.written_name is None else self.written_name
 
+    @property
+    def shown_name(self) -> str:
+        """The name by which people and models know the call: its tool's own; where a handler answers, the one that the model wrote."""
+        return self.name if self.handler is None else self.spelling
+
 
 def unambiguous(call: ToolCallRecord) -> ToolCallRecord:
     """Return the call with an argument text that can only be read as `args`."""
@@ -127,7 +135,7 @@ def records_of(message: BaseMessage) -> dict[Any, Mapping[str, Any]]:
 
 def entries_of_awaited(message: BaseMessage) -> dict[str, Mapping[str, Any]]:
     """Return the record of each waiting call that is the vendor's own item, by id. Invalid entries are skipped."""
-    entries = own_metadata(message).get(_AWAITS)
+    entries = own_metadata(message).get(AWAITS)
     if not isinstance(entries, list):
         return {}
     found = [entry for entry in entries if isinstance(entry, Mapping)]
@@ -152,16 +160,17 @@ def id_of_item(item: Mapping[str, Any]) -> str:
 def _awaited(call_id: str, item: Mapping[str, Any], entry: Mapping[str, Any]) -> ToolCallRecord:
     args = {key: value for key, value in item.items() if key not in _NOT_ARGUMENTS}
     waits = VENDOR_APPROVAL if entry.get("kind") == VENDOR_APPROVAL else CLIENT_TOOL
-    known = entry.get("handler")
-    kind = known if isinstance(known, str) else None
-    return ToolCallRecord(call_id, str(item.get("type")), "", args, waits=waits, answer=str(entry["answer"]), kind=kind)
+    known, why, name, answer = entry.get("handler"), entry.get("why"), str(item.get("type")), str(entry["answer"])
+    if isinstance(why, str):
+        return ToolCallRecord(call_id, name, "", None, why, answer=answer)
+    return ToolCallRecord(call_id, name, "", args, waits=waits, answer=answer, kind=known if isinstance(known, str) else None)
 
 
 def with_records(message: AIMessage, additions: Mapping[Any, Mapping[str, Any]]) -> AIMessage:
     """Return the message with additions to the records of some of its calls, by id."""
     own, records, awaited = own_metadata(message), records_of(message), entries_of_awaited(message)
     entries = [{"id": call_id, **records.get(call_id, {}), **additions.get(call_id, {})} for call_id in call_ids(message)]
-    items = {_AWAITS: [{**entry, **additions.get(call_id, {})} for call_id, entry in awaited.items()]} if awaited else {}
+    items = {AWAITS: [{**entry, **additions.get(call_id, {})} for call_id, entry in awaited.items()]} if awaited else {}
     kept = {**own, **({"calls": entries} if entries else {}), **items}
     return message.model_copy(update={"response_metadata": {**message.response_metadata, KEY: kept}})
 
@@ -205,19 +214,28 @@ def calls_of(message: AIMessage) -> list[ToolCallRecord]:
     """
     records = records_of(message)
     calls = [_call_record(call, records.get(call["id"], {})) for call in _ordered(message)]
-    content = message.content
-    return [_with_own_keys(call, content) for call in calls] if calls and isinstance(content, list) else calls
+    own = _own_keys(message.content) if calls and isinstance(message.content, list) else {}
+    return [replace(call, extra=own[call.id]) if call.id in own and not call.extra else call for call in calls] if own else calls
 
 
-def _with_own_keys(call: ToolCallRecord, content: Sequence[str | dict[Any, Any]]) -> ToolCallRecord:
-    """Return the call with the keys that other packages store only in its content block."""
-    if call.extra:
-        return call
-    block = next((block for block in content if isinstance(block, dict) and block.get("id") == call.id), {})
-    extras = block.get("extras")
-    held = {**extras, **block} if isinstance(extras, Mapping) else block
-    own = {key: held[key] for key in _IN_BLOCKS if held.get(key)}
-    return replace(call, extra=own) if own else call
+def with_block_keys(calls: Sequence[Mapping[str, Any]], content: str | Sequence[Any]) -> Sequence[Mapping[str, Any]]:
+    """Return calls, or fragments of calls, with the keys that other packages store only in the content blocks beside them."""
+    own = {} if isinstance(content, str) else _own_keys(content)
+    return [{**own.get(call.get("id"), {}), **call} for call in calls] if own else calls
+
+
+def _own_keys(content: Sequence[Any]) -> dict[Any, dict[str, Any]]:
+    """Return the keys of calls that other packages store only in their content blocks, by the calls' ids."""
+    found: dict[Any, dict[str, Any]] = {}
+    for block in content:
+        if not isinstance(block, dict) or block.get("id").__class__ is not str:
+            continue
+        extras = block.get("extras")
+        held = {**extras, **block} if isinstance(extras, Mapping) else block
+        own = {key: held[key] for key in KEYS_IN_BLOCKS if held.get(key)}
+        if own:
+            found.setdefault(block["id"], own)
+    return found
 
 
 def _call_record(call: Mapping[str, Any], record: Mapping[str, Any]) -> ToolCallRecord:

@@ -105,7 +105,7 @@ def open_calls(
         return OpenCalls(message, refused) if message and refused else None
     shown = _as_given(known, given)
     opened = open_results(results)
-    decisions, continued = _split(decisions, opened, message, known, executor)
+    decisions, continued = _split(decisions, opened, message, known, executor, approvals)
     by_number = _by_number(decisions, known, shown, {one.tool_call_id for one in history if isinstance(one, ToolMessage)})
     if message is None or not (waiting or opened):
         raise ConfigurationError(_NOTHING_WAITS)
@@ -121,6 +121,7 @@ def _split(
     message: AIMessage | None,
     known: Sequence[CallIdentity],
     executor: ToolExecutor,
+    approvals: Approvals | None,
 ) -> tuple[Any, Mapping[str, ToolCallRecord]]:
     """Return the decisions about a run's own calls, and by id the calls whose runs inside go on with the others."""
     if not opened or message is None:
@@ -130,7 +131,15 @@ def _split(
             shown = pending_calls(opened)[0]
             raise ConfigurationError(_BINDS_NOTHING.format(id=shown.id, decision=True))
         return decisions, {}
-    return continued_calls(executor, decisions, opened, message, [one.call for one in known])
+    calls = [one.call for one in known]
+    return continued_calls(executor, decisions, opened, message, calls if approvals is None else _of_handlers(calls, executor, approvals))
+
+
+def _of_handlers(calls: Sequence[ToolCallRecord], executor: ToolExecutor, approvals: Approvals) -> list[ToolCallRecord]:
+    """Return the calls, those under their handlers' names that need approval: about others nobody can have been asked."""
+    taken = executor.handled(calls)
+    judged = [approvals.judge_one(call, executor.prepared.arguments_of) for call in taken]
+    return [made if one.waits == "approval" else call for call, made, one in zip(calls, taken, judged, strict=True)]
 
 
 def _calls(message: AIMessage, decisions: Resumed) -> list[ToolCallRecord]:

@@ -5,8 +5,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from ..executor.resolution import Meaning
-from ..messages.calls import ToolCallRecord
+from ..executor.resolution import Meaning, forbidden
+from ..messages.calls import AWAITS, ToolCallRecord
 from ..messages.metadata import KEY
 from ..strict_json import read_object
 
@@ -21,11 +21,13 @@ def narrowed(part: AIMessage, known: Collection[str], allowed: Collection[str], 
         caller_tools: The names of those whose calls are left to the caller.
     """
     verdict = part.response_metadata[KEY]
-    if "blocked" not in verdict or not verdict["calls"]:
-        return part
     meaning = Meaning(dict.fromkeys([*known, *allowed]), caller_tools, allowed)
-    calls = [{**record, **_refusal(record, meaning)} for record in verdict["calls"]]
-    return part.model_copy(update={"response_metadata": {**part.response_metadata, KEY: {**verdict, "calls": calls}}})
+    changed: dict[str, Any] = {}
+    if "blocked" in verdict and verdict["calls"]:
+        changed["calls"] = [{**record, **_refusal(record, meaning)} for record in verdict["calls"]]
+    if AWAITS in verdict:
+        changed[AWAITS] = [{**entry, **_refusal_of_item(entry, known, allowed)} for entry in verdict[AWAITS]]
+    return part.model_copy(update={"response_metadata": {**part.response_metadata, KEY: {**verdict, **changed}}}) if changed else part
 
 
 def _refusal(record: Mapping[str, Any], meaning: Meaning) -> dict[str, Any]:
@@ -34,6 +36,20 @@ def _refusal(record: Mapping[str, Any], meaning: Meaning) -> dict[str, Any]:
     call = ToolCallRecord(record["id"], record["name"], arguments, read_object(arguments), extra=record.get("extra", {}))
     if not record["ok"] or call.args is None:
         return {}
+    if call.toolset is not None:
+        declared = [name for name in meaning.tools if name == call.toolset or name.startswith(f"{call.toolset}_toolset")]
+        return _left_out(call.name, declared, meaning.only)
     meant = meaning.of(call)
     refused = [one.why for one in meant.inner or (meant,) if one.args is None]
     return {"why": refused[0]} if refused else {}
+
+
+def _refusal_of_item(entry: Mapping[str, Any], known: Collection[str], allowed: Collection[str]) -> dict[str, Any]:
+    """The same of a call that is the vendor's own item: its entry says which tools make such items."""
+    declared = [name for name in known if name in entry.get("tools", ())]
+    return _left_out(str(entry["answer"]).removesuffix("_output"), declared, allowed)
+
+
+def _left_out(name: str, declared: Collection[str], allowed: Any) -> dict[str, Any]:
+    """The same of a call of a tool of the vendor's that is declared under one of these names, or not at all."""
+    return {"why": forbidden(name, allowed)} if declared and not any(one in allowed for one in declared) else {}

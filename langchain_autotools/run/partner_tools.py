@@ -8,7 +8,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from ..executor.names import own_name
 from ..executor.wrapped import tool_inside
-from ..messages.calls import calls_of
+from ..messages.blocks import is_call_block
+from ..messages.calls import KEYS_IN_BLOCKS, calls_of, records_of
 from ..turn.tool_choice import ToolChoice, read_choice
 from .settings import Toolbox
 
@@ -123,3 +124,19 @@ def with_valid_calls(message: BaseMessage) -> BaseMessage:
     ]
     kept = {name: value for name, value in message.additional_kwargs.items() if name != "tool_calls"}
     return message.model_copy(update={"tool_calls": calls, "invalid_tool_calls": [], "additional_kwargs": kept})
+
+
+def with_call_blocks(message: BaseMessage) -> BaseMessage:
+    """Return a message with its calls in its content too, where a call has keys that its partner writes and reads only there."""
+    if not isinstance(message, AIMessage) or not any(entry.get("extra") for entry in records_of(message).values()):
+        return message
+    calls = calls_of(message)
+    named = [{key: call.extra[key] for key in KEYS_IN_BLOCKS if call.extra.get(key)} for call in calls]
+    text: list[Any] = [{"type": "text", "text": message.content}] if message.content else []
+    content = message.content if isinstance(message.content, list) else text
+    if not any(named) or any(map(is_call_block, content)):
+        return message
+    blocks = [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": call.args, **own} for call, own in zip(calls, named, strict=True)
+    ]
+    return message.model_copy(update={"content": [*content, *blocks]})

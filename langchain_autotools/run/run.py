@@ -321,7 +321,8 @@ class Run:
     def _open_calls(self, outcome: RunOutcome) -> Sequence[ToolCallRecord | PendingCall]:
         """Return the calls that the run ends with, except those that were forced to end it."""
         awaited = pending_calls(self._output.handed_out) if outcome.stop_reason == "calls_pending" and not outcome.pending else ()
-        return [call for call in outcome.pending or awaited if call.name not in self.settings.plan.ends]
+        left = [replace(call, name=call.shown_name) for call in outcome.pending]  # the tool around says which they are
+        return [call for call in left or awaited if call.name not in self.settings.plan.ends]
 
     def _run_message(self, outcome: RunOutcome) -> AIMessage:
         """Return the run message, composed of the messages of the run."""

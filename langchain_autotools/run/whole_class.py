@@ -29,7 +29,7 @@ from ..turn.turn import Turn
 from .binding import BoundChatModel
 from .keywords import RUN_KEYWORDS
 from .partner_replies import achunks_of, chunks_of, inside, is_inside, result_of
-from .partner_tools import bound_request, declared_names, read_partner_choice, with_valid_calls
+from .partner_tools import bound_request, declared_names, read_partner_choice, with_call_blocks, with_valid_calls
 
 _OWN = ("raw_stream", "araw_stream", "raw_invoke", "araw_invoke")
 _TWINS = ("_stream", "_astream", "_generate", "_agenerate")
@@ -98,7 +98,7 @@ def _partner(model: Any) -> Any:
 
 
 def _sent(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    return [with_valid_calls(message) for message in messages]
+    return [with_call_blocks(with_valid_calls(message)) for message in messages]
 
 
 def _streamed(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Iterator[ChatGenerationChunk]:

@@ -16,7 +16,7 @@ from ..chunks import new_chunk
 from ..compat import UNPARSABLE
 from ..errors import StreamError
 from ..messages.blocks import is_call_block
-from ..messages.calls import ToolCallRecord
+from ..messages.calls import ToolCallRecord, with_block_keys
 from ..messages.carrier import tells
 from ..messages.failover import FAILOVER
 from ..messages.finish_reasons import BLOCKING
@@ -143,7 +143,7 @@ class TurnAccumulator:
         content = chunk.content
         if chunk.tool_call_chunks:
             if not chunk.additional_kwargs.get("tool_calls"):  # else core has made them of these, which are what the wire said
-                self._assembler.feed(chunk.tool_call_chunks)
+                self._assembler.feed(with_block_keys(chunk.tool_call_chunks, content))
             content = _without_calls(content)
         extra, metadata = self._take_extra(chunk.additional_kwargs), self._keep_scalars(chunk.response_metadata)
         if chunk.chunk_position == "last":
@@ -164,6 +164,7 @@ class TurnAccumulator:
         After other fragments it may say again what they said, and is one chunk more.
         """
         calls = message.additional_kwargs.get("tool_calls") or [*message.tool_calls, *message.invalid_tool_calls]
+        calls = with_block_keys(calls, message.content)
         if self._assembler.begun:
             self._assembler.feed_again(calls)
         else:

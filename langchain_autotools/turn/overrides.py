@@ -16,6 +16,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 
+from ..messages.calls import calls_of
 from ..messages.live import attach_cut_reply, cut_reply
 from ..messages.metadata import own_metadata, with_own_metadata
 from .accumulator import canonical_message, without_call_pieces
@@ -148,10 +149,17 @@ def _unchanged(given: AIMessage, decided: AIMessage, *, runs: bool) -> AIMessage
     """
     if isinstance(given, AIMessageChunk) or decided.invalid_tool_calls or decided.tool_calls != given.tool_calls:
         return decided
-    if not runs and not own_metadata(given) and not own_metadata(canonical_message(decided, stored=True, brief=True)):
+    if not runs and not own_metadata(given) and not _says_more(decided, given):
         return given
     metadata = with_own_metadata(given.response_metadata, own_metadata(decided))
     return given.model_copy(update={"id": decided.id, "response_metadata": metadata})
+
+
+def _says_more(decided: AIMessage, given: AIMessage) -> bool:
+    """Whether a stored verdict would say more of the calls than the message says itself, be it in its content."""
+    own = own_metadata(canonical_message(decided, stored=True, brief=True))
+    known = [{"id": call.id, **({"extra": call.extra} if call.extra else {})} for call in calls_of(given)] if own else []
+    return bool(own) and own != {"calls": known}
 
 
 def read_stream(method: _Method) -> _Method:

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from pydantic import BaseModel
 
-from langchain_autotools import ToolsAndMessagesMixin, new_messages, pending_calls, run_usage, stop_reason, with_tools
+from langchain_autotools import Handler, ToolsAndMessagesMixin, new_messages, pending_calls, run_usage, stop_reason, with_tools
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Call, Turn
@@ -158,3 +158,18 @@ def test_with_tools(serve: Any, make: Callable[..., Any], plain: Any) -> None:
         assert model.invoke("hi").text == "look\ndone" and isinstance(model, plain)
         assert "'key'" not in repr(model)
         assert type(given) is plain and repr(given) == held
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_call_of_a_toolset_is_not_the_tools_of_its_name(way: str) -> None:
+    """A handler answers it, and the server gets the toolset back with the call and with its result."""
+    asked = [Call("shout", {"text": "x"}, "toolu_1", {"toolset_name": "computer"}), Call("shout", {"text": "y"}, "toolu_2")]
+    handler = Handler(lambda arguments: f"a picture of {arguments['text']}", requires_approval=False)
+    with AnthropicServer([Turn("look", asked), Turn("done")]) as server:
+        model = _anthropic(server.url, tools=[shout, {"type": "computer_toolset_20260801"}], handlers={("computer", "shout"): handler})
+        run = await _run_of(model, way)
+        assert (run.text, server.rejections) == ("look\ndone", [])
+        assert {one.tool_call_id: one.text for one in new_messages(run)[1:3]} == {"toolu_1": "a picture of x", "toolu_2": "Y"}  # type: ignore[attr-defined]
+        _, calls, results = (message["content"] for message in server.messages[1])
+        known = {block.get("id") or block["tool_use_id"]: block.get("toolset_name") for block in (*calls[1:], *results)}
+        assert known == {"toolu_1": "computer", "toolu_2": None}

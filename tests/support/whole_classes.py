@@ -70,13 +70,15 @@ class ChatStreams(ChatHouse):
     ) -> Iterator[ChatGenerationChunk]:
         (made,) = self._generate(messages, stop, None, **kwargs).generations
         reply: Any = made.message
-        for letter in reply.content:
+        for letter in reply.text:
             yield ChatGenerationChunk(message=AIMessageChunk(content=letter))
+        blocks = {block["id"]: block for block in reply.content if isinstance(block, dict) and "id" in block}
         for index, call in enumerate([*reply.tool_calls, *reply.invalid_tool_calls]):
             text = call["args"] if isinstance(call["args"], str) else json.dumps(call["args"])
             for name, identifier, piece in [(call["name"], call["id"], text[:3]), (None, None, text[3:])]:
                 fragment = {"name": name, "id": identifier, "args": piece, "index": index, "type": "tool_call_chunk"}
-                yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=[fragment]))  # type: ignore[list-item]
+                content: Any = [{**blocks[identifier], "input": {}, "index": index}] if identifier in blocks else ""
+                yield ChatGenerationChunk(message=AIMessageChunk(content=content, tool_call_chunks=[fragment]))  # type: ignore[list-item]
         last = AIMessageChunk(content="", usage_metadata=reply.usage_metadata)
         yield ChatGenerationChunk(message=last, generation_info=dict(reply.response_metadata))
 

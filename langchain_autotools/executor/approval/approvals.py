@@ -242,8 +242,9 @@ class Approvals:
         if call.waits in FOR_CALLER:
             return shown_to_caller(identity, cast("Kind", call.waits))
         record = self._recorded(call, identity)
-        name, toolset = (call.name, None) if call.handler is None else (call.spelling, call.toolset)
-        return PendingCall(call.id, name, copy.deepcopy(call.args or {}), record["kind"], record["uuid"], record["digest"], toolset)
+        toolset = None if call.handler is None else call.toolset
+        args = copy.deepcopy(call.args or {})
+        return PendingCall(call.id, call.shown_name, args, record["kind"], record["uuid"], record["digest"], toolset)
 
     def claim_key(self, call: ToolCallRecord, identity: CallIdentity) -> str:
         """Return the key under which a call is claimed, however it was decided: for a changed call that of its change.

@@ -80,7 +80,7 @@ class OuterCall:
         call, plain = self.call, plain_copy("a call", args)
         before = None if call.decision is None else call.decision.uuid
         identity = hashlib.sha256(plain_json(call, ["changed", self.message_id, call.id, call.spelling, before, plain])).hexdigest()
-        shown = PendingCall(call.id, call.name, plain, "approval", identity, changed=True)
+        shown = PendingCall(call.id, call.shown_name, plain, "approval", identity, toolset=call.toolset, changed=True)
         return self._record([replace(shown, digest=shown_digest(shown, self._key))], [], [])
 
     def _record(self, shown: Sequence[PendingCall], inside: Sequence[Sequence[str]], messages: Sequence[Any]) -> dict[str, Any]:

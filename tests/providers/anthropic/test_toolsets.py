@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import ChatAnthropic, ConfigurationError, ToolExecutor, new_messages, pending_calls
+from langchain_autotools import ChatAnthropic, ConfigurationError, Handler, ToolExecutor, new_messages, pending_calls
 from tests.contract.talk import WAYS, run_in
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.script import Call, Turn
@@ -100,3 +101,16 @@ def test_an_executor_alone_leaves_it_out(screenshot: Any, ran: list[int]) -> Non
     assert [pending] == pending_calls(answer)
     (result,) = executor.execute_all(answer, messages=[*QUESTION, answer], decisions=[pending.respond("a window")])
     assert (result.content, result.tool_call_id, ran) == ("a window", "toolu_s", [])
+
+
+@pytest.mark.parametrize("left", ["computer_toolset_20260801", "screenshot"])
+def test_a_turn_that_leaves_it_out_answers_it(left: str, screenshot: Any, ran: list[int]) -> None:
+    """And one that leaves out the user's tool of its name has its handler answer it."""
+    handler = Handler(lambda arguments: ran.append(0) or "a window", requires_approval=False)
+    with AnthropicServer([Turn("Look.", [LOOK, OWN]), Turn("A window.")]) as server:
+        narrows: Any = lambda turn: replace(turn, tools=[left]) if turn.number == 1 else None  # noqa: E731
+        asking = model(server, screenshot, handlers={("computer", "screenshot"): handler}, before_turn=narrows)
+        run = asking.invoke(QUESTION)
+        results = {one.tool_call_id: one.text for one in new_messages(run) if one.type == "tool"}  # type: ignore[attr-defined]
+        refused = [call_id for call_id, text in results.items() if "'screenshot' is not allowed here" in text]
+        assert (ran, refused, server.rejections) == (([1], ["toolu_s"], []) if left == "screenshot" else ([0], ["toolu_o"], []))

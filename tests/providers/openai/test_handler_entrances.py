@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,8 +22,9 @@ from langchain_autotools import (
     stop_reason,
 )
 from langchain_autotools.encoders import ai_sdk, from_ai_sdk
-from tests.providers.openai.test_client_calls import ANSWERS, FUNCTION, QUESTION, RAN, SHELL, Talk, message, reply, start
-from tests.providers.openai.test_handlers import Calls, arguments_of, handling
+from tests.providers.openai.test_client_calls import ANSWERS, CALLS, FUNCTION, QUESTION, RAN, SHELL, Talk, message, reply, start
+from tests.providers.openai.test_handlers import KINDS, Calls, arguments_of, handling
+from tests.support.middleware import Around
 from tests.support.script import Turn
 from tests.support.weather import get_temperature
 
@@ -75,6 +77,40 @@ def test_the_run_around_an_agent_waits_for_its_handler(start: Callable[..., Talk
         sent = inside.exchanges[1].json["input"][-1]
         assert sent == ANSWERS["shell"] if calls else "No." in json.dumps(sent)
         assert outside.exchanges[1].json["input"][-1]["output"] == "notes.txt"
+
+
+def test_a_tool_that_asks_such_a_model_says_what_is_open(start: Callable[..., Talk]) -> None:
+    """Under the name that the model wrote."""
+    inner, _ = start([reply(SHELL)], handlers={"shell": handling("shell", [])})
+
+    def helper(question: str) -> str:
+        """Help."""
+        inner.invoke(question)
+        return "Asked."
+
+    outer, outside = start([reply(ASKS), Turn("Fine.")], tools=[helper], use_responses_api=True)
+    assert outer.invoke(QUESTION).text == "Fine."
+    result = outside.exchanges[1].json["input"][-1]["output"]
+    assert "Asked." in result and "shell_call({" in result and "handler" not in result
+
+
+def test_a_command_that_middleware_changes_waits_again(start: Callable[..., Talk]) -> None:
+    """Under the same name, with the changed command, and that one runs."""
+    calls: Calls = []
+
+    def change(request: Any) -> Any:
+        return (yield request.override(tool_call={**request.tool_call, "args": {"action": {"commands": ["pwd"]}}}))
+
+    handlers = {"shell": handling("shell", calls)}
+    model, server = start([reply(SHELL), Turn("Fine.")], handlers=handlers, middleware=[Around(tool=change)])
+    history = [*QUESTION, *new_messages(model.invoke(QUESTION))]
+    (first,) = pending_calls(history)
+    history += new_messages(model.resume(history, [first.approve()]))
+    (second,) = pending_calls(history)
+    assert (first.name, second.name, second.changed, second.args) == ("shell_call", "shell_call", True, {"action": {"commands": ["pwd"]}})
+    assert (calls, len(server.exchanges)) == ([], 1)
+    assert model.resume(history, [second.approve()]).text == "Fine."
+    assert calls == [second.args]
 
 
 @pytest.mark.parametrize("handled", [False, True])
@@ -156,3 +192,25 @@ def test_ag_ui_shows_a_result_of_several_objects_as_they_are(start: Callable[...
     for content in (result["content"], kept):
         assert [json.loads(part["text"]) for part in content] == outputs
     assert server.exchanges[1].json["input"][-1]["output"] == outputs
+
+
+@pytest.mark.parametrize("tool", ["shell", "local_shell", "computer", "mcp"])
+@pytest.mark.parametrize("handled", [False, True])
+def test_an_item_of_a_tool_that_a_turn_leaves_out_is_answered(start: Callable[..., Talk], tool: str, handled: bool) -> None:
+    """No handler runs and nobody is asked; a turn later the tool is there again."""
+    calls: Calls = []
+    handler = Handler(handling(tool, calls), requires_approval=False)
+    again = {**CALLS[tool], "id": "again", **({} if tool == "mcp" else {"call_id": "call_again"})}
+    model, server = start(
+        [reply(message("Look."), CALLS[tool]), reply(again), Turn("Fine.")],
+        tool,
+        handlers={KINDS.get(tool, tool): handler} if handled else None,
+        before_turn=lambda turn: replace(turn, tools=["get_temperature"]) if turn.number == 1 else None,
+        use_responses_api=True,
+    )
+    run = model.invoke(QUESTION)
+    (refused, *_) = [one for one in new_messages(run) if one.type == "tool"]
+    assert (stop_reason(run), len(calls)) == (("complete", 1) if handled else ("calls_pending", 0))
+    assert refused.status == "error" and "is not allowed here" in refused.text  # type: ignore[attr-defined]
+    assert [call.id for call in pending_calls(run)] == ([] if handled else ["again" if tool == "mcp" else "call_again"])
+    assert "is not allowed here" in json.dumps(server.exchanges[1].json["input"][-1])

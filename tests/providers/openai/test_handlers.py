@@ -301,7 +301,7 @@ def test_the_default_policy_and_the_choice_of_tools_hold(start: Callable[..., Ta
     model, server = start([reply(SHELL), Turn("Fine.")], handlers=handlers)
     choice = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "get_temperature"}]}
     assert model.invoke(QUESTION, tool_choice=choice).text == "Fine."
-    assert (calls, "not allowed" in json.dumps(server.exchanges[1].json["input"][-1])) == ([], True)
+    assert (calls, "'shell_call' is not allowed" in json.dumps(server.exchanges[1].json["input"][-1])) == ([], True)
     model, _ = start([reply(SHELL), Turn("Fine.")], handlers=handlers)
     allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "shell"}]}
     assert model.invoke(QUESTION, tool_choice=allowed).text == "Fine."

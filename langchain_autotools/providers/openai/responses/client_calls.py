@@ -26,7 +26,9 @@ _HANDLERS = {
     **{"computer_call": "computer", "local_shell_call": "shell", "shell_call": "shell", "apply_patch_call": "apply_patch"},
     **{_APPROVAL: "mcp_approval", _SEARCH: "tool_search"},
 }
-_TOOLS = frozenset({"shell", "local_shell", "apply_patch", "computer", "computer_use", "computer_use_preview"})
+_SCREENS = ("computer", "computer_use", "computer_use_preview")
+_MAKERS: Mapping[str, Sequence[str]] = {"computer_call": _SCREENS, _APPROVAL: ("mcp",)}
+_TOOLS = frozenset({"shell", "local_shell", "apply_patch", *_SCREENS})
 
 
 def answers_in_blocks(tools: Iterable[Mapping[str, Any]]) -> bool:
@@ -47,9 +49,11 @@ def pending_calls(items: Sequence[Item]) -> list[Item]:
 
 
 def awaited_entry(item: Item) -> dict[str, Any]:
-    """Return the record of a waiting item: its id, what it waits for, the kind of handlers for it, and the type of its answer."""
+    """Return the record of a waiting item: its id, what it waits for, the kind of handlers for it, the type of its answer, and the names of
+    the tools that make such items."""
     kind = str(item.get("type"))
-    known = {"id": id_of_item(item), "handler": _HANDLERS[kind]}
+    tools = _MAKERS.get(kind, (kind.removesuffix("_call"),))
+    known = {"id": id_of_item(item), "handler": _HANDLERS[kind], "tools": [*tools]}
     if kind == _APPROVAL:
         return {**known, "kind": VENDOR_APPROVAL, "answer": APPROVED}
     return {**known, "kind": CLIENT_TOOL, "answer": FOUND_TOOLS if kind == _SEARCH else f"{kind}_output"}
