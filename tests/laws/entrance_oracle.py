@@ -13,7 +13,7 @@ from langchain_autotools.messages.open_runs import open_run
 from tests.laws.entrances import Entrance, Outcome
 from tests.laws.feature import Feature
 from tests.laws.features import ENDS
-from tests.laws.planned import Plan, Seen
+from tests.laws.planned import Plan, Seen, ids_of
 from tests.support.script import Call
 
 Accept = Callable[[Sequence[BaseMessage]], None]
@@ -40,7 +40,8 @@ def play(features: Sequence[Feature], entrance: Entrance, accept: Accept) -> Non
     if not ends:
         assert outcome.error is None, outcome.error
         assert plan.work.times("look", city="Paris") == 1
-        assert waiting == {call.id for call in plan.turns[0] if any(one.waits and _is_of(one, call.id) for one in features)}
+        first = [call.id for call in (*plan.turns[0], *plan.handled)]
+        assert waiting == {call_id for call_id in first if any(one.waits and _is_of(one, call_id) for one in features)}
     entrance.check(outcome)
     if decisions:
         assert outcome.reason in ("calls_pending", None) or ends  # a run that is cut leaves the caller's calls open too
@@ -50,7 +51,7 @@ def play(features: Sequence[Feature], entrance: Entrance, accept: Accept) -> Non
         if "claim" in {feature.name for feature in features}:
             once = list(plan.work.ran)
             again = entrance.again(before, decisions, outcome)
-            assert not {name for name, _ in plan.work.ran[len(once) :]} & set(plan.fields["requires_approval"])
+            assert not {name for name, _ in plan.work.ran[len(once) :]} & {*plan.fields["requires_approval"], *plan.kinds}
             plan.work.ran[:] = once  # with the results of a store the second run goes on, and calls what needs nobody
         if changed := _decided(features, outcome):
             assert all(call.changed for call in outcome.pending)
@@ -83,12 +84,13 @@ def _is_of(feature: Feature, call_id: str) -> bool:
 def check_laws(plan: Plan, outcome: Outcome, accept: Accept, *, resumed: bool = False) -> None:
     """Every call is answered once or waits; nothing ran that was not allowed; any vendor takes the history; nothing is lost."""
     check_ran(plan)
-    # what is resumed answers calls of which others had their results before: every request puts them in order
-    assert {problem.kind for problem in validate(outcome.history, open_end=True)} <= ({"misplaced_result"} if resumed else set())
+    # what is resumed answers calls of which others had their results before: every request puts them in order, and items for items
+    mended = {"misplaced_result", *(["vendor_result"] if plan.handled else [])} if resumed else set()
+    assert {problem.kind for problem in validate(outcome.history, open_end=True)} <= mended
     waiting = _waiting(outcome)
     results = Counter(one.tool_call_id for one in outcome.history if isinstance(one, ToolMessage) and open_run(one) is None)
     asking = [one for one in outcome.history if isinstance(one, AIMessage)]
-    calls = [str(call["id"]) for one in asking for call in (*one.tool_calls, *one.invalid_tool_calls)]
+    calls = [call_id for one in asking for call_id in ids_of(one)]
     assert len(set(calls)) == len(calls) and set(results) <= set(calls)
     assert {call_id: results[call_id] + (call_id in waiting) for call_id in calls} == dict.fromkeys(calls, 1)
     if outcome.error is not None:

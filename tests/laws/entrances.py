@@ -29,7 +29,7 @@ from langchain_autotools.event_types import CallsPending, MessageDone, RunEnded
 from langchain_autotools.testing import ScriptedChatModel
 from langchain_autotools.turn.partial_calls import with_events
 from tests.laws.guarded import allowing
-from tests.laws.planned import USER, Plan
+from tests.laws.planned import USER, Plan, awaiting
 from tests.laws.service import through_json
 from tests.laws.ways import Ran, run, waited
 from tests.support.script import Call
@@ -79,7 +79,7 @@ def scripted(plan: Plan, tools: Any, **fields: Any) -> ScriptedChatModel:
 
     def reply(messages: list[BaseMessage], **_: Any) -> Any:
         calls = plan.calls(messages)
-        said: list[Any] = ["Let me see.", fragments(calls)] if calls else ["Done."]
+        said: list[Any] = ["Let me see.", fragments(calls), *item_chunks(plan.items(messages))] if calls else ["Done."]
         said = [PAID, *said] if plan.paid else said
         return [*by_vendor(str(len(messages))), *said] if plan.vendor else said
 
@@ -89,6 +89,12 @@ def scripted(plan: Plan, tools: Any, **fields: Any) -> ScriptedChatModel:
     if plan.fails:
         fields["fallbacks"] = [Scripted(replies=reply)]
     return Scripted(replies=broken if plan.fails else reply, tools=tools, no_progress=None, **fields)
+
+
+def item_chunks(items: Sequence[dict[str, Any]]) -> list[AIMessageChunk]:
+    """Items that wait for an answer, as the end of a reply."""
+    blocks: list[Any] = [{**item, "index": number} for number, item in enumerate(items)]
+    return [AIMessageChunk(blocks, response_metadata=awaiting(items))] if items else []
 
 
 def by_vendor(number: str) -> list[AIMessageChunk]:
@@ -147,7 +153,7 @@ class Entrance:
         """What is said with each call: which tools may be called, and what ends the run."""
         plan = self.plan
         names = {*plan.offered, *(tool["function"]["name"] for tool in plan.declared)}
-        choice = {"tool_choice": allowing(names - plan.forbidden, "auto")} if plan.forbidden else {}
+        choice = {"tool_choice": allowing(names - plan.forbidden, "auto", plan.kinds)} if plan.forbidden else {}
         return {**choice, **({"cancel": self.cancel} if plan.cancels else {})}
 
     def ask(self) -> Outcome:
@@ -191,7 +197,7 @@ class Bound(Entrance):
     def open(self) -> None:
         """Bind."""
         fields = dict(self.plan.fields)
-        own = {name: fields.pop(name) for name in ("middleware",) if name in fields}  # no call has it
+        own = {name: fields.pop(name) for name in ("middleware", "handlers") if name in fields}  # no call has them
         model = self.declared(self.remembered(scripted(self.plan, self.tools(), **own)))
         self.model = model.bind(**fields, **super().keywords()).with_config(CONFIG)
 

@@ -30,6 +30,7 @@ from tests.laws.service import through_json
 from tests.laws.ways import Ran, chat, waited
 from tests.support.http_server import Exchange
 from tests.support.openai_server import OpenAIServer
+from tests.support.responses_server import ResponsesServer
 from tests.support.script import Call, Failure, Turn
 from tests.support.whole_classes import ChatHouse, ChatStreamsBoth, call_of
 
@@ -51,21 +52,26 @@ class Structured(Entrance):
     """Further keywords of the output."""
 
     def open(self) -> None:
-        """Make the model, and its server."""
-        self.server = OpenAIServer(self._reply)
+        """Make the model, and its server: of chat completions, and where the vendor's own tools are called of the Responses API."""
+        builtin = [{"type": kind} for kind in self.plan.kinds]
+        self.server = (ResponsesServer if builtin else OpenAIServer)(self._reply)
         self.server.__enter__()
         self.requests = lambda: len(self.server.requests)
-        fallbacks = {"fallbacks": [chat(self.server, model="another", no_progress=3)]} if self.plan.fails else {}
-        model: Any = chat(self.server, tools=self.tools(), **fallbacks, **self.plan.fields)
+        api = {"use_responses_api": True} if builtin else {}
+        fallbacks = {"fallbacks": [chat(self.server, model="another", no_progress=3, **api)]} if self.plan.fails else {}
+        model: Any = chat(self.server, tools=[*self.tools(), *builtin], **api, **fallbacks, **self.plan.fields)
         declared = {"tools": self.plan.declared} if self.plan.declared else {}
         self.model = model.with_structured_output(ANSWER, method="json_schema", include_raw=True, **declared, **self.output)
 
     def _reply(self, exchange: Exchange) -> Turn | Failure:
         if self.plan.fails and exchange.json["model"] != "another":
             return Failure(503)
-        calls = self.plan.calls([AIMessage("") for one in exchange.json["messages"] if one["role"] == "assistant"])
+        sent = exchange.json["input" if self.plan.handled else "messages"]
+        before = [AIMessage("") for one in sent if one.get("role") == "assistant"]
+        calls = self.plan.calls(before)
         said: Any = ("Let me see.", calls) if calls else ('{"answer": "Done."}',)
-        return Turn(*said, **({"usage": (1_000_000, 0)} if self.plan.paid else {}))
+        usage: Any = {"usage": (1_000_000, 0)} if self.plan.paid else {}
+        return Turn(*said, items=self.plan.items(before), **usage)
 
     def run(self, history: Sequence[BaseMessage], **keywords: Any) -> Outcome:
         """One run; what it raises brings its messages."""
@@ -123,13 +129,19 @@ class _Planned(ChatHouse):
         if self.plan.fails:
             raise ModelAPIError("It is down.")
         self.sent.append((list(messages), kwargs))
-        calls = self.plan.calls(messages)
-        made = self._written(calls) if calls else AIMessage("Done.")
-        about = {"usage_metadata": PAID.usage_metadata, "response_metadata": PAID.response_metadata}
-        return made.model_copy(update=about) if self.plan.paid else made
+        calls, beside = self.plan.calls(messages), self.plan.beside(messages)
+        made = self._written([*calls, *beside]) if calls else AIMessage("Done.")
+        paid = {"usage_metadata": PAID.usage_metadata, "response_metadata": PAID.response_metadata} if self.plan.paid else {}
+        return made.model_copy(update={"content": _with_toolset(made.text, beside) if beside else made.content, **paid})
 
     def _written(self, calls: Sequence[Call]) -> AIMessage:
         return AIMessage("Let me see.", tool_calls=[{**call_of(one.name, **json.loads(one.raw)), "id": one.id} for one in calls])
+
+
+def _with_toolset(text: str, calls: Sequence[Call]) -> list[Any]:
+    """The content of a reply, with calls whose toolset stands there alone, as other packages have it."""
+    uses = [{"type": "tool_use", "id": one.id, "name": one.name, "input": json.loads(one.raw), "toolset_name": "shell"} for one in calls]
+    return [{"type": "text", "text": text}, *uses]
 
 
 class _PlannedJoined(ToolsAndMessagesMixin, _Planned):

@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_autotools import Decision, PendingCall, ToolExecutor, pending_calls
 from langchain_autotools.messages.open_runs import open_run
 from tests.laws.entrances import CONFIG, Entrance, Outcome, collect, scripted
+from tests.laws.planned import awaiting, ids_of
 from tests.laws.ways import run, waited
 
 
@@ -19,7 +20,7 @@ class Executor(Entrance):
 
     ways = ("execute_all", "astream")
     further_ways = ("aexecute_all", "stream")
-    _KNOWN = ("requires_approval", "approve", "claim", "policies", "parallel")
+    _KNOWN = ("requires_approval", "approve", "claim", "policies", "parallel", "handlers")
 
     def open(self) -> None:
         """Make the executor."""
@@ -29,7 +30,7 @@ class Executor(Entrance):
     def options(self) -> dict[str, Any]:
         """What is said with each batch of calls."""
         plan = self.plan
-        only = {"only": plan.offered - plan.forbidden} if plan.forbidden else {}
+        only = {"only": {*plan.offered, *plan.kinds} - plan.forbidden} if plan.forbidden else {}
         cancel = {"cancel": self.cancel} if plan.cancels else {}
         deadline = {"deadline": plan.fields["deadline"]} if "deadline" in plan.fields else {}
         return {"config": CONFIG, "cache": self.kept, **only, **cancel, **deadline}
@@ -37,7 +38,9 @@ class Executor(Entrance):
     def next_message(self, history: Sequence[BaseMessage]) -> AIMessage:
         """What the model says next."""
         calls = [{"name": call.name, "args": json.loads(call.raw), "id": call.id} for call in self.plan.calls(history)]
-        return AIMessage("" if calls else "Done.", tool_calls=calls, id=f"message {len(history)}")
+        items: list[Any] = self.plan.items(history)
+        content = items or ("" if calls else "Done.")
+        return AIMessage(content, tool_calls=calls, id=f"message {len(history)}", response_metadata=awaiting(items))
 
     def run(self, history: Sequence[BaseMessage], resume: Any = None) -> Outcome:
         """The loop that a program writes, until calls wait or the model answers."""
@@ -108,11 +111,12 @@ class Loop(Executor):
     def executed(self, messages: list[BaseMessage], answer: AIMessage, decisions: Any) -> list[BaseMessage]:
         """The executor runs what is its own; what is the program's, the program answers."""
         theirs = {call["id"] for call in answer.tool_calls if call["name"] == "ask_user"}
-        own = [call for call in answer.tool_calls if call["id"] not in theirs]
+        own = answer.model_copy(update={"tool_calls": [call for call in answer.tool_calls if call["id"] not in theirs]})
+        known = [own if one is answer else one for one in messages]
         decided = [Decision.from_dict(one) for one in decisions or ()]
         answers = [ToolMessage(one.value, tool_call_id=one.id) for one in decided if one.id in theirs]
         left = [one for one in decided if one.id not in theirs] if decisions is not None else None
-        results = self.execute(answer if not theirs else own, messages=messages, decisions=left, **self.options())
+        results = self.execute(own, messages=known, decisions=left, **self.options())
         return in_call_order(messages, answer, [*answers, *results])
 
     def waiting(self, messages: Sequence[BaseMessage], answer: AIMessage) -> list[PendingCall]:
@@ -129,5 +133,4 @@ def in_call_order(messages: Sequence[BaseMessage], answer: AIMessage, results: S
     found = {one.tool_call_id: one for one in (*messages[place + 1 :], *results) if isinstance(one, ToolMessage)}
     gone_on = [one for one in messages[place + 1 :] if open_run(one) is not None and one is not found[one.tool_call_id]]  # type: ignore[attr-defined]
     assert len(found) + len(gone_on) == len(messages) - place - 1 + len(results), "a call has two results"
-    calls = [str(call["id"]) for call in (*answer.tool_calls, *answer.invalid_tool_calls)]
-    return [*messages[: place + 1], *(found[call_id] for call_id in calls if call_id in found)]
+    return [*messages[: place + 1], *(found[call_id] for call_id in ids_of(answer) if call_id in found)]

@@ -12,6 +12,7 @@ from langchain_autotools import AlreadyResumedError, Decision, LimitReachedError
 from langchain_autotools.messages.failover import mark_of
 from tests.laws.feature import Feature
 from tests.laws.features_changed import ChangedCalls
+from tests.laws.features_handled import Handlers
 from tests.laws.features_inside import AgentsAsTools, InnerBudgets
 from tests.laws.features_served import McpServers, Questions
 from tests.laws.features_stopping import MaximumCost, StopCondition
@@ -383,7 +384,7 @@ class Failover(Feature):
         assert seen.work.times("look", city="Paris") == 1
 
 
-_OF_CALLS = (Approvals, Edits, AtOnce, Claim, Policies, Cache, Injected, ClientTools, AgentsAsTools, McpServers, Questions)
+_OF_CALLS = (Approvals, Edits, AtOnce, Claim, Policies, Cache, Injected, ClientTools, AgentsAsTools, McpServers, Questions, Handlers)
 _ENDING = (Limits, Failure, Cancel, Deadline, InnerBudgets, StopCondition, MaximumCost)
 _OF_RUNS = (ToolChoice, TurnHooks, Middleware, ChangedCalls, Failover, VendorEvents)
 FEATURES: Mapping[str, type[Feature]] = {kind.name: kind for kind in (*_OF_CALLS, *_ENDING, *_OF_RUNS)}

@@ -106,7 +106,8 @@ def wanted(draw: st.DrawFn) -> Wanted:
     return Wanted(tuple(names), tuple(numbers), draw(st.sampled_from(sorted(SPELLINGS))), bundled)
 
 
-def allowing(names: Collection[str], mode: str) -> dict[str, Any]:
-    """The choice of these tools and no others."""
-    pointed = [{"type": "function", "function": {"name": name}} for name in sorted(names)]
+def allowing(names: Collection[str], mode: str, kinds: Collection[str] = ()) -> dict[str, Any]:
+    """The choice of these tools, and of these kinds of the vendor's own, and no others."""
+    pointed: list[Any] = [{"type": "function", "function": {"name": name}} for name in sorted(names)]
+    pointed += [{"type": kind} for kind in kinds]
     return {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": pointed}}

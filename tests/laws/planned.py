@@ -13,8 +13,11 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import InjectedToolArg, InjectedToolCallId
 
 from langchain_autotools import RunEvent, ToolContext, ToolPolicy
+from langchain_autotools.messages.calls import awaited_calls
 from langchain_autotools.messages.failover import is_cut
+from langchain_autotools.messages.metadata import KEY
 from langchain_autotools.messages.open_runs import open_run
+from langchain_autotools.providers.openai.responses.client_calls import awaited_entry
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.script import Call
 
@@ -145,6 +148,11 @@ class Work:
 
         return ScriptedChatModel(name="auditor", tools=[self.count], replies=reply)
 
+    def shell(self, arguments: dict[str, Any]) -> str:
+        """Run the commands of the vendor's shell."""
+        self._note("shell", **arguments["action"])
+        return "notes.txt"
+
     def note(
         self,
         text: str,
@@ -177,6 +185,7 @@ class Plan:
         told: The events, of an entrance that has them.
         sources: Sources of further tools.
         paid: Whether each reply says that it has used a million tokens.
+        handled: The calls of the vendor's shell that the model makes in its first turn, beside those of tools.
     """
 
     work: Work = field(default_factory=Work)
@@ -193,11 +202,17 @@ class Plan:
     told: list[RunEvent] = field(default_factory=list)
     sources: list[Any] = field(default_factory=list)
     paid: bool = False
+    handled: list[Call] = field(default_factory=list)
 
     @property
     def offered(self) -> set[str]:
         """The names of all tools that a run can execute."""
         return {*self.names, *(tool.name for source in self.sources for tool in source.tools())}
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of the vendor's tools that handlers answer."""
+        return ["shell"] if self.handled else []
 
     @property
     def tools(self) -> list[Any]:
@@ -223,9 +238,34 @@ class Plan:
         self.fields.setdefault("policies", {})[name] = policy
 
     def calls(self, messages: Sequence[BaseMessage]) -> list[Call]:
-        """The calls that the model makes after these messages. A reply that was cut off, and the one that goes on with it, are one."""
-        turn = sum(isinstance(message, AIMessage) and not is_cut(message) for message in messages)
+        """The calls of tools that the model makes after these messages."""
+        turn = _turns(messages)
         return self.turns[turn] if turn < len(self.turns) else []
+
+    def beside(self, messages: Sequence[BaseMessage]) -> list[Call]:
+        """The calls of the vendor's shell that it makes then."""
+        return [] if _turns(messages) else self.handled
+
+    def items(self, messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
+        """The same as items, which they are in the vendor's API."""
+        known = {"type": "shell_call", "status": "completed"}
+        return [{"id": f"sh_{one.id}", "call_id": one.id, **known, **json.loads(one.raw)} for one in self.beside(messages)]
+
+
+def _turns(messages: Sequence[BaseMessage]) -> int:
+    """The number of replies. One that was cut off, and the one that goes on with it, are one."""
+    return sum(isinstance(message, AIMessage) and not is_cut(message) for message in messages)
+
+
+def awaiting(items: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The metadata of a reply with items that wait for an answer, as the wire of these items writes it."""
+    return {KEY: {"awaits": [awaited_entry(item) for item in items]}} if items else {}
+
+
+def ids_of(message: AIMessage) -> list[str]:
+    """The ids of a message's calls: of tools, then of the vendor's own."""
+    calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
+    return [*(str(call["id"]) for call in calls), *(call.id for call in awaited_calls(message))]
 
 
 @dataclass

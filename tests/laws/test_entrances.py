@@ -48,7 +48,7 @@ ENTRANCES: Mapping[str, type[Entrance]] = {
     "joined model": Joined,
 }
 KEPT = ("durable", "conversations")
-KEPT_PAIRS = [("approvals", "tool choice"), ("edits", "client tools"), ("approvals", "injected arguments")]
+KEPT_PAIRS = [("approvals", "tool choice"), ("edits", "client tools"), ("approvals", "injected arguments"), ("handlers", "tool choice")]
 """What a run that goes on must still know."""
 
 _NO_RUN = "counts calls and turns of a run, and an executor knows batches only: a loop of one's own counts for itself"

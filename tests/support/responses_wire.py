@@ -81,7 +81,7 @@ def items(asked: Asked, turn: Turn) -> list[Item]:
         known = {"id": f"fc_{name}{position:02d}", "type": "function_call", "status": status, "arguments": call.raw}
         identifier = f"call_{name}{position:02d}" if call.id is None else call.id
         found.append({**known, "call_id": identifier, "name": call.name, **call.extra})
-    return found
+    return [*found, *map(dict, turn.items)]
 
 
 def body(asked: Asked, turn: Turn, output: list[Item]) -> dict[str, Any]:
@@ -159,9 +159,11 @@ def _item_events(item: Item, index: int, turn: Turn) -> list[Item]:
     elif item["type"] == "message":
         inner = _message_events(item["content"][0], place, turn)
         empty["content"] = []
-    else:
+    elif item["type"] == "function_call":
         inner = _call_events(item, place, turn)
         empty["arguments"] = ""
+    else:
+        inner = []
     added = {"type": "response.output_item.added", "output_index": index, "item": empty}
     return [added, *inner, {"type": "response.output_item.done", "output_index": index, "item": item}]
 

@@ -27,7 +27,8 @@ class Call:
 
 @dataclass(frozen=True)
 class Turn:
-    """One whole reply of the model. `style` names how its calls are cut (wire_styles.py); `holds` stand before the n-th stream event."""
+    """One whole reply of the model. `style` names how its calls are cut (wire_styles.py); `holds` stand before the n-th stream event;
+    `items` are further output items, which the Responses API alone has."""
 
     text: str = ""
     calls: Sequence[Call] = ()
@@ -38,6 +39,7 @@ class Turn:
     refusal: str = ""
     style: str = "standard"
     characters: int = 6
+    items: Sequence[Mapping[str, Any]] = ()
     holds: Mapping[int, Gate | Pause] = field(default_factory=dict)
 
 
