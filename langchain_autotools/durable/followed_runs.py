@@ -20,7 +20,8 @@ from .streams import GOES_ON, rows_of
 _SHORTEST_SECONDS, _LONGEST_SECONDS = 0.05, 0.2  # between two looks into the database: the longer nothing has come, the longer
 _LOOKED_UP = 1000  # how many rows are asked for at a time
 _RESTS = 3  # how many times longer than a look the pause after it is at least
-_MARKS_EVERY = 5  # in how many looks one asks for the marks of runs that will never be
+_ALL_EVERY = 5  # in how many looks one asks for all, also the marks of runs that will never be
+_NEWEST = 16  # so many runs tell whether there are new ones, also where the clocks of processes differ
 
 
 class FollowedRun:
@@ -105,11 +106,16 @@ class FollowedRuns:
         self._changed.set()
 
     def _work(self) -> None:
-        pause, looks = _SHORTEST_SECONDS, count()
+        pause, looks, is_woken = _SHORTEST_SECONDS, count(), True
+        newest: list[str] = []
         while runs := self._open():
-            began, with_marks = time.monotonic(), next(looks) % _MARKS_EVERY == 0
+            began, for_all = time.monotonic(), next(looks) % _ALL_EVERY == 0
             try:
-                has_news = self.link.ask(outside, _look, [run for run in runs if not run.has_ended], with_marks)
+                found = self.link.ask(outside, _newest)
+                awaited = for_all or is_woken or found != newest
+                sought = [run for run in runs if not run.has_ended and (awaited or run.mark is None)]
+                has_news = self.link.ask(outside, _look, sought, for_all)
+                newest = found
             except Exception as error:
                 if not is_of_disk(error):
                     self._fail(error)
@@ -117,7 +123,7 @@ class FollowedRuns:
                 has_news = False
             pause = _SHORTEST_SECONDS if has_news else min(pause * 1.2, _LONGEST_SECONDS)
             time.sleep(min(_RESTS * (time.monotonic() - began), _LONGEST_SECONDS))  # also while many begin to follow
-            if self._changed.wait(pause):
+            if is_woken := self._changed.wait(pause):
                 pause = _SHORTEST_SECONDS
                 self._changed.clear()
 
@@ -133,6 +139,11 @@ class FollowedRuns:
         for run in runs:
             run.error = error
             run.wake()
+
+
+def _newest() -> list[str]:
+    """Return the ids of the newest runs of the database: while they are the same, no run that is waited for has come."""
+    return [run.workflow_id for run in DBOS.list_workflows(limit=_NEWEST, sort_desc=True, load_input=False, load_output=False)]
 
 
 def _look(runs: list[FollowedRun], with_marks: bool) -> bool:
