@@ -5,6 +5,7 @@ They are told from the wire while somebody listens. What a message holds is told
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -105,6 +106,7 @@ class FileMade(RunEvent):
         data: The file as base64; None for one that the vendor keeps, and where events are kept or sent for one above 256 kB: then the
             message holds it.
         size: The size of the data in bytes; 0 where they are not known.
+        sha256: The SHA-256 of the base64 text as hexadecimal digits, where it is left out; else None.
         url: Its address, where the vendor gives one in place of the data.
         file_id: The vendor's id of it.
         name: Its name.
@@ -115,6 +117,7 @@ class FileMade(RunEvent):
     mime_type: str
     data: str | None = None
     size: int = 0
+    sha256: str | None = None
     url: str | None = None
     file_id: str | None = None
     name: str | None = None
@@ -122,9 +125,13 @@ class FileMade(RunEvent):
 
     def by_reference(self) -> "FileMade":
         """Return the event without data above 256 kB."""
-        return replace(self, data=None) if self.size > LARGE else self
+        return self if self.data is None or self.size <= LARGE else replace(self, data=None, sha256=_sha256(self.data))
 
     def found_in(self, message: BaseMessage) -> "FileMade | None":
         """Return the event with the data that its message holds; None if the message does not hold them."""
-        data = next((data for data in large_files(message) if size_of(data) == self.size), None)
-        return None if data is None else replace(self, data=data)
+        data = next((data for data in large_files(message) if size_of(data) == self.size and self.sha256 in (None, _sha256(data))), None)
+        return None if data is None else replace(self, data=data, sha256=None)
+
+
+def _sha256(data: str) -> str:
+    return sha256(data.encode()).hexdigest()

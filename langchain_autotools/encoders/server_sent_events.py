@@ -271,7 +271,7 @@ def _source(event: vendor_kinds.SourceFound, _: FrameEncoder) -> Data:
 
 
 def _file(event: vendor_kinds.FileMade, _: FrameEncoder) -> Data:
-    known = _known(event.by_reference(), "data", "url", "file_id", "name", "call_id")
+    known = _known(event.by_reference(), "data", "sha256", "url", "file_id", "name", "call_id")
     return {"message_id": event.message_id, "mime_type": event.mime_type, "size": event.size, **known}
 
 

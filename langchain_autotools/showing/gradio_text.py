@@ -29,6 +29,7 @@ _MATH = re.compile(r'<span class="at-(math|inline_math)">(?:\$\$|\\\[|\\\()(.*?)
 _MEANS_MORE = re.compile(r"\$\$|\\[\[(]|%%%")  # to Gradio, which looks for formulas in code too
 _REFERENCES: Final = {ord(mark): f"&#{ord(mark)};" for mark in "$\\%\n"}
 _IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif|bmp|svg\+xml);base64,[A-Za-z0-9+/=]+")
+_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*://")
 _STYLE: Final = "width:auto;max-width:100%;max-height:28em;border-radius:8px"
 _INSIDE: Final = "contain:paint"  # a formula may ask to be drawn elsewhere
 
@@ -81,7 +82,9 @@ def _image(block: Mapping[str, Any]) -> str:
         address = f"data:{block.get('mime_type') or 'image/png'};base64,{data}"
     if _IMAGE.fullmatch(address):
         return f'<img src="{address}" alt="image" style="{_STYLE}">'
-    return "".join(markdown_parts(f"Image: {address}")) if address.startswith(("http://", "https://")) else "<p>[image]</p>"
+    if address.startswith(("http://", "https://")):
+        return "".join(markdown_parts(f"Image: {address}"))
+    return f"<p>Image: {escape(printable(mend_surrogates(address)))}</p>" if _ELSEWHERE.match(address) else "<p>[image]</p>"
 
 
 def _block(html: str) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -226,3 +227,13 @@ def test_large_files_are_found_in_their_message() -> None:
         assert made.by_reference().found_in(AIMessage(content)) == made
     small = FileMade(run_id="r", message_id="m", mime_type="image/png", data="QUJD", size=3)
     assert small.by_reference() is small
+
+
+def test_large_files_of_one_size_are_told_apart() -> None:
+    """Two files of a message that are equally large are each found by its data's SHA-256; an event kept without one finds the first."""
+    datas = ["QUJD" * 100_000, "REVG" * 100_000]
+    message = AIMessage([{"type": "image", "base64": data} for data in datas])
+    made = [FileMade(run_id="r", message_id="m", mime_type="image/png", data=data, size=300_000) for data in datas]
+    assert [one.by_reference().found_in(message) for one in made] == made
+    assert replace(made[1].by_reference(), sha256=None).found_in(message) == made[0]
+    assert made[1].by_reference().found_in(AIMessage([{"type": "image", "base64": datas[0]}])) is None

@@ -263,7 +263,7 @@ VALUES: Mapping[str, Any] = {
     "error": ValueError("broken"),
     "args": {"query": "Rome"},
     "output": {"found": "Rome"},
-    **dict.fromkeys(("status", "mime_type", "url", "title", "document", "quote", "file_id", "data", "image"), "text"),
+    **dict.fromkeys(("status", "mime_type", "url", "title", "document", "quote", "file_id", "data", "sha256", "image"), "text"),
     **dict.fromkeys(("start", "end", "size"), 3),
     "failed": True,
 }

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import pickle
+import shutil
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,3 +116,27 @@ def test_the_page_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         run_page(REPOSITORY / "docs" / "howto" / "handlers.md", capsys)
         assert (server.rejections, len(server.exchanges)) == ([], 4)
+
+
+def test_the_page_s_shell_has_its_wall(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, start: Callable[..., Talk]
+) -> None:
+    """The how-to's runner for bubblewrap changes its folder, and reaches neither the rest of the machine, its environment nor a network."""
+    if shutil.which("bwrap") is None or subprocess.run(["bwrap", "--ro-bind", "/", "/", "--unshare-all", "true"], check=False).returncode:
+        pytest.skip("bubblewrap is not installed, or may make no namespaces here")
+    secret = tmp_path / "secret"
+    secret.write_text("4711", encoding="utf-8")
+    (work := tmp_path / "work").mkdir()
+    monkeypatch.setenv("SECRET", "4711")
+    with ResponsesServer([reply(SHELL), Turn("There is notes.txt.")] * 2) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "key")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        page = run_page(REPOSITORY / "docs" / "howto" / "handlers.md", capsys, lambda code: code.replace("/srv/work", str(work)))
+    commands = ["echo 1 > note; cat note", f"cat {secret}", "env; ls /", "touch /usr/new", "cat /proc/net/dev | tail -n +3", "exit 3"]
+    wrote, read, seen, touched, network, left = page["in_bubblewrap"]({"action": {"commands": commands}})
+    assert wrote == {"stdout": "1\n", "stderr": "", "exit_code": 0} and (work / "note").read_text(encoding="utf-8") == "1\n"
+    assert read["exit_code"] and not read["stdout"]
+    assert "4711" not in seen["stdout"] and not {"home", "root", "etc", "tmp"} & set(seen["stdout"].split())
+    assert touched["exit_code"] and "Read-only" in touched["stderr"]
+    assert [line.split(":")[0].strip() for line in network["stdout"].splitlines()] == ["lo"]
+    assert left["exit_code"] == 3

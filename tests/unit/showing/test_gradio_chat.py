@@ -215,15 +215,17 @@ SHOWN = '<img src="data:image/png;base64,aGVsbG8=" alt="image"'
 
 @pytest.mark.parametrize("image", [IMAGE, OPENAI_IMAGE])
 def test_images_are_shown_by_their_data(image: dict[str, Any]) -> None:
-    """The user's, the model's and a tool's; one that stands elsewhere is a link, what is none is a word."""
+    """The user's, the model's and a tool's; one on the web is a link, any other address stands there as text, what is none is a word."""
     elsewhere = {"type": "image", "url": "https://a.org/?secret"}
+    stored = {"type": "image", "url": "gs://bucket/<b>.png"}
     wrong = {"type": "image", "base64": '"><script>', "mime_type": "text/html"}
-    question = MessagesAdded(**OUTER, messages=[HumanMessage([{"type": "text", "text": "Look"}, image, elsewhere, wrong], id="h")])
+    question = MessagesAdded(**OUTER, messages=[HumanMessage([{"type": "text", "text": "Look"}, image, elsewhere, stored, wrong], id="h")])
     reply = MessageDone(**OUTER, message=AIMessage([{"type": "text", "text": "So"}, image], id="m"))
     drawn = CallResult(**OUTER, call=PARIS, index=0, message=ToolMessage([image], tool_call_id="1"), duration=0.1, executed=True)
     chat = chat_of(question, begun(), reply, ready(PARIS), drawn)
     assert [message["content"].count(SHOWN) for message in chat.messages] == [1, 0, 1, 1]
     assert "https://a.org" in chat.messages[0]["content"] and "script" not in chat.messages[0]["content"]
+    assert "<p>Image: gs://bucket/&lt;b&gt;.png</p>" in chat.messages[0]["content"] and "<p>[image]</p>" in chat.messages[0]["content"]
     assert str(chat.messages).count("<img") == 3
 
 
