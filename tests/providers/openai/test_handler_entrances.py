@@ -94,21 +94,26 @@ def test_a_tool_that_asks_such_a_model_says_what_is_open(start: Callable[..., Ta
     assert "Asked." in result and "shell_call({" in result and "handler" not in result
 
 
+def pwd_instead(request: Any) -> Any:
+    """Middleware that changes each command."""
+    return (yield request.override(tool_call={**request.tool_call, "args": {"action": {"commands": ["pwd"]}}}))
+
+
 def test_a_command_that_middleware_changes_waits_again(start: Callable[..., Talk]) -> None:
-    """Under the same name, with the changed command, and that one runs."""
+    """Under the same name, with the changed command, and that one runs, where the handler still needs approval."""
     calls: Calls = []
-
-    def change(request: Any) -> Any:
-        return (yield request.override(tool_call={**request.tool_call, "args": {"action": {"commands": ["pwd"]}}}))
-
     handlers = {"shell": handling("shell", calls)}
-    model, server = start([reply(SHELL), Turn("Fine.")], handlers=handlers, middleware=[Around(tool=change)])
+    model, server = start([reply(SHELL), Turn("Fine.")], handlers=handlers, middleware=[Around(tool=pwd_instead)])
     history = [*QUESTION, *new_messages(model.invoke(QUESTION))]
     (first,) = pending_calls(history)
     history += new_messages(model.resume(history, [first.approve()]))
     (second,) = pending_calls(history)
     assert (first.name, second.name, second.changed, second.args) == ("shell_call", "shell_call", True, {"action": {"commands": ["pwd"]}})
     assert (calls, len(server.exchanges)) == ([], 1)
+    free, _ = start([], handlers={"shell": Handler(handling("shell", calls), requires_approval=False)})
+    with pytest.raises(ConfigurationError, match="is not the one that was made"):  # of it nobody was asked
+        free.resume(history, [second.approve()])
+    assert calls == []
     assert model.resume(history, [second.approve()]).text == "Fine."
     assert calls == [second.args]
 
