@@ -51,9 +51,8 @@ def content_of(result: Mapping[str, Any]) -> tuple[Any, Any]:
     artifact = None if structured is None else {"structured_content": structured}
     if len(texts) == len(blocks) == 1 or not blocks:
         return (texts[0] if texts else structured), artifact
-    return ToolMessage(
-        content=blocks, artifact=artifact, tool_call_id=""
-    ), artifact  # LangChain's core would write a list with sound as JSON
+    # as a message, because LangChain's core would write a list with sound as JSON
+    return ToolMessage(content=blocks, artifact=artifact, tool_call_id=""), artifact
 
 
 def _block(block: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from langchain_core.messages import BaseMessage
 
+from ..addresses import is_page
 from ..messages.metadata import text_of
 from ..messages.printable import printable
 from ..strict_json import mend_surrogates
@@ -82,7 +83,7 @@ def _image(block: Mapping[str, Any]) -> str:
         address = f"data:{block.get('mime_type') or 'image/png'};base64,{data}"
     if _IMAGE.fullmatch(address):
         return f'<img src="{address}" alt="image" style="{_STYLE}">'
-    if address.startswith(("http://", "https://")):
+    if is_page(address):
         return "".join(markdown_parts(f"Image: {address}"))
     return f"<p>Image: {escape(printable(mend_surrogates(address)))}</p>" if _ELSEWHERE.match(address) else "<p>[image]</p>"
 

@@ -1,8 +1,5 @@
 """What a model gets of an MCP server: declarations, results of every kind, progress; and what is stored of it."""
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,24 +8,13 @@ pytest.importorskip("mcp", reason="needs the extra `mcp`")
 
 from langchain_core.messages import ToolMessage
 
-from langchain_autotools import McpServer, events, mcp_server, results_of
+from langchain_autotools import McpServer, events, results_of
 from langchain_autotools.event_types import CallProgress
 from langchain_autotools.executor.names import tool_name
 from langchain_autotools.testing import ScriptedChatModel
-from tests.unit.mcp_client.test_mcp_server import PROGRAM, WAYS, Notes, asks, model
+from tests.unit.mcp_client.test_mcp_server import WAYS, Notes, asks, model, notes, server
 
-
-@pytest.fixture
-def notes(tmp_path: Path) -> Notes:
-    """The notes of this test's servers."""
-    return Notes(tmp_path / "notes")
-
-
-@pytest.fixture
-def server(notes: Notes) -> Iterator[McpServer]:
-    """A server, closed at the end."""
-    with mcp_server([sys.executable, str(PROGRAM), str(notes.path)]) as opened:
-        yield opened
+__all__ = ["notes", "server"]
 
 
 @pytest.mark.parametrize("way", WAYS)
