@@ -39,7 +39,7 @@ def fragments(count: int) -> list[str]:
 def _message(block: _Event, deltas: Sequence[_Event], stop: str, before: Sequence[_Event] = ()) -> bytes:
     """A reply of one block; `before` are the events of blocks before it."""
     usage = {"input_tokens": 10, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 1}
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None}
+    message = {"id": "msg_000000000001", "type": "message", "role": "assistant", "model": "m", "content": [], "stop_reason": None}
     return _named(
         [
             {"type": "message_start", "message": {**message, "stop_sequence": None, "usage": usage}},
@@ -79,7 +79,7 @@ def _messages_arguments(count: int) -> bytes:
 def _response(item: _Event, empty: _Event, inner: Sequence[_Event]) -> bytes:
     """One output item's events; `inner` are those between its beginning and its end."""
     details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
-    envelope = {"id": "resp_1", "object": "response", "created_at": 1, "error": None, "model": "m", "output": [], "usage": None}
+    envelope = {"id": "resp_000000000001", "object": "response", "created_at": 1, "error": None, "model": "m", "output": [], "usage": None}
     envelope |= {"incomplete_details": None, "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "status": "in_progress"}
     usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15, **details}
     events: list[_Event] = [
@@ -139,7 +139,7 @@ def _responses_arguments(count: int) -> bytes:
 
 def _google_text(count: int, *, thought: bool = False) -> bytes:
     usage = {"promptTokenCount": 10, "candidatesTokenCount": 5, "totalTokenCount": 15}
-    common = {"usageMetadata": usage, "modelVersion": "m", "responseId": "resp_1"}
+    common = {"usageMetadata": usage, "modelVersion": "m", "responseId": "resp_000000000001"}
 
     def event(text: str, **more: Any) -> bytes:
         part = {"text": text, "thought": True} if thought and not more else {"text": text}

@@ -22,12 +22,12 @@ _USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
 
 def _event(delta: dict[str, object], finish: str | None = None) -> bytes:
     choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
-    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "system_fingerprint": "fp_1"}
+    head = {"id": "chatcmpl-000000000001", "object": "chat.completion.chunk", "created": 1, "model": "m", "system_fingerprint": "fp_1"}
     return b"data: " + json.dumps({**head, "choices": [choice]}, separators=(",", ":")).encode() + b"\n\n"
 
 
 def _end(finish: str) -> bytes:
-    usage = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [], "usage": _USAGE}
+    usage = {"id": "chatcmpl-000000000001", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [], "usage": _USAGE}
     return _event({}, finish) + b"data: " + json.dumps(usage).encode() + b"\n\ndata: [DONE]\n\n"
 
 

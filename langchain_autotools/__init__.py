@@ -27,8 +27,9 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
         CallProgress as CallProgress,
         CallReady as CallReady,
         CallResult as CallResult,
-        CallsPending as CallsPending,
         CallStarted as CallStarted,
+        CallsPending as CallsPending,
+        FileMade as FileMade,
         MessageDiscarded as MessageDiscarded,
         MessageDone as MessageDone,
         MessagesAdded as MessagesAdded,
@@ -38,8 +39,12 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
         RunEvent as RunEvent,
         RunFailed as RunFailed,
         RunStarted as RunStarted,
+        SourceFound as SourceFound,
         TextDelta as TextDelta,
         TurnUsage as TurnUsage,
+        VendorCallDone as VendorCallDone,
+        VendorCallProgress as VendorCallProgress,
+        VendorCallStarted as VendorCallStarted,
         partial_arguments as partial_arguments,
     )
     from .executor import (
@@ -56,24 +61,24 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
     from .executor.handlers import Handler as Handler
     from .event_reader import aevents as aevents, events as events
     from .history import explain as explain, repair as repair, validate as validate
-    from .history.generations import join_generations as join_generations, split_generations as split_generations
-    from .joined import with_tools as with_tools
+    from .history.expansion import join_generations as join_generations, split_generations as split_generations
+    from .mixin import with_tools as with_tools
     from .mcp_client import McpServer as McpServer, mcp_server as mcp_server
     from .messages.calls import ToolCallRecord as ToolCallRecord, calls_of as calls_of
-    from .messages.carrier import (
+    from .messages.run_messages import (
         final_message as final_message,
         new_messages as new_messages,
         results_of as results_of,
         run_usage as run_usage,
     )
-    from .messages.endings import max_turns_reached as max_turns_reached, stop_reason as stop_reason
-    from .messages.markdown import markdown_of as markdown_of
+    from .messages.stop_reasons import max_turns_reached as max_turns_reached, stop_reason as stop_reason
+    from .messages.display import markdown_of as markdown_of
     from .messages.metadata import text_of as text_of
     from .messages.stop_reasons import StopReason as StopReason
     from .mixin import ToolsAndMessagesMixin as ToolsAndMessagesMixin
     from .pricing.costs import RunCost as RunCost, TurnCost as TurnCost, run_cost as run_cost
     from .providers._base.errors import ProviderError as ProviderError
-    from .providers._base.refusal import ModelRefusalError as ModelRefusalError
+    from .providers._base.errors import ModelRefusalError as ModelRefusalError
     from .providers.anthropic import ChatAnthropic as ChatAnthropic
     from .providers.google import ChatGoogleGenerativeAI as ChatGoogleGenerativeAI
     from .providers.local import ChatLocal as ChatLocal
@@ -96,20 +101,19 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
     )
     from .retry import RetryPolicy as RetryPolicy
     from .run.before_turn import NextTurn as NextTurn
-    from .run.by_hand import add_assistant_tool_calls as add_assistant_tool_calls, add_tool_calls_and_results as add_tool_calls_and_results
     from .run.failover_rules import FirstToken as FirstToken
-    from .run.limits import RunSoFar as RunSoFar
-    from .showing import show as show
-    from .vendor_event_types import (
-        FileMade as FileMade,
-        SourceFound as SourceFound,
-        VendorCallDone as VendorCallDone,
-        VendorCallProgress as VendorCallProgress,
-        VendorCallStarted as VendorCallStarted,
+    from .run.history_editing import (
+        add_assistant_tool_calls as add_assistant_tool_calls,
+        add_tool_calls_and_results as add_tool_calls_and_results,
     )
+    from .run.loop import RunSoFar as RunSoFar
+    from .showing import show as show
 
 _HOMES = {
-    "agent": ("Agent", "AgentResult"),
+    "agent": (
+        "Agent",
+        "AgentResult",
+    ),
     "errors": (
         "AlreadyResumedError",
         "AutoToolsError",
@@ -128,6 +132,7 @@ _HOMES = {
         "CallResult",
         "CallStarted",
         "CallsPending",
+        "FileMade",
         "MessageDiscarded",
         "MessageDone",
         "MessagesAdded",
@@ -137,8 +142,12 @@ _HOMES = {
         "RunEvent",
         "RunFailed",
         "RunStarted",
+        "SourceFound",
         "TextDelta",
         "TurnUsage",
+        "VendorCallDone",
+        "VendorCallProgress",
+        "VendorCallStarted",
         "partial_arguments",
     ),
     "executor": (
@@ -153,26 +162,61 @@ _HOMES = {
         "serialize_result",
     ),
     "executor.handlers": ("Handler",),
-    "event_reader": ("aevents", "events"),
-    "history": ("explain", "repair", "validate"),
-    "joined": ("with_tools",),
-    "history.generations": ("join_generations", "split_generations"),
-    "messages.calls": ("ToolCallRecord", "calls_of"),
-    "messages.carrier": ("final_message", "new_messages", "results_of", "run_usage"),
-    "messages.markdown": ("markdown_of",),
+    "event_reader": (
+        "aevents",
+        "events",
+    ),
+    "history": (
+        "explain",
+        "repair",
+        "validate",
+    ),
+    "mixin": (
+        "ToolsAndMessagesMixin",
+        "with_tools",
+    ),
+    "history.expansion": (
+        "join_generations",
+        "split_generations",
+    ),
+    "messages.calls": (
+        "ToolCallRecord",
+        "calls_of",
+    ),
+    "messages.run_messages": (
+        "final_message",
+        "new_messages",
+        "results_of",
+        "run_usage",
+    ),
+    "messages.display": ("markdown_of",),
     "messages.metadata": ("text_of",),
-    "messages.endings": ("max_turns_reached", "stop_reason"),
-    "messages.stop_reasons": ("StopReason",),
-    "mcp_client": ("McpServer", "mcp_server"),
-    "mixin": ("ToolsAndMessagesMixin",),
-    "pricing.costs": ("RunCost", "TurnCost", "run_cost"),
-    "providers._base.errors": ("ProviderError",),
-    "providers._base.refusal": ("ModelRefusalError",),
+    "messages.stop_reasons": (
+        "StopReason",
+        "max_turns_reached",
+        "stop_reason",
+    ),
+    "mcp_client": (
+        "McpServer",
+        "mcp_server",
+    ),
+    "pricing.costs": (
+        "RunCost",
+        "TurnCost",
+        "run_cost",
+    ),
+    "providers._base.errors": (
+        "ModelRefusalError",
+        "ProviderError",
+    ),
     "providers.anthropic": ("ChatAnthropic",),
     "providers.google": ("ChatGoogleGenerativeAI",),
     "providers.local": ("ChatLocal",),
     "providers.ollama": ("ChatOllama",),
-    "providers.openai": ("AzureChatOpenAI", "ChatOpenAI"),
+    "providers.openai": (
+        "AzureChatOpenAI",
+        "ChatOpenAI",
+    ),
     "providers.presets.cohere": ("ChatCohere",),
     "providers.presets.deepseek": ("ChatDeepSeek",),
     "providers.presets.fireworks": ("ChatFireworks",),
@@ -181,15 +225,22 @@ _HOMES = {
     "providers.presets.openrouter": ("ChatOpenRouter",),
     "providers.presets.together": ("ChatTogether",),
     "providers.presets.xai": ("ChatXAI",),
-    "providers.results": ("format_for_anthropic", "format_for_google", "format_for_ollama", "format_for_openai"),
+    "providers.results": (
+        "format_for_anthropic",
+        "format_for_google",
+        "format_for_ollama",
+        "format_for_openai",
+    ),
     "run.before_turn": ("NextTurn",),
-    "run.by_hand": ("add_assistant_tool_calls", "add_tool_calls_and_results"),
     "run.failover_rules": ("FirstToken",),
-    "run.limits": ("RunSoFar",),
+    "run.history_editing": (
+        "add_assistant_tool_calls",
+        "add_tool_calls_and_results",
+    ),
+    "run.loop": ("RunSoFar",),
     "providers.registry": ("init_chat_model",),
     "retry": ("RetryPolicy",),
     "showing": ("show",),
-    "vendor_event_types": ("FileMade", "SourceFound", "VendorCallDone", "VendorCallProgress", "VendorCallStarted"),
 }
 """Where each public name is defined."""
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -1,4 +1,4 @@
-"""Creation, copying and summing of message chunks, fast enough for long streams."""
+"""Message chunks: their creation, copies, sums, fast enough for long streams."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar

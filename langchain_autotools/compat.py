@@ -1,4 +1,4 @@
-"""The package's only uses of undocumented interfaces of LangChain, LangGraph, pydantic and Python.
+"""The package's only uses of undocumented interfaces: of LangChain, LangGraph, pydantic, Python.
 
 Each entry has a test of its own in `tests/unit/test_compat.py`, which fails by name where a new release has changed it. There stand, too,
 the hooks of LangChain's core that a class must override in its own body, and what the vendors' SDKs do beyond their documentation. What
@@ -9,15 +9,19 @@ import pickle
 import sys
 from collections.abc import Collection, Mapping
 from importlib import import_module
+from inspect import getdoc
 from json import JSONDecodeError
 from traceback import walk_tb
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.utils import message_chunk_to_message
+from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, InjectedToolArg
 from langchain_core.tools.base import _DirectlyInjectedToolArg
+from langchain_core.utils.function_calling import _parse_google_docstring
 from pydantic import BaseModel
 
 _B = TypeVar("_B", bound=BaseModel)
@@ -133,6 +137,21 @@ def should_stream(model: BaseChatModel, keywords: Mapping[str, Any], *, async_ap
     return model._should_stream(async_api=async_api, **{**keywords, "stream": True})
 
 
+def whole_reply(error: BaseException) -> AIMessage | None:
+    """Return the reply that core had whole when an error ended its LLM run; None if there was none.
+
+    A callback handler that raises in `on_llm_end`, and a cache that cannot store, take the reply with them: core holds it in local
+    variables alone.
+    """
+    frames = [frame for frame, _ in walk_tb(error.__traceback__) if frame.f_globals.get("__name__") == BaseChatModel.__module__]
+    results = [one for frame in frames for one in frame.f_locals.get("results", ()) if isinstance(one, ChatResult)]
+    streamed = [frame.f_locals.get("generation") for frame in frames]
+    for made in (*streamed, *(one for result in results for one in result.generations)):
+        if isinstance(made, ChatGeneration) and isinstance(made.message, AIMessage):
+            return cast("AIMessage", message_chunk_to_message(made.message))
+    return None
+
+
 # ---------------------------------------------------------------------------------------------- langchain_core: tools
 
 
@@ -145,14 +164,14 @@ class InjectedByType(InjectedToolArg, _DirectlyInjectedToolArg):
     """Base class of types that are injected: core hides parameters of such a type from models and traces."""
 
 
-def injected_names(tool: BaseTool) -> frozenset[str]:
-    """Return the names of a tool's arguments that core itself treats as injected."""
-    return frozenset(getattr(tool, "_injected_args_keys", ()))
+def is_inferred(schema: Any) -> bool:
+    """Whether core itself has made a tool's class of arguments, from the signature of a function."""
+    return getattr(schema, "__module__", None) == "langchain_core.utils.pydantic"
 
 
-def as_injected(tool: BaseTool, names: Collection[str]) -> dict[str, Any]:
-    """Return methods for `with_methods` that make core treat these arguments as injected, outside traces and validation."""
-    return {"_injected_args_keys": injected_names(tool) | frozenset(names)}
+def described_parameters(function: Any, names: Collection[str]) -> tuple[str, Mapping[str, str]]:
+    """Return what a docstring in Google's style says of a function, and of its parameters."""
+    return _parse_google_docstring(getdoc(function), list(names))
 
 
 def with_methods(tool: _T, methods: Mapping[str, Any]) -> _T:
@@ -232,6 +251,16 @@ def asks_for_a_graph(error: BaseException) -> bool:
 
 
 # ---------------------------------------------------------------------------------------------- Python
+
+
+def is_loop_ending() -> bool:
+    """Whether `asyncio.run` is ending, and cancels what its function has left: it logs each task that ends in an exception then."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "_cancel_all_tasks" and frame.f_globals.get("__name__") == "asyncio.runners":
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 def is_unterminated(error: JSONDecodeError) -> bool:

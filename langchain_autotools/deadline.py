@@ -1,4 +1,4 @@
-"""Deadlines of runs, and the end of a model's turn at a deadline.
+"""Deadlines of runs: when a run must end, by time or by its caller's `cancel=`.
 
 A turn is a stream of parts. Each step of it (the wait for its next part) is taken with the deadline in sight: an asynchronous
 step is cancelled, a synchronous one finds it by `current_deadline` and gives up by itself (the wires of this package do), or is
@@ -7,23 +7,34 @@ cancels ends in the same way: `cancelling` has a deadline that comes when it is 
 """
 
 import asyncio
+import inspect
 import math
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, Literal, TypeVar, cast
 
-_Part = TypeVar("_Part")
+from langchain_core.messages import BaseMessageChunk
+
+from .errors import ConfigurationError
 
 _END: Any = object()
+_NO_POSITION: Any = object()
 _AGAIN_SECONDS = 1.0
 _OURS = "the deadline of a run has come"
 _current: ContextVar["Deadline | None"] = ContextVar("autotools_deadline", default=None)
 
 reply_begins: ContextVar[Callable[[], None] | None] = ContextVar("autotools_reply_begins", default=None)
 """The function to call as soon as any piece of a reply has come, also one that is held back; None if nobody waits for it."""
+
+POLL_SECONDS = 0.1
+"""Seconds between two checks whether a waiting run is cancelled, if nothing wakes it."""
+
+_EVENTS = (threading.Event, asyncio.Event)
+_WANTED = "cancel must be a threading.Event, an asyncio.Event, or a function that returns True or False"
+_Part = TypeVar("_Part")
 
 
 class Deadline:
@@ -158,6 +169,18 @@ class Deadline:
             self.cut = passed
 
 
+class DeadlinePassed(Exception):
+    """Raised when a step of a turn cannot be done in time, or would wait past the deadline. Never leaves its run.
+
+    Attributes:
+        deadline: The deadline.
+    """
+
+    def __init__(self, deadline: Deadline) -> None:
+        super().__init__("the run was cancelled" if deadline.reason == "cancelled" else "the deadline of the run has passed")
+        self.deadline = deadline
+
+
 class _Never(Deadline):
     """The deadline of a run that nothing ends from outside."""
 
@@ -191,25 +214,13 @@ class _Never(Deadline):
         """Do nothing."""
 
 
-class DeadlinePassed(Exception):
-    """Raised when a step of a turn cannot be done in time, or would wait past the deadline. Never leaves its run.
-
-    Attributes:
-        deadline: The deadline.
-    """
-
-    def __init__(self, deadline: Deadline) -> None:
-        super().__init__("the run was cancelled" if deadline.reason == "cancelled" else "the deadline of the run has passed")
-        self.deadline = deadline
+NEVER: Deadline = _Never(None)
+"""The deadline that never comes, for runs without one."""
 
 
 def current_deadline() -> Deadline | None:
     """Return the deadline of the current step; None if there is none."""
     return _current.get()
-
-
-NEVER: Deadline = _Never(None)
-"""The deadline that never comes, for runs without one."""
 
 
 def deadline_after(seconds: float | None) -> Deadline:
@@ -268,6 +279,12 @@ async def _in_time(parts: AsyncGenerator[_Part, None], deadline: Deadline, watch
         watch.remove_done_callback(scope.end)
     scope.close(None)
     return part
+
+
+def is_last(part: Any) -> bool:
+    """Whether a part completes a turn: its last chunk, or a message."""
+    position = getattr(part, "chunk_position", _NO_POSITION)
+    return position == "last" or (position is _NO_POSITION and not isinstance(part, BaseMessageChunk))
 
 
 class _Scope:
@@ -329,6 +346,105 @@ def _shorter(*seconds: float | None) -> float | None:
     return min((one for one in seconds if one is not None), default=None)
 
 
-def is_last(part: Any) -> bool:
-    """Whether a part completes a turn: its last chunk, or a message."""
-    return getattr(part, "chunk_position", "last") == "last"
+# ---------------------------------------------------------------------------------- the argument `cancel=`, which ends one run from outside
+#
+# A cancelled run is one whose deadline has come: what it waits for ends in the same way. A run that nobody can
+# cancel enters nothing of this.
+
+
+CancelFlag = threading.Event | asyncio.Event | Callable[[], bool]
+"""The values of `cancel=`: an event, or a function that returns whether the run is cancelled."""
+
+
+def deadline_of(flag: CancelFlag | None, seconds: float | None) -> Deadline:
+    """Return the deadline of a run from the caller's flag and time limit, either of which may be None.
+
+    Raises:
+        ConfigurationError: The flag is neither an event nor a function.
+    """
+    return deadline_after(seconds) if flag is None else Cancel(checked_cancel(flag), seconds)
+
+
+def checked_cancel(flag: Any) -> Any:
+    """Return the value of `cancel=`; raise if it is invalid.
+
+    Raises:
+        ConfigurationError: It is neither an event nor a function.
+    """
+    if not isinstance(flag, _EVENTS) and (not callable(flag) or inspect.iscoroutinefunction(flag) or isinstance(flag, type)):
+        other = " (of another kind of event, its is_set)" if hasattr(flag, "is_set") else ""
+        raise ConfigurationError(f"{_WANTED}{other}, not {type(flag).__name__}")
+    return flag
+
+
+class Cancel(Deadline):
+    """A deadline that comes when the caller cancels the run, or after some seconds.
+
+    Whoever has cancelled cannot take it back: an event that is cleared, or a function that changes its mind, changes nothing. What
+    the function raises it raises here, each time.
+
+    Args:
+        flag: An event that somebody sets, or a function that is asked.
+        seconds: The time limit in seconds; None for no limit.
+    """
+
+    def __init__(self, flag: CancelFlag, seconds: float | None = None) -> None:
+        super().__init__(seconds)
+        self.poll = POLL_SECONDS
+        self._flag = flag
+        self._error: BaseException | None = None
+
+    @property
+    def reason(self) -> Literal["deadline", "cancelled"]:
+        """The stop reason of a run that this deadline has ended."""
+        return "cancelled" if self.came else "deadline"
+
+    def is_set(self) -> bool:
+        """Whether the caller has cancelled.
+
+        Raises:
+            BaseException: What the caller's function raised.
+            ConfigurationError: It returned neither True nor False.
+        """
+        if self._error is not None:
+            raise self._error
+        if not self.came:
+            try:
+                self.came = self._asked()
+            except BaseException as error:
+                self._error = error
+                raise
+        return self.came
+
+    def _asked(self) -> bool:
+        if isinstance(self._flag, _EVENTS):
+            return self._flag.is_set()
+        answer = self._flag()
+        if not isinstance(answer, bool):
+            raise ConfigurationError(f"{_WANTED}: it returned {type(answer).__name__}")
+        return answer
+
+    def _comes(self, within: float) -> bool:
+        return self.is_set() or super()._comes(within)
+
+    def watch(self) -> "asyncio.Task[None]":
+        """Return a task that ends when the caller has cancelled, or when the caller's function has raised; see `is_set`."""
+        return asyncio.create_task(self._until_set())
+
+    async def _until_set(self) -> None:
+        with suppress(Exception):
+            while not self.is_set():
+                await self._pause()
+
+    async def _pause(self) -> None:
+        """Wait until the next check; an event of this loop wakes by itself."""
+        if isinstance(self._flag, asyncio.Event):
+            try:
+                async with asyncio.timeout(POLL_SECONDS):
+                    await self._flag.wait()
+            except TimeoutError:
+                return
+            except RuntimeError:  # it belongs to another loop
+                await asyncio.sleep(POLL_SECONDS)
+        else:
+            await asyncio.sleep(POLL_SECONDS)

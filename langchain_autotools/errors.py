@@ -1,4 +1,4 @@
-"""The package's errors, and the translation of foreign ones.
+"""The package's errors, with the translation of foreign ones.
 
 ```
 AutoToolsError

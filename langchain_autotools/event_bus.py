@@ -1,4 +1,4 @@
-"""The event bus: the listeners of the runs in a context, and the place of a run in others.
+"""The event bus: which listeners receive the events of the runs in a context.
 
 A context variable says it. `events` sets it for each step of a stream; a run finds it when it begins, and for each of its calls says where
 what the call's tool runs stands. Where nobody listens it is read, and nothing more is done.
@@ -139,7 +139,7 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Scope:
     """The position of a run in a listener's runs.
 
     Attributes:
@@ -162,7 +162,7 @@ class Place:
         return self.hands_over and self.call_id is None and self.listener.is_alone
 
 
-listening: ContextVar[Place | None] = ContextVar("autotools_listening", default=None)
+current_scope: ContextVar[Scope | None] = ContextVar("autotools_listening", default=None)
 """The position of the current context; None without a listener."""
 
 
@@ -178,10 +178,10 @@ class Tap(Listener):
         place: Where what runs here stands.
     """
 
-    def __init__(self, around: Place | None) -> None:
+    def __init__(self, around: Scope | None) -> None:
         super().__init__(None if around is None else around.listener)
         run_id, call_id, is_outermost = (None, None, True) if around is None else (around.run_id, around.call_id, around.is_outermost)
-        self.place = Place(self, run_id, call_id, hands_over=True, is_outermost=is_outermost)
+        self.place = Scope(self, run_id, call_id, hands_over=True, is_outermost=is_outermost)
 
     def handle(self, event: Any) -> None:
         """Keep (`_keep`) the needed data of an event."""
@@ -209,10 +209,10 @@ class Tap(Listener):
             self._around.come_to(message)
 
 
-def stop_listening(before: Token[Place | None]) -> None:
+def stop_listening(before: Token[Scope | None]) -> None:
     """Undo `listening.set`; a no-op in another context, as when a discarded generator is closed."""
     try:  # noqa: SIM105 - suppress costs too much for something that is done at each chunk
-        listening.reset(before)
+        current_scope.reset(before)
     except ValueError:
         pass
 

@@ -1,4 +1,4 @@
-"""Event streams of runs: `events` and `aevents` read a stream and yield the events of all runs in it.
+"""Event streams of runs: `events` or `aevents` reads a stream to yield the events of all runs in it.
 
 A stream of this package's models hands over between its steps by itself, also while tools run: it is read here, step by step. Of any other
 stream (a chain, a graph) a step may take a whole run, so each step is taken beside its reader, who hears of what happens in it meanwhile.
@@ -16,9 +16,9 @@ from langchain_core.messages import AIMessage
 
 from .agent import AgentStream, AsyncAgentStream
 from .errors import ConfigurationError
-from .event_bus import Alarm, Listener, Place, listening, stop_listening
+from .event_bus import Alarm, Listener, Scope, current_scope, stop_listening
 from .event_types import RunEvent
-from .executor.workers.threads import NoThreadError, run_beside
+from .executor.threads import NoThreadError, run_beside
 from .mixin import ToolsAndMessagesMixin
 
 _logger = logging.getLogger("langchain_autotools")
@@ -40,13 +40,13 @@ class _Reader:
     """
 
     def __init__(self, stream: Any) -> None:
-        around = listening.get()
+        around = current_scope.get()
         run_id, call_id = (None, None) if around is None else (around.run_id, around.call_id)
         self._stream = stream
         self._ended = False
         self._listener = Listener() if around is None else Listener(around.listener)
         self.hands_over = _hands_over(stream)
-        self._place = Place(self._listener, run_id, call_id, self.hands_over)
+        self._place = Scope(self._listener, run_id, call_id, self.hands_over)
 
     def message(self) -> AIMessage:
         """The message of the last run in the stream outside of tools.
@@ -64,7 +64,7 @@ class _Reader:
     def _context(self) -> Context:
         """Return the context for a step in another thread or task."""
         context = copy_context()
-        context.run(listening.set, self._place)
+        context.run(current_scope.set, self._place)
         return context
 
     def _process(self, chunk: Any, error: BaseException | None) -> bool:
@@ -152,7 +152,7 @@ class _SyncReader(_Reader):
 
     def _read(self) -> Generator[RunEvent, None, None]:
         waiting, goes_on = self._listener.waiting, True
-        stream, place, enter, leave = self._stream, self._place, listening.set, listening.reset
+        stream, place, enter, leave = self._stream, self._place, current_scope.set, current_scope.reset
         try:
             while goes_on:
                 chunk, error, before = None, None, enter(place)
@@ -266,7 +266,7 @@ class _AsyncReader(_Reader):
 
     async def _read(self) -> AsyncGenerator[RunEvent, None]:
         waiting, goes_on = self._listener.waiting, True
-        next_chunk, place, enter = self._stream.__anext__, self._place, listening.set
+        next_chunk, place, enter = self._stream.__anext__, self._place, current_scope.set
         try:
             while goes_on:
                 chunk, error, before = _END, None, enter(place)

@@ -1,4 +1,4 @@
-"""The events of a run, for pages, notebooks, terminals and other programs that show it live.
+"""The events of a run, for pages, notebooks, terminals or other programs that show it live.
 
 Every event names its run. A run that a tool made (a model or an agent inside it) tells of itself in the same stream: its events name the
 run and the call around it.
@@ -8,16 +8,18 @@ one `CallReady` or `CallDiscarded`, and a `CallReady` by one `CallResult`, by on
 before it is answered, by one `CallDiscarded`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any, Final, Generic, Literal, TypeVar
 
 import jiter
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
-from .executor.approval.pending import PendingCall
-from .messages.artifacts import portable_result
+from .executor.pending import PendingCall
+from .messages.attached import portable_result
+from .messages.blocks import LARGE, large_files, size_of
 from .messages.calls import ToolCallRecord
 from .messages.stop_reasons import StopReason
 
@@ -331,3 +333,156 @@ def partial_arguments(text: str) -> dict[str, Any]:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
+
+
+# -------------------------------------------------------------------------------------------- what a vendor does by itself while it answers
+#
+# These are told from the wire while somebody listens. What a message holds is told with it: nothing of a conversation depends on them.
+
+
+@dataclass(frozen=True, kw_only=True)
+class VendorCallStarted(RunEvent):
+    """The vendor begins a call of one of its own tools: a search, code, an image, a call of a remote MCP server.
+
+    Attributes:
+        message_id: The id that the message will have.
+        call_id: The call's id, as the vendor's or made for the events.
+        name: The tool's name: `web_search`, `file_search`, `code_interpreter`, `image_generation`, `mcp.<tool>` and others.
+        args: What it is called with, where that is known at the start.
+    """
+
+    message_id: str
+    call_id: str
+    name: str
+    args: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VendorCallProgress(RunEvent):
+    """A call of the vendor's goes on.
+
+    Attributes:
+        message_id: The id that the message will have.
+        call_id: The call's id.
+        status: The vendor's word for what it does now, such as `searching`; empty for none.
+        text: An increment of what it writes, such as code.
+        image: A partial image, as base64; the next one, or the `FileMade` of the whole image, takes its place. Only live events have it.
+        mime_type: The type of the image.
+    """
+
+    message_id: str
+    call_id: str
+    status: str = ""
+    text: str = ""
+    image: str | None = None
+    mime_type: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VendorCallDone(RunEvent):
+    """A call of the vendor's has ended.
+
+    Attributes:
+        message_id: The id that the message will have.
+        call_id: The call's id.
+        name: The tool's name.
+        args: What it was called with, as far as the vendor says.
+        output: What came of it, as plain data; None where the vendor does not say.
+        failed: Whether it failed, or its reply or run ended before it had.
+    """
+
+    message_id: str
+    call_id: str
+    name: str
+    args: Mapping[str, Any] | None = None
+    output: Any = None
+    failed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceFound(RunEvent):
+    """A message cites a source, or is grounded in one. A source that is cited at several places has several events.
+
+    Attributes:
+        message_id: The id of the message.
+        url: The source's address, as the vendor has it: show it as a link only where it begins with `http://` or `https://`.
+        title: Its title.
+        document: The name or the id of a document, where the source is none of the web.
+        quote: The cited text of the source.
+        start: Where in the message's text the citing words begin, where the vendor says so.
+        end: Where they end.
+    """
+
+    message_id: str
+    url: str | None = None
+    title: str | None = None
+    document: str | None = None
+    quote: str | None = None
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileMade(RunEvent):
+    """The model or one of the vendor's tools has made a file: an image, sound, or any other.
+
+    Attributes:
+        message_id: The id of the message that holds it.
+        mime_type: Its type.
+        data: The file as base64; None for one that the vendor keeps, and where events are kept or sent for one above 256 kB: then the
+            message holds it.
+        size: The size of the data in bytes; 0 where they are not known.
+        sha256: The SHA-256 of the base64 text as hexadecimal digits, where it is left out; else None.
+        url: Its address, where the vendor gives one in place of the data.
+        file_id: The vendor's id of it.
+        name: Its name.
+        call_id: The call of the vendor's that made it.
+    """
+
+    message_id: str
+    mime_type: str
+    data: str | None = None
+    size: int = 0
+    sha256: str | None = None
+    url: str | None = None
+    file_id: str | None = None
+    name: str | None = None
+    call_id: str | None = None
+
+    def by_reference(self) -> "FileMade":
+        """Return the event without data above 256 kB."""
+        return self if self.data is None or self.size <= LARGE else replace(self, data=None, sha256=_sha256(self.data))
+
+    def found_in(self, message: BaseMessage) -> "FileMade | None":
+        """Return the event with the data that its message holds; None if the message does not hold them."""
+        data = next((data for data in large_files(message) if size_of(data) == self.size and self.sha256 in (None, _sha256(data))), None)
+        return None if data is None else replace(self, data=data, sha256=None)
+
+
+def _sha256(data: str) -> str:
+    return sha256(data.encode()).hexdigest()
+
+
+# ---------------------------------------------------------------------- tables of what each consumer of events does with each kind of event
+#
+# A table is the consumer's dispatch: it names every kind of `RunEvent`, so that a new kind is not overlooked. tests/test_event_tables.py
+# compares all tables with the kinds that there are.
+
+
+Entry = TypeVar("Entry")
+
+NOTHING: Final = None
+"""The entry of a kind with which a consumer has nothing to do."""
+
+
+class EventTable(dict[type[RunEvent], Entry | None], Generic[Entry]):
+    """The entries of one consumer, by kind of event. A kind that a program has defined itself has none: look entries up with `get`.
+
+    Args:
+        consumer: The name of the consumer, for the test that compares the tables.
+        entries: The entry of each kind; `NOTHING` for a kind with which the consumer has nothing to do.
+    """
+
+    def __init__(self, consumer: str, entries: Mapping[type[RunEvent], Entry | None]) -> None:
+        super().__init__(entries)
+        self.consumer = consumer

@@ -1,8 +1,8 @@
-"""The tool loop on top of LangChain's `BaseChatModel`.
+"""The chat model that runs its tools: the tool loop on top of any LangChain `BaseChatModel`.
 
-`ToolsAndMessagesMixin` makes a chat model of anything that can make one request: it needs `raw_stream` and gives the rest of
-the interface, with tools that run. The methods here carry chunks between core, the model and a `Run`, once synchronously and
-once asynchronously; what they decide is decided elsewhere (`loop`, `run`, `turn`, `settings`).
+`ToolsAndMessagesMixin` makes a chat model of anything that can make one request: it needs `raw_stream` and gives the rest of the
+interface, with tools that run. The methods here carry chunks between core, the model and a `Run`, once synchronously and once
+asynchronously; what they decide is decided in `run/`. `with_tools` gives the same to an instance of any LangChain chat model.
 """
 
 import logging
@@ -10,42 +10,37 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing
 from decimal import Decimal
 from functools import partial
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Self, cast
 
-from langchain_core.language_models import LanguageModelInput
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
-from langchain_core.runnables import RunnableConfig
-from pydantic import Field, PrivateAttr, model_validator
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
+from pydantic import Field, PrivateAttr, SecretStr, model_validator
 
 from .compat import CACHE_KEY, input_messages, should_stream
 from .errors import ConfigurationError, concise
-from .executor.approval.approvals import portable_key
+from .executor.approvals import portable_key
+from .executor.call_hooks import CallWrapper
 from .executor.tools import dump_tools, restore_tools
-from .field_types import Secret
+from .messages.attached import keep_reply
 from .pickling import refuse, unportable
-from .run.composing import run_parts
-from .run.driving import Driven, adrive, drive, failing
-from .run.fallback_model import FallbackChatModel
-from .run.hooks import call_hooks, needs_run, turn_hooks, with_middleware
-from .run.joining import one_turn_model
-from .run.keywords import drop_settings
-from .run.limits import OnLimit
-from .run.phases import generator_of
-from .run.reply import Reply
-from .run.run import Run
-from .run.settings import Toolbox, request_form, run_request, run_settings, toolbox_of
-from .run.turn_wrappers import TurnRequest, TurnWrapper
-from .run.whole_class import JoiningMeta
-from .turn.constructor import given_arguments, tool_labels
-from .turn.inputs import converted
+from .run.adopted_models import AdoptingMeta, adopted, one_turn_model
+from .run.binding import BindableChatModel, BoundChatModel
+from .run.failover_rules import AfterText
+from .run.loop import OnLimit
+from .run.run import Driven, Run, SingleAnswer, adrive, drive, failing
+from .run.settings import CallSettings, Toolbox, drop_settings, request_form, run_parts, run_request, run_settings, toolbox_of
+from .run.turn_wrappers import TurnRequest, TurnWrapper, generator_of
+from .turn.constructor import Secret, tool_labels
+from .turn.model import converted, readable_messages
 from .turn.tools import format_tool_choice
 from .turn.turn import Turn
 
 _logger = logging.getLogger("langchain_autotools")
 
 
-class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_build=True):
+class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_build=True):
     """A chat model that runs its own tools.
 
     A subclass implements `raw_stream` (and, where it can, `araw_stream`, `raw_invoke`, `araw_invoke`) and inherits the whole
@@ -95,6 +90,21 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
     """Condition that ends a run: a function called with a `RunSoFar` after each turn whose calls are answered. If it returns True the
     run ends with the stop reason `stop_when`, without another request."""
 
+    fallbacks: Sequence[Any] = Field(default=(), exclude=True)
+    """Models, in order, that make a turn whose model fails: of this package, or what `with_tools(model, [])` returns. The run goes on with
+    the one that took over, under its tools, restrictions and limits; each model has its own parameters and retries."""
+    fallback_on: Any = Field(default=None, exclude=True, repr=False)
+    """The failures that another model answers: classes of errors, functions of an error, `FirstToken(seconds)`, "refused" or "length" (of a
+    reply without text), or a list of these. None, and where no error is named: what the model's own retries repeat, refused keys, spent
+    quotas, unknown models. Never a deadline, a cancellation, or a reader who has left."""
+    fallback_attempts: int = 1
+    """Maximum number of attempts at a model, including the first, while another one is left."""
+    cooldown: float | None = None
+    """Seconds for which a model that has failed is asked only if all have failed, in all runs of the process. None: none."""
+    after_text: AfterText = "continue"
+    """Action when a model fails after text has left: `continue` keeps the text as a message with which another model goes on, `raise`
+    raises the error."""
+
     parallel: bool = True
     """Whether the calls of one turn run in parallel."""
     max_concurrency: int | None = None
@@ -133,12 +143,15 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
     (the call's UUID and digest) atomically, directly before the call begins, and returns True, False if it was claimed before, or the
     call's result; or an object with `take`, `done` and `release`. May be asynchronous. See `AlreadyResumedError`."""
 
+    _not_per_call: ClassVar[frozenset[str]] = BindableChatModel._not_per_call | {
+        *("fallbacks", "fallback_on", "fallback_attempts", "cooldown", "after_text"),
+    }
     _toolbox: Toolbox | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _check_run_settings(self) -> Self:
         if self.middleware:
-            self.__dict__.update(with_middleware(self.tools, self.middleware))
+            self.__dict__.update(_with_middleware(self.tools, self.middleware))
         run_settings(self, self._own_tools(), {})
         self._turn_wrappers()
         return self
@@ -147,8 +160,19 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
         """Initialize as pydantic does for private attributes, but also run the initialization of a chat model class behind the mixin."""
         super().model_post_init(context)
 
+    def model_dump(self, *, mode: str = "python", include: Any = None, exclude: Any = None, **options: Any) -> dict[str, Any]:
+        """Return the fields as pydantic does; in Python mode also the tools and the rules about them, as the objects that they are.
+
+        The class makes the same model of it. Neither JSON nor a trace has the objects.
+        """
+        data = super().model_dump(mode=mode, include=include, exclude=exclude, **options)
+        if mode != "python":
+            return data
+        wanted = [name for name in _objects() if name not in (exclude or ()) and (include is None or name in include)]
+        return data | {name: getattr(self, name) for name in wanted if name in self.model_fields_set}
+
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        yield from given_arguments(self, super().__repr_args__())
+        yield from super().__repr_args__()
         tools = tool_labels(getattr(self.tools, "tools", self.tools))
         if tools:
             yield "tools", tools
@@ -159,7 +183,7 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
         Raises:
             ConfigurationError: Something in `tools` can be neither executed nor declared, or a setting names a tool that is not there.
         """
-        model = self.model_copy(update=with_middleware(tools, self.middleware) if self.middleware else {"tools": tools})
+        model = self.model_copy(update=_with_middleware(tools, self.middleware) if self.middleware else {"tools": tools})
         run_settings(model, model._own_tools(), {})
         model._turn_wrappers()
         return model
@@ -190,12 +214,12 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
 
     def _driven(self, input: LanguageModelInput, kwargs: dict[str, Any], *, streamed: bool, async_api: bool = False) -> Driven:
         """Return a new run over the input, or the reply of a model that has no tools of its own; its keywords are removed from `kwargs`."""
-        if not (self.tools or self.handlers or needs_run(self, kwargs)) and kwargs.get("journal") is None:
-            return Reply(self, input, kwargs, streamed=streamed, async_api=async_api)
+        if not (self.tools or self.handlers or _needs_run(self, kwargs)) and kwargs.get("journal") is None:
+            return SingleAnswer(self, input, kwargs, streamed=streamed, async_api=async_api)
         messages, open_start = input_messages(self, converted(input)), self.continues_conversation(kwargs)
         settings = run_settings(self, self._own_tools(), kwargs, messages)
         call = settings.call
-        parts = run_parts(call, [*turn_hooks(call), *self._turn_wrappers()], call_hooks(call, settings.plan.inner))
+        parts = run_parts(call, [*_turn_hooks(call), *self._turn_wrappers()], _call_hooks(call, settings.plan.inner))
         streams = (streamed or parts.observer.listens) and should_stream(
             self, {**kwargs, "tools": settings.form.tools}, async_api=async_api
         )
@@ -265,11 +289,11 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
 
     def generate(self, messages: list[list[BaseMessage]], *args: Any, **kwargs: Any) -> LLMResult:
         """Make one turn for each list of messages, as core does. Tools are declared and never run: their calls are returned."""
-        return self._noticed(super().generate(messages, *args, **kwargs), kwargs)
+        return self._noticed(super().generate([[*readable_messages(one)] for one in messages], *args, **kwargs), kwargs)
 
     async def agenerate(self, messages: list[list[BaseMessage]], *args: Any, **kwargs: Any) -> LLMResult:
         """Like `generate`, asynchronously."""
-        return self._noticed(await super().agenerate(messages, *args, **kwargs), kwargs)
+        return self._noticed(await super().agenerate([[*readable_messages(one)] for one in messages], *args, **kwargs), kwargs)
 
     def _noticed(self, result: LLMResult, kwargs: Mapping[str, Any]) -> LLMResult:
         """Log that the calls of a turn outside a run do not run, since callers that read only the text would miss them."""
@@ -282,7 +306,7 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
     def stream_events(self, input: LanguageModelInput, config: RunnableConfig | None = None, *, version: Any = "v2", **kwargs: Any) -> Any:
         """Stream the events of an answer; version "v3" of a model with tools streams the whole run as one message."""
         if version == "v3" and (self.tools or self.handlers or self.fallbacks):
-            from .run.event_stream import run_events  # here, because it costs every other program its import
+            from .run.stream_events import run_events  # here, because it costs every other program its import
 
             return run_events(self, input, config, kwargs)
         return super().stream_events(input, config, version=version, **kwargs)
@@ -290,7 +314,7 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
     def astream_events(self, input: LanguageModelInput, config: RunnableConfig | None = None, *, version: Any = "v2", **kwargs: Any) -> Any:
         """Like `stream_events`, asynchronously."""
         if version == "v3" and (self.tools or self.handlers or self.fallbacks):
-            from .run.event_stream import arun_events
+            from .run.stream_events import arun_events
 
             return arun_events(self, input, config, kwargs)
         return super().astream_events(input, config, version=version, **kwargs)
@@ -317,6 +341,21 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
         """What stands around each turn of the model's runs besides what belongs to every run."""
         return self._failover(lambda: [tool for _, tool in self._own_tools().objects])
 
+    def _failover(self, tools: Callable[[], Sequence[Any]]) -> Sequence[TurnWrapper]:
+        """Return the failover of a run of the model; nothing without fallbacks.
+
+        Args:
+            tools: Returns the tools that the model declares itself.
+
+        Raises:
+            ConfigurationError: A fallback cannot take the model's place.
+        """
+        if not self.fallbacks:
+            return ()
+        from .run.failover import Failover  # here, because it costs every other program its import
+
+        return (Failover(self, tools()),)
+
     def _for_one_turn(self, model: Any, tools: Sequence[Any] = ()) -> Any:
         """Return any chat model as one for single turns, which declare these tools."""
         return one_turn_model(ToolsAndMessagesMixin, model, tools)
@@ -327,7 +366,7 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
         keywords = {**request.keywords, **request_form(self, request).keywords(request.choice)}
         if request.streams:
             return stream(converted(request.messages), request.config, **keywords)
-        return (invoke(messages, request.config, **keywords) for messages in (converted(request.messages),))
+        return _invoked(partial(invoke, converted(request.messages), request.config, **keywords))
 
     def _aturn_parts(self, request: TurnRequest) -> AsyncGenerator[AIMessage, None]:
         """Like `_turn_parts`, asynchronously."""
@@ -338,6 +377,124 @@ class ToolsAndMessagesMixin(FallbackChatModel, metaclass=JoiningMeta, defer_buil
         return _awaited(partial(invoke, converted(request.messages), request.config, **keywords))
 
 
-async def _awaited(ask: Callable[[], Awaitable[AIMessage]]) -> AsyncGenerator[AIMessage, None]:
+def _invoked(ask: Callable[[], AIMessage]) -> Iterator[AIMessage]:
     """Yield a reply that comes whole."""
-    yield await ask()
+    try:
+        message = ask()
+    except BaseException as error:
+        keep_reply(error)
+        raise
+    yield message
+
+
+async def _awaited(ask: Callable[[], Awaitable[AIMessage]]) -> AsyncGenerator[AIMessage, None]:
+    """Yield a reply that comes whole, asynchronously."""
+    try:
+        message = await ask()
+    except BaseException as error:
+        keep_reply(error)
+        raise
+    yield message
+
+
+def _objects() -> Iterator[str]:
+    """The names of the settings that are objects: tools, the rules about them, and what is told of them."""
+    own = ToolsAndMessagesMixin.model_fields.items()
+    return (name for name, field in own if field.exclude and name not in BaseChatModel.model_fields)
+
+
+# ---------------------------------------------------------------------------------------------- tools for an instance of any chat model
+
+
+def with_tools(model: Any, tools: Any, **settings: Any) -> Any:
+    """Return a copy of a chat model that runs these tools itself, like the models of this package.
+
+    The copy keeps the model's class, settings, secrets and clients: it is an instance of that class, its requests are that class's own,
+    and `isinstance` and traces see what they saw before. The given model does not change.
+
+    Args:
+        model: A chat model of any LangChain package, or of this one (also with something bound to it).
+        tools: The tools, as the constructor of a model of this package takes them: a list, a `{name: callable}` mapping, a `ToolExecutor`.
+        **settings: Other fields of `ToolsAndMessagesMixin`: `max_turns=3`, `requires_approval=True`, ...
+
+    Returns:
+        The model: a subclass of the given model's class and of `ToolsAndMessagesMixin`.
+
+    Raises:
+        ConfigurationError: `model` is no chat model, or something is bound to it; a setting does not exist or cannot work; something in
+            `tools` can be neither executed nor declared.
+    """
+    if isinstance(model, BoundChatModel):
+        return model.model_copy(update={"bound": with_tools(model.bound, tools, **settings)})
+    if not isinstance(model, BaseChatModel):
+        raise ConfigurationError(_refusal(model))
+    unknown = settings.keys() - (ToolsAndMessagesMixin.model_fields.keys() - BaseChatModel.model_fields.keys())
+    if unknown:
+        raise ConfigurationError(ToolsAndMessagesMixin._unknown(min(unknown)))
+    if isinstance(settings.get("approval_key"), str):
+        settings["approval_key"] = SecretStr(settings["approval_key"])
+    own = model if isinstance(model, ToolsAndMessagesMixin) else adopted(ToolsAndMessagesMixin, model)
+    return (own.model_copy(update=settings) if settings else own).with_tools(tools)
+
+
+def _refusal(model: object) -> str:
+    name = type(model).__name__
+    if isinstance(model, type):
+        wanted = f"class {model.__name__}WithTools(ToolsAndMessagesMixin, {model.__name__})"
+        return f"with_tools takes a chat model, not the class {model.__name__}: make one of it, or write {wanted}"
+    if isinstance(model, RunnableBinding):
+        return f"with_tools takes a chat model, not {name}: bind to what it returns, with_tools(model, tools).bind(...)"
+    if isinstance(model, Runnable):
+        return f"with_tools takes a chat model, not {name}: give it the model inside, and make the {name} of what it returns"
+    return f"with_tools takes a LangChain chat model, not {name}"
+
+
+# --------------------------------------------------------------------------------------------- what the settings put around turns and calls
+#
+# A call that has none of it imports none of it.
+
+
+def _needs_run(model: Any, keywords: Mapping[str, Any]) -> bool:
+    """Whether a call of a model without tools is a run, too: something stands around its turns, or is checked before its request."""
+    own = bool(model.fallbacks) or bool(model.middleware) or model.before_turn is not None or model.max_cost is not None
+    given = keywords.get("before_turn"), keywords.get("output_check"), keywords.get("max_cost")
+    return own or given != (None, None, None)
+
+
+def _with_middleware(tools: Any, middleware: Any) -> dict[str, Any]:
+    """Return a model's fields for middleware, which is checked, and for tools, with those that middleware brings.
+
+    Raises:
+        ConfigurationError: Something is no middleware, or needs what a run does not have.
+    """
+    from .run.middleware import checked_middleware, with_brought_tools  # here, because it costs every other program its import
+
+    checked = checked_middleware(middleware)
+    return {"middleware": checked, "tools": with_brought_tools(tools, checked)}
+
+
+def _turn_hooks(call: CallSettings) -> Sequence[TurnWrapper]:
+    """Return the wrappers of turns that the settings of a call bring."""
+    hooks: list[TurnWrapper] = []
+    if call.before_turn is not None:
+        from .run.before_turn import BeforeTurn
+
+        hooks.append(BeforeTurn(call.before_turn))
+    if call.output_check is not None:
+        hooks.append(call.output_check)
+    if call.middleware:
+        from .run.middleware import MODEL_HOOKS, ModelMiddleware, with_hook
+
+        around = with_hook(call.middleware, MODEL_HOOKS)
+        hooks += [ModelMiddleware(around)] if around else []
+    return hooks
+
+
+def _call_hooks(call: CallSettings, inner: CallWrapper | None = None) -> Sequence[CallWrapper]:
+    """Return the wrappers of calls that the settings of a call bring, the outermost first: `inner`, for models and agents as tools."""
+    own = () if inner is None else (inner,)
+    if not call.middleware:
+        return own
+    from .run.middleware import TOOL_HOOKS, call_wrapper, with_hook
+
+    return [*own, *(call_wrapper(one) for one in with_hook(call.middleware, TOOL_HOOKS))]

@@ -1,4 +1,4 @@
-"""Checks of pickles: values that cannot be pickled are rejected by name, and none is dropped silently."""
+"""Checks of pickles: values that cannot be pickled are rejected by name, none is dropped silently."""
 
 import pickle
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Strict JSON parsing, shared by everything that reads models' output, histories and requests.
+"""Strict JSON parsing, shared by everything that reads models' output, histories or requests.
 
 A text is read if it is exactly one JSON value, with white space around it at the most. Refused are `NaN` and `Infinity`, numbers
 beyond what a double can hold (`1e999`), and values nested more than 200 levels deep, which could be read but not written or checked.
@@ -122,6 +122,15 @@ def _number(text: str) -> float | int:
 def same(one: object, other: object) -> bool:
     """Whether two JSON values are equal."""
     return canonical(one) == canonical(other)
+
+
+def is_finite(value: object) -> bool:
+    """Whether every number in a value, in its lists and objects too, is one of JSON: neither infinite nor NaN."""
+    if isinstance(value, dict):
+        return all(map(is_finite, value.values()))
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(map(is_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def mend_surrogates(text: str) -> str:

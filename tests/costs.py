@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.__main__ import server
 from benchmarks.chunks import ASYNC_WAYS, KINDS, PATHS, WAYS, WHOLE_CALLS, model, reader
-from langchain_autotools.executor.workers import threads
+from langchain_autotools.executor import threads
 from tests.support.counted import counting
 
 FEW, MANY = 20, 60
@@ -33,8 +33,8 @@ ROWS: list[Row] = [
     (kind, wire, label) for wire in PATHS for kind in KINDS for label in MODELS if kind != "arguments" or wire not in WHOLE_CALLS
 ]
 BY_CHANCE = {
-    "/providers/_transport/drain.py:_Watched.end",
-    "/providers/_transport/drain.py:_Watchdog._run.<locals>.<lambda>",
+    "/providers/_transport/clients.py:_Watched.end",
+    "/providers/_transport/clients.py:_Watchdog._run.<locals>.<lambda>",
 }
 """Called by the thread that ends replies which nobody reads: no turn or chunk of its own."""
 

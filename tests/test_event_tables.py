@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 import langchain_autotools
-import langchain_autotools.vendor_event_types  # further kinds of events
 from langchain_autotools import RunEvent
 
 PACKAGE = Path(langchain_autotools.__file__).parent
 DOCS = PACKAGE.parent / "docs"
 CONSUMERS = {
-    *("server-sent events", "AI SDK", "AI SDK: runs inside tools", "AG-UI", "whole turns"),
+    *("public view", "server-sent events", "AI SDK", "AI SDK: runs inside tools", "AG-UI", "whole turns"),
     *("view model of notebooks and Gradio", "lines", "text of a run", "Gradio chat"),
     *("CLI --json", "CLI history", "partial outputs", "durable rows", "durable reader"),
 }
 SINGLE_KINDS = {
-    "durable/conversation_run.py": "picks the messages out of what a run has emitted",
-    "durable/reading.py": "raises what a run has failed with, behind its event",
+    "durable/conversation_runs.py": "picks the messages out of what a run has emitted",
+    "durable/run_reader.py": "raises what a run has failed with, behind its event",
+    "encoders/ai_sdk_messages.py": "a run of a stored history is a message that it made, or the calls that wait behind it",
     "showing/gradio_chat.py": "the end of a run in the view model is one of two kinds",
     "showing/page.py": "the same",
     "showing/view_model.py": "the same",

@@ -1,11 +1,13 @@
 """The rules of the house: who may import whom, what is loaded when, how large a piece may be, where names may stand."""
 
 import ast
+import csv
 import gc
 import re
 import subprocess
 import sys
 import tomllib
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from graphlib import TopologicalSorter
@@ -20,18 +22,16 @@ PYTHON_FILES = [*MODULES, *(path for folder in ("tests", "examples", "benchmarks
 
 # A room, the trip through the house from its end to its beginning. A module imports from its own room and from those before it.
 ROOMS = (
-    ("addresses", "errors", "compat", "field_types", "strict_json", "_version"),
+    ("addresses", "errors", "compat", "strict_json", "_version"),
     ("pickling",),
     ("chunks", "messages", "deadline"),
-    ("cancelling", "retry", "event_bus"),
+    ("retry", "event_bus"),
     ("executor", "history", "tool_calls", "pricing"),
     ("event_types",),
-    ("vendor_event_types",),
-    ("event_tables",),
     ("turn",),
     ("run",),
     ("mixin",),
-    ("testing", "providers", "joined", "mcp_client"),
+    ("testing", "providers", "mcp_client"),
     ("agent", "file_handlers"),
     ("event_reader",),
     ("encoders",),
@@ -50,6 +50,13 @@ PROVIDER_ROOMS = (
     ("memory_tools", "registry", "results"),
 )
 PROVIDER_RANKS = {room: rank for rank, rooms in enumerate(PROVIDER_ROOMS) for room in rooms}
+LEAVES = ("encoders", "durable", "showing", "cli", "file_handlers", "providers.local")
+"""Runs shown, stored and served: nothing else needs them, so that they can be another distribution."""
+SMALL = 150
+"""A module of fewer lines is small, and joins another, or has a reason."""
+EXCEPTIONS = REPOSITORY / "tests" / "exceptions.csv"
+TO_DO = ("not yet joined", "not yet said plainly", "not yet renamed")
+"""Reasons that are none: what is listed with them breaks a rule and is to be mended."""
 PURE = (
     "strict_json",
     "chunks",
@@ -57,9 +64,7 @@ PURE = (
     "history",
     "tool_calls",
     "run.loop",
-    "run.limits",
-    "run.recording",
-    "turn.tool_choice",
+    "turn.tools",
 )
 IMPURE_MODULES = {"asyncio", "time", "random", "datetime", "secrets", "threading", "concurrent", "socket", "queue", "select", "subprocess"}
 ASYNC_NODES = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
@@ -70,7 +75,7 @@ VENDORS = "openai azure anthropic google vertex bedrock ollama cohere mistral mi
 SERVERS = "zhipu dashscope moonshot llamacpp vllm sglang nebius cerebras perplexity minimax"
 MODELS = "claude gemini grok gpt qwen kimi glm llama"
 VENDOR_WORDS = {*VENDORS.split(), *SERVERS.split(), *MODELS.split()}
-FOREIGN_NAMES = re.compile(r"convert_to_openai_(?:tool|function)")  # langchain_core's, whatever the vendor
+FOREIGN_NAMES = re.compile(r"convert_to_openai_(?:tool|function)|_parse_google_docstring")  # langchain_core's, whatever the vendor
 NAME_TABLES = {"__init__", "cli"}
 PLACES = re.compile(r"py[p]i\.org|python[h]osted|/[w]ork/(?:main|shared|venv|plan)|/[r]oot/", re.IGNORECASE)
 
@@ -92,10 +97,10 @@ def folder_of(path: Path) -> str:
 
 
 def each_file(paths: Iterable[Path]) -> Callable[[Callable[[Path], None]], Callable[[str], None]]:
-    """Makes one test of each folder: what is checked of a file is checked of all files in it."""
+    """Makes one test of each room: what is checked of a file is checked of all files in it and below."""
     folders: dict[str, list[Path]] = {}
     for path in paths:
-        folders.setdefault(path.parent.relative_to(REPOSITORY).as_posix(), []).append(path)
+        folders.setdefault("/".join(path.parent.relative_to(REPOSITORY).parts[:2]) or ".", []).append(path)
 
     def decorate(check: Callable[[Path], None]) -> Callable[[str], None]:
         @pytest.mark.parametrize("folder", folders)
@@ -268,8 +273,8 @@ def test_every_public_name_of_the_root_resolves() -> None:
 
 @each_file(PYTHON_FILES)
 def test_files_and_functions_stay_small(path: Path) -> None:
-    """A file has at most 400 lines and a function at most 60, its docstring apart."""
-    assert path.read_text(encoding="utf-8").count("\n") <= 400
+    """A file has at most 800 lines and a function at most 60, its docstring apart."""
+    assert path.read_text(encoding="utf-8").count("\n") <= 800
     for function in functions_of(path):
         body = function.body[1:] if ast.get_docstring(function) and len(function.body) > 1 else function.body
         size = (body[-1].end_lineno or 0) - body[0].lineno + 1
@@ -365,7 +370,7 @@ def test_every_test_says_what_it_shows(path: Path) -> None:
 def test_each_law_has_a_test_named_after_it() -> None:
     """Each of the laws is shown by at least one test that carries its number."""
     names = " ".join(function.name for path in (REPOSITORY / "tests").rglob("test_*.py") for function in functions_of(path))
-    assert {int(number) for number in re.findall(r"\btest_law_(\d+)_", names)} == {*range(1, 12)}
+    assert {int(number) for number in re.findall(r"\btest_law_(\d+)_", names)} == {*range(1, 13)}
 
 
 DEVELOPMENT = REPOSITORY / "docs" / "development.md"
@@ -387,9 +392,8 @@ def test_the_layout_in_the_docs_is_that_of_the_package() -> None:
     """docs/development.md lists every folder and every module outside the rooms, and nothing that does not exist."""
     folders = {f"{path.parent.relative_to(PACKAGE)}/" for path in PACKAGE.rglob("__init__.py") if path.parent != PACKAGE}
     loose = {path.name for path in PACKAGE.glob("*.py")} | {f"providers/{path.name}" for path in (PACKAGE / "providers").glob("*.py")}
-    inner = {"cli/display/", "providers/openai/responses/"}
     hidden = {"__init__.py", "_version.py", "providers/__init__.py"}
-    assert listed_rooms() == (folders | loose) - inner - hidden
+    assert listed_rooms() == (folders | loose) - hidden
 
 
 def test_the_places_named_in_the_docs_exist() -> None:
@@ -398,3 +402,110 @@ def test_the_places_named_in_the_docs_exist() -> None:
     places = re.findall(r"`([\w/]+(?:\.py|/))`", table)
     assert len(places) >= 8
     assert [place for place in places if not (PACKAGE / place).exists()] == []
+
+
+# ------------------------------------------------------------- a stranger's questions: exceptions are in tests/exceptions.csv
+
+
+def small_modules() -> set[str]:
+    """The modules of fewer than 150 lines; what names a package's public names may be as short as it is."""
+    return {place_of(path) for path in MODULES if path.stem != "__init__" and path.read_text(encoding="utf-8").count("\n") < SMALL}
+
+
+def modules_with_and() -> set[str]:
+    """The modules whose first sentence has an "and"."""
+    return {place_of(path) for path in MODULES if re.search(r"\band\b", first_sentence(path))}
+
+
+def shared_names() -> set[str]:
+    """The names that two functions or classes of one room have, each beside its room."""
+    modules: dict[str, int] = defaultdict(int)
+    for path in MODULES:
+        own = {node.name for node in tree_of(path).body if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
+        for name in own if room_of(path) else ():
+            modules[f"{room_of(path)} {name}"] += 1
+    return {name for name, number in modules.items() if number > 1}
+
+
+def shared_aliases() -> set[str]:
+    """The names by which modules of the package import two of its modules as a whole."""
+    known = {name_of(path) for path in MODULES}
+    meant: dict[str, set[str]] = defaultdict(set)
+    for path in MODULES:
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ImportFrom):
+                for alias, full in zip(node.names, imports_of(node, folder_of(path)), strict=True):
+                    module = module_of(full, known)
+                    if module and full.endswith(f".{module}"):
+                        meant[alias.asname or alias.name].add(module)
+    return {alias for alias, modules in meant.items() if len(modules) > 1}
+
+
+RULES: dict[str, tuple[Callable[[], set[str]], str, str]] = {
+    "small": (small_modules, TO_DO[0], "has fewer than 150 lines: join it where its question is answered"),
+    "and": (modules_with_and, TO_DO[1], "has an `and` in its first sentence: a module answers one question"),
+    "name": (shared_names, TO_DO[2], "names two things in one room"),
+    "alias": (shared_aliases, TO_DO[2], "means two modules"),
+}
+"""What is looked for, the reason where there is none yet, and what is said of one more."""
+
+
+def place_of(path: Path) -> str:
+    """A module's path below the package."""
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def room_of(path: Path) -> str:
+    """The folder that is a module's room: a vendor's is one of its own. Nothing for a module outside the rooms."""
+    folders = path.relative_to(PACKAGE).parts[:-1]
+    return "/".join(folders[: 2 if folders[:1] == ("providers",) else 1])
+
+
+def first_sentence(path: Path) -> str:
+    """What a module's docstring says first, without the names of code in it."""
+    paragraph = " ".join((ast.get_docstring(tree_of(path)) or "").partition("\n\n")[0].split())
+    return re.sub(r"`[^`]*`", "", re.split(r"(?<=[.!?]) ", paragraph)[0])
+
+
+@cache
+def exceptions() -> dict[tuple[str, str], str]:
+    """The reasons of the exceptions, by rule and what is excepted."""
+    with EXCEPTIONS.open(encoding="utf-8", newline="") as file:
+        return {(row["rule"], row["what"]): row["reason"] for row in csv.DictReader(file)}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_module_answers_one_question_and_a_name_means_one_thing(rule: str) -> None:
+    """No small module, no `and` in a first sentence, no shared name or alias but those listed; what is mended is listed no more.
+
+    How many there are may only become less: tests/ratchets.csv.
+    """
+    find, _, what = RULES[rule]
+    there, listed = find(), {one for known, one in exceptions() if known == rule}
+    assert there <= listed, f"{sorted(there - listed)} {what}"
+    assert listed <= there, f"no longer true of {sorted(listed - there)}: `python -m tests.exceptions --write` takes them off the list"
+
+
+def test_few_modules_are_small_for_a_reason() -> None:
+    """At most 40 modules are small because their question is; each says why."""
+    reasons = [reason for (rule, _), reason in exceptions().items() if rule == "small" and reason not in TO_DO]
+    assert len(reasons) <= 40
+    assert all(exceptions().values())
+
+
+def test_only_the_providers_have_folders() -> None:
+    """A room is flat, so that imports between its modules, which never go in a circle, are all the direction that it needs."""
+    folders = {place_of(path.parent) for path in PACKAGE.rglob("__init__.py")}
+    assert {folder for folder in folders if "/" in folder and not folder.startswith("providers/")} == set()
+
+
+def test_leaves_are_leaves() -> None:
+    """What shows, stores and serves runs is imported by nothing else but the root's table of names and the command's entry."""
+
+    def is_leaf(name: str) -> bool:
+        return any(name == leaf or name.startswith(f"{leaf}.") for leaf in LEAVES)
+
+    for path in MODULES:
+        if not is_leaf(name_of(path)) and name_of(path) not in {"__init__", "__main__"}:
+            used = [name for name in all_imports(path) if is_leaf(name.removeprefix("langchain_autotools."))]
+            assert not used, f"{name_of(path)} imports {used}"

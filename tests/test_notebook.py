@@ -84,6 +84,7 @@ def outputs(notebook: Any) -> list[list[dict[str, Any]]]:
     return told
 
 
+@pytest.mark.further
 async def test_the_example_notebook_gives_what_it_shows(tmp_path: Path) -> None:
     """Each cell, executed in a kernel, has the outputs that are stored with it."""
     nbformat = pytest.importorskip("nbformat")

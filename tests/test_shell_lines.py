@@ -28,6 +28,7 @@ NOT_RUN = {
     r"langchain-autotools ": "asks a model: tests/unit/cli runs the program",
     r"(\w+=\d+ )*python -m pytest": "the tests themselves",
     r"\.ci/run": "the tests and all the rest",
+    r"\.ci/world": "others' suites and programs, by hand",
     r"python -m (tests|benchmarks)": "minutes to hours, or writes a page",
     r"mkdocs serve": "a server that stays; .ci/run builds the site",
 }

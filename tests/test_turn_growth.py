@@ -13,7 +13,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from langchain_autotools import new_messages
-from langchain_autotools.executor.workers import threads
+from langchain_autotools.executor import threads
 from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.wires import WIRES, Wire
 from tests.support.counted import counting

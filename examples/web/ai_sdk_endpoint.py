@@ -19,7 +19,7 @@ from langchain_core.messages import BaseMessage
 from pydantic import SecretStr
 
 from langchain_autotools import ChatOpenAI, ConfigurationError, Decision, MessageDone, RunEvent, ToolContext, aevents
-from langchain_autotools.encoders import AI_SDK_HEADERS, ai_sdk, from_ai_sdk
+from langchain_autotools.encoders import AI_SDK_HEADERS, ai_sdk, ai_sdk_messages, from_ai_sdk
 
 
 def get_temperature(city: str, context: ToolContext) -> str:
@@ -62,6 +62,12 @@ async def chat(body: Annotated[dict[str, Any], Body()]) -> StreamingResponse:
         raise HTTPException(409, "There is nothing new in this.")
     history += messages
     return StreamingResponse(ai_sdk(answer(history, decisions)), headers=dict(AI_SDK_HEADERS))
+
+
+@app.get("/api/chat/{conversation}")
+async def known(conversation: str) -> list[dict[str, Any]]:
+    """What a page that is loaded again begins with."""
+    return ai_sdk_messages(histories.get(conversation, []))
 
 
 @app.get("/")

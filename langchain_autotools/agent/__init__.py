@@ -6,7 +6,6 @@ piece, `attachments` are what a question comes with.
 """
 
 from .agent import Agent
-from .results import AgentResult
-from .streams import AgentStream, AsyncAgentStream
+from .exchange import AgentResult, AgentStream, AsyncAgentStream
 
 __all__ = ["Agent", "AgentResult", "AgentStream", "AsyncAgentStream"]

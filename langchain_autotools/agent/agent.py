@@ -1,7 +1,12 @@
-"""`Agent`: questions, and the conversation that it keeps."""
+"""`Agent`: a chat model that runs its tools, asked within one conversation."""
 
+import base64
+import mimetypes
+import uuid
 from collections.abc import Iterable, Sequence
 from functools import partial
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -10,18 +15,79 @@ from langchain_core.tools import BaseTool
 
 from ..errors import ConfigurationError
 from ..executor.run_tool import RunTool
-from ..executor.sources import GivenAsTool
-from .attachments import Attachment, question_message
-from .exchange import Exchange
-from .floor import Floor
-from .memory import OwnMemory, memory_of
-from .models import AgentModel, agent_model, check_given_as_tool, plain_model
-from .output import Output
-from .results import AgentResult
-from .streams import AgentStream, AsyncAgentStream
+from ..executor.tools import GivenAsTool
+from .conversation import ConversationLock, OwnMemory, memory_of
+from .exchange import AgentResult, AgentStream, AsyncAgentStream, Exchange
+from .model import AgentModel, StructuredOutput, agent_model, check_given_as_tool, plain_model
 
 if TYPE_CHECKING:
     from langchain_core.chat_history import BaseChatMessageHistory
+
+
+Attachment = bytes | str | PathLike[str] | tuple[bytes | str | PathLike[str], str]
+"""An attachment of a question: bytes, the path of a local file, or a URL (`https://...`), which is passed on and not fetched here.
+
+In a tuple with its MIME type if neither its name nor its first bytes determine it."""
+
+_SIGNATURES = {
+    b"\x89PNG": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF8": "image/gif",
+    b"%PDF": "application/pdf",
+    b"ID3": "audio/mpeg",
+    b"OggS": "audio/ogg",
+    b"fLaC": "audio/flac",
+}
+_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+
+
+def question_message(question: str | HumanMessage, attachments: Sequence[Attachment]) -> HumanMessage:
+    """Return the question as a message with an id, with its attachments after its text.
+
+    Raises:
+        ConfigurationError: The type of an attachment cannot be told.
+        OSError: An attachment cannot be read.
+    """
+    message = HumanMessage(question) if isinstance(question, str) else question
+    changed: dict[str, Any] = {} if message.id else {"id": str(uuid.uuid4())}
+    if attachments:
+        before = [{"type": "text", "text": message.content}] if isinstance(message.content, str) else message.content
+        changed["content"] = [*before, *map(_block, attachments)]
+    return message.model_copy(update=changed) if changed else message
+
+
+def _block(attachment: Attachment) -> dict[str, Any]:
+    """Return an attachment as one of LangChain's standard content blocks."""
+    source, mime_type = attachment if isinstance(attachment, tuple) else (attachment, None)
+    if isinstance(source, str) and source.startswith(("https://", "http://")):
+        mime_type = mime_type or mimetypes.guess_type(source.partition("?")[0])[0]
+        return {"type": _kind(mime_type, source), "url": source, "mime_type": mime_type}
+    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    name = None if isinstance(source, bytes) else Path(source).name
+    mime_type = mime_type or (mimetypes.guess_type(name)[0] if name else None) or _sniffed(data)
+    kind = _kind(mime_type, name or "bytes")
+    if kind == "text-plain":
+        return {"type": kind, "text": data.decode("utf-8", "replace"), "mime_type": "text/plain", **({"title": name} if name else {})}
+    extra = {"filename": name} if name and kind == "file" else {}
+    return {"type": kind, "base64": base64.b64encode(data).decode(), "mime_type": mime_type, **extra}
+
+
+def _kind(mime_type: str | None, what: str) -> str:
+    if mime_type is None:
+        raise ConfigurationError(f"the type of the attachment {what!r} cannot be told: give a tuple ({what}, 'image/png')")
+    kind = mime_type.partition("/")[0]
+    return kind if kind in ("image", "audio", "video") else "text-plain" if kind == "text" else "file"
+
+
+def _sniffed(data: bytes) -> str | None:
+    """Return the MIME type of data from its first bytes; None if they are unknown."""
+    if data[:4] == b"RIFF":
+        return _RIFF.get(data[8:12])
+    return next((mime_type for signature, mime_type in _SIGNATURES.items() if data.startswith(signature)), None)
+
+
+# ---------------------------------------------------------------------------------------------- agent
+# `Agent`: questions, and the conversation that it keeps.
 
 
 class Agent(GivenAsTool):
@@ -61,8 +127,8 @@ class Agent(GivenAsTool):
         self.model = agent_model(model, tools, kwargs)
         self.system_prompt = SystemMessage(system_prompt) if isinstance(system_prompt, str) else system_prompt
         self._memory = memory_of(history, conversation)
-        self._output = None if output is None else Output(self.model, output)
-        self._floor = Floor()
+        self._output = None if output is None else StructuredOutput(self.model, output)
+        self._floor = ConversationLock()
 
     @property
     def history(self) -> list[BaseMessage]:
@@ -80,7 +146,7 @@ class Agent(GivenAsTool):
         return {**{name: value for name, value in self.__dict__.items() if name != "_floor"}, "_memory": memory}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _floor=Floor())
+        self.__dict__.update(state, _floor=ConversationLock())
 
     def __repr__(self) -> str:
         kept = f"{len(self.history)} messages" if isinstance(self._memory, OwnMemory) else "a conversation that is kept elsewhere"
@@ -180,7 +246,7 @@ class Agent(GivenAsTool):
                 raise ConfigurationError(f"{name} is an argument of Agent: here it has no effect")
         message = None if question is None else question_message(question, list(attachments))
         if history is not None:
-            return Exchange(message, self.system_prompt, OwnMemory(history, keeps=False), Floor(), self._output)
+            return Exchange(message, self.system_prompt, OwnMemory(history, keeps=False), ConversationLock(), self._output)
         return Exchange(message, self.system_prompt, self._memory, self._floor, self._output)
 
     def _asked(self, kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -1,25 +1,71 @@
-"""One question to an agent and its answer."""
+"""One question to an agent, whose answer is returned whole or as a stream."""
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, cast
+import weakref
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Sequence
+from contextlib import aclosing, closing
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.runnables import RunnableConfig
 
 from ..chunks import ChunkSum, is_blank, new_chunk
-from ..event_bus import listening
+from ..errors import ConfigurationError
+from ..event_bus import current_scope
 from ..event_types import MessagesAdded
 from ..history import repair
+from ..messages.attached import attach_messages
 from ..messages.calls import calls_of, open_end
-from ..messages.carrier import new_messages
-from ..messages.live import attach_messages
-from ..messages.places import numbered_result, result_id
-from .floor import Floor, busy
-from .memory import Memory
-from .output import Output, complete
-from .results import AgentResult
+from ..messages.display import markdown_of
+from ..messages.metadata import text_of
+from ..messages.run_messages import new_messages, numbered_result, result_id, run_usage
+from ..messages.stop_reasons import HoldsRun, StopReason, stop_reason
+from .conversation import ConversationLock, Memory, busy_error
+from .model import StructuredOutput, with_results
+
+
+@dataclass(frozen=True)
+class AgentResult(HoldsRun):
+    """The result of a question to an agent.
+
+    Attributes:
+        message: The run message, as the model's `invoke` returns it.
+        messages: The new messages: the question (unless the run was resumed), replies and results, in order.
+        output: The output parsed from the answer, if the agent has a schema (`output=`). None without one, and while calls wait.
+    """
+
+    message: AIMessage = field(repr=False)
+    messages: Sequence[BaseMessage] = field(repr=False)
+    output: Any = None
+
+    def __repr__(self) -> str:
+        shown = self.text if self.output is None else self.output
+        return f"AgentResult({shown!r}, {self.stop_reason}, {len(self.messages)} messages)"
+
+    def _repr_markdown_(self) -> str:
+        return markdown_of(self)
+
+    @property
+    def text(self) -> str:
+        """The text of all turns."""
+        return text_of(self.message)
+
+    @property
+    def usage(self) -> UsageMetadata | None:
+        """The token usage of all turns; None if no reply reported any."""
+        return run_usage(self.message)
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """The reason why the run ended."""
+        return stop_reason(self.message)
+
+
+# ---------------------------------------------------------------------------------------------- exchange
+# One question to an agent and its answer.
 
 
 class OpenStream(Protocol):
@@ -51,7 +97,12 @@ class Exchange:
     """
 
     def __init__(
-        self, question: HumanMessage | None, system_prompt: SystemMessage | None, memory: Memory, floor: Floor, output: Output | None
+        self,
+        question: HumanMessage | None,
+        system_prompt: SystemMessage | None,
+        memory: Memory,
+        floor: ConversationLock,
+        output: StructuredOutput | None,
     ) -> None:
         self.stream: Callable[[], OpenStream | None] | None = None
         self.outcome: AgentResult | None = None
@@ -110,7 +161,7 @@ class Exchange:
 
     def announced(self, config: RunnableConfig | None) -> RunnableConfig | None:
         """Emit the question as the run's first event if somebody listens; return the configuration that names the run."""
-        place = listening.get()
+        place = current_scope.get()
         if place is None or place.call_id is not None or self._question is None:
             return config
         run_id = (config or {}).get("run_id") or uuid.uuid4()
@@ -120,7 +171,7 @@ class Exchange:
     def closing(self) -> Iterator[AIMessageChunk]:
         """Yield the chunk with the results of calls that were the output."""
         if self._results:
-            yield _bringing(self._results)
+            yield _chunk_with_messages(self._results)
 
     def add(self, chunk: AIMessageChunk) -> AIMessageChunk:
         """Record the next chunk of the answer and return it; the first one also carries the question."""
@@ -143,7 +194,7 @@ class Exchange:
         else:
             self._new += new_messages(message)
         output = self._read(message)
-        self.outcome = AgentResult(complete(message, self._results), tuple(self._new), output)
+        self.outcome = AgentResult(with_results(message, self._results), tuple(self._new), output)
         return self.outcome
 
     def _read(self, message: AIMessage) -> Any:
@@ -233,7 +284,7 @@ class Exchange:
     def _left_stream(self) -> OpenStream | None:
         """Return the stream that was left unread; None if it is gone."""
         if self.stream is None or self._ended:
-            raise busy()
+            raise busy_error()
         return self.stream()
 
 
@@ -253,8 +304,183 @@ def answers_to_open_calls(history: Sequence[BaseMessage]) -> list[ToolMessage]:
     return answers
 
 
-def _bringing(messages: Sequence[BaseMessage]) -> AIMessageChunk:
+def _chunk_with_messages(messages: Sequence[BaseMessage]) -> AIMessageChunk:
     """Return a chunk without content from which `new_messages` returns these messages."""
     chunk = new_chunk("", {}, None)
     attach_messages(chunk, messages)
     return chunk
+
+
+# ---------------------------------------------------------------------------------------------- streams
+# Streams of an agent's answers.
+
+
+Ask = Callable[[list[BaseMessage], RunnableConfig | None], Any]
+"""A function that returns the stream of a run."""
+
+_CLOSED = "the stream was closed: its agent was asked the next question"
+_closing: set[asyncio.Task[None]] = set()  # streams that are closed on the loop on which they were read
+
+
+class _Stream:
+    """The common base of synchronous and asynchronous answer streams."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+
+    @property
+    def result(self) -> AgentResult:
+        """The result of the answer.
+
+        Raises:
+            ConfigurationError: The stream has not been read to its end.
+        """
+        if self._exchange.outcome is None:
+            raise ConfigurationError("the result is known when the stream has been read to its end")
+        return self._exchange.outcome
+
+
+class AgentStream(_Stream, Iterator[AIMessageChunk]):
+    """An iterator over the chunks of an answer; the first one carries the question.
+
+    `close` ends the run, and so does the end of a `with` block, the next question to the agent, or to drop the stream.
+    """
+
+    def __init__(self, exchange: Exchange, ask: Ask, config: RunnableConfig | None) -> None:
+        super().__init__(exchange)
+        exchange.stream = weakref.ref(self)
+        self._chunks: Any = _read(exchange, ask, config)
+
+    def __next__(self) -> AIMessageChunk:
+        chunk: AIMessageChunk = next(self._chunks)
+        return chunk
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the run. Its completed messages stay in the agent's history."""
+        self._chunks.close()
+
+    def supersede(self) -> None:
+        """End the run for the next question; further reading raises an error.
+
+        Raises:
+            ConfigurationError: The next chunk is being made.
+        """
+        if self._chunks.gi_running:
+            raise busy_error()
+        chunks, self._chunks = self._chunks, _refuse()
+        chunks.close()
+
+    async def asupersede(self) -> None:
+        """Like `supersede`, asynchronously."""
+        self.supersede()
+
+
+class AsyncAgentStream(_Stream, AsyncIterator[AIMessageChunk]):
+    """Like `AgentStream`, asynchronously, with `aclose` and `async with`."""
+
+    def __init__(self, exchange: Exchange, ask: Ask, config: RunnableConfig | None) -> None:
+        super().__init__(exchange)
+        exchange.stream = weakref.ref(self)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closed: asyncio.Future[None] | None = None  # is there once somebody closes the stream, done when it is closed
+        self._chunks: Any = _aread(exchange, ask, config)
+
+    async def __anext__(self) -> AIMessageChunk:
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        chunk: AIMessageChunk = await anext(self._chunks)
+        return chunk
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """End the run. Its completed messages stay in the agent's history."""
+        closed = self._closed = asyncio.get_running_loop().create_future()
+        try:
+            await self._chunks.aclose()
+        except BaseException:
+            self._closed = None  # a stream that is being read is not closed
+            raise
+        finally:
+            closed.set_result(None)
+
+    def supersede(self) -> None:
+        """End the run for the next question; further reading raises an error. Its event loop closes the request.
+
+        Raises:
+            ConfigurationError: The next chunk is being made.
+        """
+        if self._closed is None:
+            chunks = self._superseded()
+            if self._loop is not None and not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(_close_soon, chunks)
+        self._exchange.end()
+
+    async def asupersede(self) -> None:
+        """Like `supersede`, asynchronously."""
+        if self._loop is not asyncio.get_running_loop():
+            self.supersede()
+        elif self._closed is None:
+            await self._superseded().aclose()
+        else:
+            await asyncio.wait([self._closed])
+
+    def _superseded(self) -> Any:
+        if self._chunks.ag_running:
+            raise busy_error()
+        chunks, self._chunks = self._chunks, _arefuse()
+        return chunks
+
+
+# The generators do not know their streams: one that did would live, with its request, until the garbage collector came.
+
+
+def _read(exchange: Exchange, ask: Ask, config: RunnableConfig | None) -> Generator[AIMessageChunk, None, None]:
+    with exchange as messages:
+        config = exchange.announced(config)
+        with closing(ask(messages, config)) as chunks:
+            for chunk in chunks:
+                yield exchange.add(chunk)
+        exchange.finish()
+        yield from exchange.closing()
+
+
+async def _aread(exchange: Exchange, ask: Ask, config: RunnableConfig | None) -> AsyncGenerator[AIMessageChunk, None]:
+    async with exchange as messages:
+        config = exchange.announced(config)
+        async with aclosing(ask(messages, config)) as chunks:
+            async for chunk in chunks:
+                yield exchange.add(chunk)
+        exchange.finish()
+        for chunk in exchange.closing():
+            yield chunk
+
+
+def _refuse() -> Generator[AIMessageChunk, None, None]:
+    raise ConfigurationError(_CLOSED)
+    yield
+
+
+async def _arefuse() -> AsyncGenerator[AIMessageChunk, None]:
+    raise ConfigurationError(_CLOSED)
+    yield
+
+
+def _close_soon(chunks: AsyncGenerator[AIMessageChunk, None]) -> None:
+    task = asyncio.ensure_future(_close(chunks))
+    _closing.add(task)
+    task.add_done_callback(_closing.discard)
+
+
+async def _close(chunks: AsyncGenerator[AIMessageChunk, None]) -> None:
+    await chunks.aclose()

@@ -1,4 +1,4 @@
-"""Resolution of a model's name on the command line, and of the default model."""
+"""Models by their names on the command line, the default one included."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,8 @@ from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.mixin import ToolsAndMessagesMixin
 from langchain_autotools.providers.registry import PROVIDERS, Provider, model_named
 
-from .demo_tools import DEMO_TOOLS, SMALL_MODEL_TOOLS
+from .display import Display
+from .tools import DEMO_TOOLS, SMALL_MODEL_TOOLS
 
 _SERVER_MODULE = "xllamacpp"
 _OWN_FILE_VARIABLE = "LANGCHAIN_AUTOTOOLS_MODEL_PATH"
@@ -52,7 +53,7 @@ def open_model(name: str | None, tools: Sequence[Any] | None, settings: Mapping[
     return OpenedModel(model, f"{provider_name}:{shown}" if shown else provider_name, reason, built_in)
 
 
-def named_provider(name: str) -> tuple[str, Provider]:
+def _named_provider(name: str) -> tuple[str, Provider]:
     """Return the provider of a name, whatever model it names, and its main name.
 
     Raises:
@@ -61,7 +62,7 @@ def named_provider(name: str) -> tuple[str, Provider]:
     return _named(name if ":" in name else f"{name}:")[:2]
 
 
-def key_set(provider: Provider) -> str | None:
+def _key_set(provider: Provider) -> str | None:
     """Return the environment variable with the provider's key; None if none is set."""
     return next((variable for variable in provider.key_variables if os.environ.get(variable)), None)
 
@@ -79,14 +80,14 @@ def _built_in_tools(provider_name: str, model_name: str) -> Sequence[BaseTool]:
     return SMALL_MODEL_TOOLS if is_small else DEMO_TOOLS
 
 
-def provider_with_key() -> tuple[str, str] | None:
+def _provider_with_key() -> tuple[str, str] | None:
     """Return the first provider whose key is set, and the reason; None if there is none."""
-    found = ((name, key_set(provider)) for name, provider in PROVIDERS.items())
+    found = ((name, _key_set(provider)) for name, provider in PROVIDERS.items())
     return next(((name, f"{variable} is set") for name, variable in found if variable), None)
 
 
 def _default() -> tuple[str, str]:
-    with_key = provider_with_key()
+    with_key = _provider_with_key()
     if with_key:
         return with_key
     if find_spec(_SERVER_MODULE) is not None:
@@ -96,3 +97,50 @@ def _default() -> tuple[str, str]:
         f"No model to talk to: set a key ({keys}), name a server of your own (-m ollama:MODEL, or -m openai:MODEL --base-url URL "
         "-o api_key none), or install the extra `local` (from a checkout: pip install '.[local]')"
     )
+
+
+# ---------------------------------------------------------------------------------------------- the command `models`
+
+
+def list_models(name: str | None, settings: Mapping[str, Any], display: Display) -> None:
+    """Show the models of a provider: those that its server lists, or without a key those with a built-in profile.
+
+    Args:
+        name: The provider, as of `chat -m`, with or without a colon at its end; None: one whose key is set, else each
+            provider's default model is shown.
+        settings: Constructor arguments of the model that asks.
+        display: Where they are shown.
+
+    Raises:
+        ConfigurationError: The provider is unknown, or has no list.
+    """
+    default = None if name else _provider_with_key()
+    if not name and default is None:
+        display.note("No provider's key is set. Each provider's default model; `models PROVIDER` lists more:")
+        for provider_name, provider in PROVIDERS.items():
+            display.offered(_full_name(provider_name, provider.default_model or ""))
+        return
+    provider_name, provider = _named_provider(default[0] if default else str(name))
+    if provider_name == "azure_openai":
+        raise ConfigurationError("Azure lists no deployments: name yours, as in -m azure_openai:DEPLOYMENT")
+    if default:
+        display.note(f"provider: {provider_name} ({default[1]})")
+    for model in _listed(provider_name, provider, settings, display):
+        display.offered(_full_name(provider_name, model))
+
+
+def _full_name(provider_name: str, model: str) -> str:
+    return f"{provider_name}:{model}" if model else provider_name
+
+
+def _listed(provider_name: str, provider: Provider, settings: Mapping[str, Any], display: Display) -> Sequence[str]:
+    model = open_model(provider_name, [], settings)
+    chat_model: Any = model.model
+    if provider_name == "local":
+        display.note(f"The default is {model.name}. Any GGUF file: -m local:FILE.gguf, or LANGCHAIN_AUTOTOOLS_MODEL_PATH.")
+        return [""]
+    if not provider.key_variables or _key_set(provider) or {"api_key", "base_url"} & settings.keys():
+        return [str(name) for name in chat_model.served_models()]
+    known: Sequence[str] = chat_model.known_models()
+    display.note(f"{' or '.join(provider.key_variables)} is not set: these are the models that are known here.")
+    return known or [provider.default_model or ""]

@@ -1,4 +1,4 @@
-"""Durable runs and conversations, recorded by DBOS in a database: `durable(model, name)`, `Conversations(model, url)`.
+"""Runs that outlive their process, recorded by DBOS in a database: `durable(model, name)`, `Conversations(model, url)`.
 
 A run is one workflow. The run loop is what it always is; it is replayed from the start whenever the run goes on, and asks a journal where
 it would make a request or run a tool. The journal answers what an earlier execution recorded, or has it done and records it:
@@ -17,23 +17,20 @@ What is recorded is plain JSON. (DBOS reads a row in the form that the row names
 the workers.) Models and keys are no part of it: every worker makes its own models, by the same names. An execution that has lost its run
 to another worker notices at its next record, before it runs the next call.
 
-`plain` is what is recorded, `journal` how, `recorded_texts` what keeps a large text from being stored twice; `event_rows` and `live` are
-what is told and how it is written, `streams` and `reading` how it is read.
-`engine` has DBOS in this process, `leases` what workers do for each other, `ending` when one of them ends, `executions` those that a
-worker did not survive, `storage` how they wait for a full disk. `runs` and `conversations` are what users call, of which
-`readable_conversations` is the half that reads; `conversation_runs` is how a conversation stands in the database, `ended_runs` what is
-kept of it in memory, `incarnations` how one that was deleted begins anew, `conversation_reading` how its events are read,
-`conversation_metadata` what is noted of it, `conversation_list` how it is found by that. `health` is how runs get on.
+`stored` is the form in which values are recorded, `journal` records turns and calls, `recorded_events` records events and keeps a large
+text from being stored twice; `run_reader` reads the events of a run. `engine` is DBOS in this process, with what is kept of conversations
+in memory; `workers` is what becomes of runs whose worker ends, falls silent, crashes repeatedly or has a full disk. `runs` and
+`conversations` are what users call. `conversation_requests` makes the requests of a conversation's runs; `conversation_runs` is how they
+stand in the database, how a deleted conversation begins anew, and how they get on; `conversation_reader` reads a conversation's events,
+`conversation_list` notes a conversation's owner, labels and title, and finds it by them.
 """
 
 from .conversation_list import ConversationInfo
-from .conversation_runs import Sent
-from .conversations import Conversations
+from .conversation_runs import Health, Sent
+from .conversations import ConversationHistory, Conversations
 from .engine import launch, shutdown
-from .errors import RunFailedError
-from .health import Health
-from .message_history import ConversationHistory
 from .runs import DurableModel, durable
+from .stored import RunFailedError
 
 __all__ = [
     "ConversationHistory",

@@ -1,4 +1,4 @@
-"""Requests of runs of conversations: messages, and decisions about pending calls."""
+"""Requests of runs of conversations: what each is asked to answer, append, decide or repeat."""
 
 import json
 import uuid
@@ -11,11 +11,10 @@ from langchain_core.runnables import RunnableConfig
 
 from ..errors import ConfigurationError
 from ..executor import Decision, PendingCall, ToolExecutor, pending_calls
-from ..executor.approval.elicitation import ELICITATION, check_answer
-from ..executor.approval.pending import check_offered
+from ..executor.pending import ELICITATION, check_answer, check_offered
 from ..messages.calls import ToolCallRecord
-from .conversation_run import APPEND, DECIDE, DECIDED, SEND, ConversationRun
-from .plain import check_storable, plain_config, plain_keywords, plain_messages
+from .conversation_runs import APPEND, DECIDE, DECIDED, SEND, ConversationRun
+from .stored import check_storable, plain_config, plain_keywords, plain_messages
 
 _LONGEST = 1000  # bytes of a name as it stands in an id: PostgreSQL indexes no more than some 2,700 in all
 
@@ -113,12 +112,12 @@ def _runs_by_message(runs: Sequence[ConversationRun]) -> dict[str | None, Conver
 # ---------------------------------------------------------------------------------------------- what is decided
 
 
-def shown_as(one: PendingCall | Decision) -> str:
+def _call_key(one: PendingCall | Decision) -> str:
     """Return the digest of a call as it was shown."""
     return f"{one.id} {one.digest}"
 
 
-def waiting(runs: Sequence[ConversationRun]) -> list[PendingCall]:
+def undecided_calls(runs: Sequence[ConversationRun]) -> list[PendingCall]:
     """Return the undecided calls at the end of a conversation."""
     history: list[BaseMessage] = []
     decided: set[str] = set()
@@ -129,7 +128,7 @@ def waiting(runs: Sequence[ConversationRun]) -> list[PendingCall]:
             decided |= run.decided.keys()
         else:
             return []
-    return [call for call in pending_calls(history) if shown_as(call) not in decided]
+    return [call for call in pending_calls(history) if _call_key(call) not in decided]
 
 
 def check_decision(executor: ToolExecutor, call: PendingCall, decision: Decision) -> None:
@@ -145,7 +144,7 @@ def check_decision(executor: ToolExecutor, call: PendingCall, decision: Decision
         executor.decided(ToolCallRecord(call.id, call.name, "", call.args), decision)
 
 
-Begun = tuple[dict[str, Any], dict[str, Any]]
+NewRun = tuple[dict[str, Any], dict[str, Any]]
 """The request of a run, and its attributes."""
 
 
@@ -154,7 +153,7 @@ def request_of_decisions(
     given: Sequence[Decision],
     config: RunnableConfig | None,
     check: Callable[[PendingCall, Decision], None],
-) -> ConversationRun | Begun:
+) -> ConversationRun | NewRun:
     """Return request and attributes of a run that continues with decisions; the run that has followed them if none is new.
 
     It has the keywords of the run that left the calls, and its configuration unless one is given: what that one was not allowed to do, it
@@ -175,7 +174,7 @@ def request_of_decisions(
     last = next((run for run in reversed(runs) if run.request["kind"] != APPEND), None)
     before = {"config": None, "keywords": {}} if last is None else last.request
     request = request_of(DECIDE, [], before["config"] if config is None else config, {**before["keywords"], "resume": new})
-    return request, {DECIDED: json.dumps({shown_as(one): one.to_dict() for one in new})}
+    return request, {DECIDED: json.dumps({_call_key(one): one.to_dict() for one in new})}
 
 
 def _new_decisions(
@@ -186,13 +185,13 @@ def _new_decisions(
     Raises:
         ConfigurationError: As `decide` does.
     """
-    open_calls = {shown_as(call): call for call in waiting(runs)}
+    open_calls = {_call_key(call): call for call in undecided_calls(runs)}
     made = {name: (run, decision) for run in runs for name, decision in run.decided.items()}
     new, followed = [], None
     for one in given:
-        run, before = made.get(shown_as(one), (None, None))
-        if shown_as(one) in open_calls and open_calls[shown_as(one)].uuid == one.uuid:
-            check(open_calls[shown_as(one)], one)
+        run, before = made.get(_call_key(one), (None, None))
+        if _call_key(one) in open_calls and open_calls[_call_key(one)].uuid == one.uuid:
+            check(open_calls[_call_key(one)], one)
             new.append(one)
         elif before == one.to_dict():
             followed = run
@@ -206,7 +205,7 @@ def _new_decisions(
 # ---------------------------------------------------------------------------------------------- what is tried again
 
 
-def request_of_retry(runs: Sequence[ConversationRun], failed: ConversationRun) -> Begun:
+def request_of_retry(runs: Sequence[ConversationRun], failed: ConversationRun) -> NewRun:
     """Return the request of a run that repeats the unfinished part of a failed one.
 
     What that one had completed stands in the history: this one adds no message, and goes on from there.
@@ -218,7 +217,7 @@ def request_of_retry(runs: Sequence[ConversationRun], failed: ConversationRun) -
         raise ConfigurationError(f"run {failed.id!r} has not failed: there is nothing to try again")
     if runs[-1].id != failed.id:
         raise ConfigurationError(f"run {failed.id!r} is not the last one of its conversation: others went on from what it had come to")
-    if waiting(runs):
+    if undecided_calls(runs):
         raise ConfigurationError(
             f"run {failed.id!r} has left calls that wait, and what it did of them is not known: decide about them again"
         )

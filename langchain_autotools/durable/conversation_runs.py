@@ -1,32 +1,309 @@
 """The stored runs of conversations: each is a workflow, numbered within its conversation.
 
 A conversation has no row of its own: it is its runs, 1, 2, 3 and so on. Whoever adds one takes the next number; the database lets each
-number be taken once. All wait in one queue, where each conversation is a partition that has one run at a time, and the lowest number first.
+number be taken once. All wait in one queue, where each conversation is a partition that has one run at a time, and the lowest number
+first.
+
+The end of an incarnation is a row of its own, which stays: the database lets it be made once, by whichever process, and the next
+incarnation has the next number. Ids of runs and positions have the number; those of the first incarnation have none.
 """
 
+import hashlib
+import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
 from itertools import count
-from typing import Any
+from typing import Any, cast
+from urllib.parse import quote
 
-from dbos import DBOS
+from dbos import DBOS, SetWorkflowID, WorkflowStatus
 from dbos import error as dbos_error
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from ..errors import ConfigurationError
-from .conversation_run import CONVERSATION, KEY, LAST, OWNER, ConversationRun
-from .engine import VERSION, engine, outside
-from .followed_runs import followed_runs
-from .incarnations import Incarnation
-from .leases import CANCELLED
-from .patience import Patience
-from .transcripts import Transcript
+from ..event_types import MessageDone
+from ..messages.attached import attach_messages
+from ..messages.run_messages import new_messages
+from .engine import VERSION, Transcript, engine, outside
+from .recorded_events import with_texts
+from .run_reader import ENDED_FROM_OUTSIDE, GOES_ON, ReaderTimeout, events_so_far, followed_runs
+from .stored import RunFailedError, checked, copy_of, mapping_of, message_of, reply_of, stored
+from .workers import CANCELLED
 
+SEND, DECIDE, APPEND = "send", "decide", "append"
+"""The kinds of runs: answering a message, continuing with decisions, or only adding messages."""
+
+DECIDED = "autotools_decided"
+"""The attribute with the calls that a run decides about, as JSON text, since PostgreSQL's JSON type does not accept every text."""
+
+OWNER, LABELS, TITLE, LAST = "autotools_owner", "autotools_labels", "autotools_title", "autotools_last"
+"""Attributes of the first run: the conversation's metadata, and a lower bound of its last run's number."""
+
+LEFT = "autotools_left"
+"""The attribute of a finished run that left something: `calls_pending`, or `failed`."""
+
+KEY = "autotools_key"  # what a run was added for: the same is added once
+CONVERSATION = "autotools_conversation"
+_ENDED = "langchain_autotools deleted conversation"
+_LOOKED_UP = 8  # how many ends are asked for at a time
 _LARGEST = 100  # how many runs are deleted at a time
 _FIRST_LOOK = 16  # how many runs of a conversation the first look-up asks for; each further one asks for twice as many
 _MOST_LOOKED_UP = 1024  # how many it asks for at the most
 _FEW = 4  # how many runs the search for the last one asks for at a time
+_OPEN = ["ENQUEUED", "PENDING"]  # what DBOS has an index of
+_ATTRIBUTES = {OWNER: str, LABELS: Mapping, TITLE: str, LAST: int, LEFT: str, DECIDED: str, KEY: str, CONVERSATION: str}
+
+
+# ---------------------------------------------------------------------------------------------- a conversation until it is deleted
+
+
+@dataclass(frozen=True)
+class Incarnation:
+    """A conversation from its first run until it is deleted.
+
+    Attributes:
+        name: The name of the conversations.
+        conversation: The id of the conversation.
+        number: The number of the incarnation, from 1 on.
+    """
+
+    name: str
+    conversation: str
+    number: int = 1
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of its run ids before the number."""
+        return self._first if self.number == 1 else f"{self._first}/{self.number}"
+
+    @property
+    def _first(self) -> str:
+        return f"conversations/{quote(self.name, safe='')}/{quote(self.conversation, safe='')}"
+
+    @property
+    def mark(self) -> str:
+        """The id of the row that marks its end, without the conversation's own id."""
+        return f"deleted conversations/{hashlib.sha256(self._first.encode()).hexdigest()}/{self.number}"
+
+    def run_id(self, number: int) -> str:
+        """Return the id of one of its runs."""
+        return f"{self.prefix}/{number}"
+
+    def position(self, run: int, event: int) -> str:
+        """Return the position of an event of one of its runs."""
+        return f"{run}-{event}" if self.number == 1 else f"{self.number}.{run}-{event}"
+
+    def of_run(self, run_id: str) -> "Incarnation":
+        """Return the incarnation of the same conversation that a run belongs to."""
+        number, _, run = run_id.removeprefix(f"{self._first}/").partition("/")
+        return replace(self, number=int(number) if run else 1)
+
+    def before(self) -> "Incarnation":
+        """The previous incarnation; itself if there is none."""
+        return replace(self, number=max(1, self.number - 1))
+
+    def current(self) -> "Incarnation":
+        """Return the current incarnation, from this one on."""
+        later = [replace(self, number=self.number + number) for number in range(_LOOKED_UP)]
+        ended = _there(later)
+        following = replace(self, number=self.number + ended)
+        return following if ended < _LOOKED_UP else following.current()
+
+    def is_over(self) -> bool:
+        """Whether the incarnation has ended."""
+        return bool(_there([self]))
+
+    def end(self) -> None:
+        """End the incarnation in all processes: later runs belong to the next one."""
+        outside(self._note_end)
+
+    def _note_end(self) -> None:
+        with SetWorkflowID(self.mark):
+            DBOS.start_workflow(_end, self.mark)
+
+
+def _there(incarnations: list[Incarnation]) -> int:
+    """Return the number of ended incarnations."""
+    marks = [one.mark for one in incarnations]
+    return len(outside(DBOS.list_workflows, workflow_ids=marks, load_input=False, load_output=False))
+
+
+def _ended(mark: str) -> str:
+    """Do nothing: only the existence of the workflow matters."""
+    return mark
+
+
+_end: Any = DBOS.workflow(name=_ENDED)(_ended)
+
+
+# ---------------------------------------------------------------------------------------------- one run
+#
+# Its request, its outcome, its attributes are each read when somebody asks for them.
+
+
+@dataclass(frozen=True)
+class ConversationRun:
+    """A run of a conversation.
+
+    Attributes:
+        status: Its workflow; with what went in and came out where that was asked for.
+    """
+
+    status: WorkflowStatus
+
+    @property
+    def id(self) -> str:
+        """The run's id in the database."""
+        return str(self.status.workflow_id)
+
+    @property
+    def number(self) -> int:
+        """The run's number in the conversation, from 1 on."""
+        return int(self.id.rpartition("/")[2])
+
+    def beside(self, number: int) -> str:
+        """Return the id of another run of the same conversation."""
+        return f"{self.id.rpartition('/')[0]}/{number}"
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the run has ended, successfully or not."""
+        return self.status.status not in GOES_ON
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the run has ended in a way that never changes."""
+        return bool(self.status.status == "SUCCESS")
+
+    @stored("the request")
+    def request(self) -> Mapping[str, Any]:
+        """The request of the run."""
+        return mapping_of(cast("Any", self.status.input)["args"][0], "kind", "messages")
+
+    @stored("the outcome")
+    def outcome(self) -> Mapping[str, Any]:
+        """The outcome of the run."""
+        return mapping_of(with_texts(self.id, self.status.output or {}))
+
+    @stored("the outcome")
+    def message(self) -> AIMessage:
+        """The run message of the finished run."""
+        return reply_of(self.outcome["message"])
+
+    @stored("the attributes")
+    def noted(self) -> Mapping[str, Any]:
+        """The attributes of the run."""
+        return _attributes_of(self.status.attributes or {})
+
+    @property
+    def key(self) -> Any:
+        """The key under which the run was added."""
+        return self.noted.get(KEY)
+
+    @stored("the decisions")
+    def decided(self) -> Mapping[str, Any]:
+        """The calls that the run decides about, and the decisions."""
+        return mapping_of(json.loads(self.noted.get(DECIDED, "{}")))
+
+    @property
+    def conversation(self) -> str:
+        """The conversation of the run."""
+        return str(self.noted[CONVERSATION])
+
+    @property
+    def begun(self) -> datetime:
+        """The time at which the run was added."""
+        return datetime.fromtimestamp((self.status.created_at or 0) / 1000, UTC)
+
+    @property
+    def ended(self) -> datetime | None:
+        """The time at which the run ended; None while it continues."""
+        ended = self.status.completed_at
+        return datetime.fromtimestamp(ended / 1000, UTC) if ended and self.has_ended else None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the run has not begun."""
+        return self.status.status in ("ENQUEUED", "DELAYED")
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a worker executes the run, or did when it died."""
+        return bool(self.status.status == "PENDING")
+
+    @property
+    def error(self) -> str | None:
+        """The error of the run; None if it has not failed."""
+        if not self.has_ended or self.status.status == "SUCCESS":
+            error = self.outcome.get("error")
+            return None if error is None else str(error)
+        return ENDED_FROM_OUTSIDE
+
+    def raise_failed(self) -> None:
+        """Raise the run's error, with the messages that it had completed."""
+        if self.error is not None:
+            failed = RunFailedError(self.error)
+            attach_messages(failed, self.made())
+            raise failed
+
+    def added(self) -> list[BaseMessage]:
+        """The messages that the run was begun with."""
+        return [copy_of(message) for message in self._added]
+
+    def made(self) -> list[BaseMessage]:
+        """The messages of the finished run."""
+        return [copy_of(message) for message in self._made]
+
+    def made_so_far(self) -> list[BaseMessage]:
+        """The messages of the run so far."""
+        if not self.goes_on:
+            return self.made()
+        return [one.message for one in events_so_far(self.id) if isinstance(one, MessageDone) and one.parent_run_id is None]
+
+    @property
+    def messages(self) -> Sequence[BaseMessage]:
+        """The messages that the run was begun with and those of the finished run. Nobody changes them."""
+        return [*self._added, *self._made]
+
+    @cached_property
+    def size(self) -> int:
+        """The number of characters of the run's input and output as JSON."""
+        return len(json.dumps([self.request, self.outcome]))
+
+    @property
+    def message_ids(self) -> list[str | None]:
+        """The ids of the messages that the run has added and made so far."""
+        return [one.id for one in (*self._added, *(self.made_so_far() if self.goes_on else self._made))]
+
+    @stored("the request")
+    def _added(self) -> list[BaseMessage]:
+        return [message_of(data) for data in self.request["messages"]]
+
+    @stored("the outcome")
+    def _made(self) -> list[BaseMessage]:
+        outcome = self.outcome
+        return new_messages(self.message) if "message" in outcome else [message_of(data) for data in outcome.get("messages", ())]
+
+    def exported(self) -> dict[str, Any]:
+        """Return the run's exported data, other than its messages."""
+        status = "waits" if self.waits else "goes on" if self.goes_on else "ended" if self.error is None else "failed"
+        return {"id": self.id, "kind": self.request["kind"], "begun": self.begun.isoformat(), "status": status, "error": self.error}
+
+
+def _attributes_of(data: Any) -> Mapping[str, Any]:
+    """Return the attributes of a run, which must be of their form.
+
+    Raises:
+        TypeError: They are not.
+    """
+    noted = checked(mapping_of(data, CONVERSATION), **_ATTRIBUTES)
+    left, labels = noted.get(LEFT, "failed"), noted.get(LABELS, {}).values()
+    if left not in ("failed", "calls_pending") or not all(isinstance(one, str) for one in labels):
+        raise TypeError("attributes of other values")
+    return noted
 
 
 @dataclass(frozen=True)
@@ -47,6 +324,9 @@ class Sent:
 def sent_to(where: Incarnation, number: int) -> Sent:
     """Return the receipt for the conversation's run with this number."""
     return Sent(where.conversation, where.run_id(number), where.position(number, 0))
+
+
+# ---------------------------------------------------------------------------------------------- all runs
 
 
 class ConversationRuns:
@@ -105,12 +385,12 @@ class ConversationRuns:
 
     def _ended(self, where: Incarnation, start: int, end: int) -> list[ConversationRun]:
         """Return the runs from a number up to another one, with input and output, when all of them have ended."""
-        patience = Patience(None)
+        limit = ReaderTimeout(None)
         while True:
             runs = [run for first in range(start, end, _MOST_LOOKED_UP) for run in self._whole(where, first, end)]
             if all(run.has_ended for run in runs):
                 return runs
-            time.sleep(patience.pause())
+            time.sleep(limit.pause())
 
     def ends(self, where: Incarnation) -> list[ConversationRun]:
         """Return the first and the last run of a conversation, in no more statements for a long one: the first says where to look.
@@ -233,3 +513,55 @@ class ConversationRuns:
         engine.transcripts.forget({run.id.rpartition("/")[0] for run in runs})
         for end in range(len(runs), 0, -_LARGEST):
             outside(DBOS.delete_workflows, [run.id for run in runs[max(0, end - _LARGEST) : end]])
+
+
+# ---------------------------------------------------------------------------------------------- their health
+
+
+@dataclass(frozen=True)
+class Health:
+    """The health of the runs of all conversations of one name, in all processes.
+
+    Attributes:
+        queued: Number of runs that wait, for a worker or for the run before them in their conversation.
+        running: Number of runs that a worker executes, or executed when it died.
+        oldest_waiting: For how many seconds the run has waited that has waited longest for a worker; 0.0 where none does. A run that
+            waits for another one of its conversation waits for no worker.
+        stalled: The ids of the running ones that have recorded nothing for long.
+    """
+
+    queued: int
+    running: int
+    oldest_waiting: float
+    stalled: tuple[str, ...]
+
+
+def health_of(runs: ConversationRuns, stalled_after: float) -> Health:
+    """See `Conversations.health`."""
+    now = time.time()
+    found = runs.found(queue_name=runs.queue, status=_OPEN)
+    waiting, running = [run for run in found if run.waits], [run for run in found if run.goes_on]
+    oldest = min(_since(runs, found), default=now)
+    stalled = tuple(run.id for run in running if _progress(run, now - stalled_after) < now - stalled_after)
+    return Health(len(waiting), len(running), max(0.0, now - oldest), stalled)
+
+
+def _since(runs: ConversationRuns, found: Iterable[ConversationRun]) -> list[float]:
+    """Return the times since which runs have waited for a worker: since sending, or since the end of the run before."""
+    next_ones: dict[str, ConversationRun] = {}
+    for run in sorted(found, key=lambda run: run.number, reverse=True):
+        next_ones[run.conversation] = run
+    ready = {run.beside(run.number - 1): run for run in next_ones.values() if run.waits}
+    since = {key: run.begun for key, run in ready.items()}
+    for before in runs.by_id(ready):
+        since[before.id] = max(since[before.id], before.ended or before.begun)
+    return [when.timestamp() for when in since.values()]
+
+
+def _progress(run: ConversationRun, enough: float) -> float:
+    """Return the time of a run's last record; any time not before `enough` if that is recent enough."""
+    begun = (run.status.dequeued_at or run.status.updated_at or 0) / 1000
+    if begun >= enough:
+        return begun
+    steps = outside(DBOS.list_workflow_steps, run.id, load_output=False)
+    return max([begun, *((step["completed_at_epoch_ms"] or 0) / 1000 for step in steps)])

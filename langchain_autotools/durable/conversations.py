@@ -1,21 +1,27 @@
-"""Conversations in a database: runs follow one another, in any worker, and each knows the messages before it."""
+"""Conversations in a database: runs follow one another, in any worker, each with the messages before it."""
 
 import asyncio
+import builtins
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping, Sequence
+from contextlib import aclosing
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
+from sqlalchemy.exc import DBAPIError
 
 from ..errors import ConfigurationError
-from ..executor import Decision
-from ..messages.carrier import new_messages
+from ..event_types import RunEvent
+from ..executor import Decision, PendingCall
+from ..messages.run_messages import new_messages
 from ..mixin import ToolsAndMessagesMixin
-from .conversation_metadata import Metadata, noted_at_end
+from .conversation_list import ConversationInfo, ConversationList, Metadata, Order, noted_at_end
+from .conversation_reader import aread_conversation, check_position, read_conversation, start_of
 from .conversation_requests import (
     check_decision,
     check_id,
@@ -27,32 +33,31 @@ from .conversation_requests import (
     request_of_decisions,
     request_of_retry,
     request_of_sent,
+    undecided_calls,
 )
-from .conversation_run import APPEND, SEND, ConversationRun
-from .conversation_runs import ConversationRuns, Sent, sent_to
-from .engine import begun, engine, register
-from .errors import RunFailedError
-from .incarnations import Incarnation
-from .message_history import ConversationHistory
-from .patience import Patience
-from .plain import message_of, plain_messages, reply_of, request_of_run
-from .readable_conversations import ReadableConversations
-from .recorded_texts import RecordedTexts
+from .conversation_runs import APPEND, SEND, ConversationRun, ConversationRuns, Health, Incarnation, Sent, health_of, sent_to
+from .engine import Link, begun, engine, launch, register
+from .recorded_events import RecordedTexts
+from .run_reader import ReaderTimeout
 from .runs import check, execute
-from .stored import mapping_of, reading
+from .stored import RunFailedError, is_storable, mapping_of, message_of, plain_messages, reading, reply_of, request_of_run
+from .workers import is_of_disk
 
-_Made = Callable[[list[ConversationRun]], Any]
+_FORMAT = 1  # of what `export` returns
 _NOTHING = Metadata()
 
+_Made = Callable[[list[ConversationRun]], Any]
 
-class Conversations(ReadableConversations):
+
+class Conversations:
     """Conversations with a model, stored in a database that any number of processes share.
 
     A message is answered by a run that outlives the process, as `durable` makes it. In each conversation one run follows another, in the
     order in which their messages were sent, whichever worker executes them. A process that has made `Conversations` and called `launch` (or
     any method) is a worker, and takes runs of all of them.
 
-    Every method but `history` has an asynchronous twin with an `a` before its name.
+    Every method but `history` has an asynchronous twin with an `a` before its name. Each that reads raises `RunFailedError`, with the run's
+    id, where what is stored of a run was changed and is no longer of its form.
 
     Args:
         model: The model. It is no part of what is stored: every worker makes its own, with the same tools.
@@ -82,9 +87,11 @@ class Conversations(ReadableConversations):
         taken = engine.url or engine.wanted
         if url is not None and taken not in (None, url):
             raise ConfigurationError("this process uses another database: DBOS has one in a process")
-        super().__init__(ConversationRuns(name), url)
         self.model = model
         self.name = name
+        self._url = url
+        self._runs = ConversationRuns(name)
+        self._list = ConversationList(self._runs)
         self._rerun = frozenset(rerun)
         for workflow in (self._runs.first_workflow, self._runs.workflow):
             register(workflow, self._execute)
@@ -94,9 +101,17 @@ class Conversations(ReadableConversations):
     def __repr__(self) -> str:
         return f"Conversations({self.model!r}, name={self.name!r})"
 
-    def __getitem__(self, conversation: str) -> ConversationHistory:
+    def __getitem__(self, conversation: str) -> "ConversationHistory":
         """Return the conversation's history, like `history`: `Agent(model, conversation=chats["alice"])`."""
         return self.history(conversation)
+
+    def _launch(self) -> None:
+        """Launch the engine unless it runs, also after a shutdown.
+
+        Raises:
+            ConfigurationError: This process has launched with another database than that of these conversations.
+        """
+        launch(self._url)
 
     # ------------------------------------------------------------------------------------------ what is said
 
@@ -138,6 +153,19 @@ class Conversations(ReadableConversations):
         made = partial(request_of_sent, message=one if has_id else None, request=request)
         return self._add(conversation, f"message {one.id}", made, Metadata(owner, labels, [one]), whole=has_id)
 
+    async def asend(
+        self,
+        conversation: str,
+        message: str | BaseMessage,
+        config: RunnableConfig | None = None,
+        *,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> Sent:
+        """Like `send`, asynchronously."""
+        return await asyncio.to_thread(self.send, conversation, message, config, owner=owner, labels=labels, **kwargs)
+
     def append(
         self,
         conversation: str,
@@ -164,6 +192,17 @@ class Conversations(ReadableConversations):
         kept = named(messages)
         return self._add(conversation, key_of(kept), partial(request_of_appended, messages=kept), Metadata(owner, labels, kept))
 
+    async def aappend(
+        self,
+        conversation: str,
+        messages: Sequence[BaseMessage],
+        *,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> Sent:
+        """Like `append`, asynchronously."""
+        return await asyncio.to_thread(self.append, conversation, messages, owner=owner, labels=labels)
+
     def decide(self, conversation: str, decisions: Sequence[Decision], config: RunnableConfig | None = None) -> Sent:
         """Decide about the pending calls from `pending`. A run continues with the decisions; other calls stay pending.
 
@@ -183,6 +222,10 @@ class Conversations(ReadableConversations):
         check = partial(check_decision, self.model._own_tools().executor)
         return self._add(conversation, f"decisions {uuid.uuid4()}", lambda runs: request_of_decisions(runs, given, config, check))
 
+    async def adecide(self, conversation: str, decisions: Sequence[Decision], config: RunnableConfig | None = None) -> Sent:
+        """Like `decide`, asynchronously."""
+        return await asyncio.to_thread(self.decide, conversation, decisions, config)
+
     def retry(self, failed: Sent | str) -> Sent:
         """Retry a failed run: a new run continues from its completed messages, without repeating any.
 
@@ -199,6 +242,10 @@ class Conversations(ReadableConversations):
         self._launch()
         run = self._run(failed)
         return self._add(run.conversation, f"retry {run.id}", lambda runs: request_of_retry(runs, run))
+
+    async def aretry(self, failed: Sent | str) -> Sent:
+        """Like `retry`, asynchronously."""
+        return await asyncio.to_thread(self.retry, failed)
 
     def _add(self, conversation: str, key: str, made: _Made, metadata: Metadata = _NOTHING, *, whole: bool = True) -> Sent:
         """Add a run after all others; `made` creates its request from them (`whole` or not), or names the existing one."""
@@ -220,7 +267,7 @@ class Conversations(ReadableConversations):
                     self._runs.note(ends[0].id, metadata.noted_later(ends[0], number))
                 return sent_to(now, number)
 
-    def history(self, conversation: str, *, owner: str | None = None, labels: Mapping[str, str] | None = None) -> ConversationHistory:
+    def history(self, conversation: str, *, owner: str | None = None, labels: Mapping[str, str] | None = None) -> "ConversationHistory":
         """Return a conversation as LangChain's `BaseChatMessageHistory`: `messages`, `add_messages` (`append`) and `clear` (`delete`).
 
         Args:
@@ -231,6 +278,219 @@ class Conversations(ReadableConversations):
         check_id(conversation)
         return ConversationHistory(self, conversation, owner=owner, labels=labels)
 
+    # ------------------------------------------------------------------------------------------ what there is to read
+
+    def events(
+        self,
+        conversation: str,
+        *,
+        after: str | None = None,
+        last_event_id: str | None = None,
+        follow: bool = False,
+        timeout: float | None = None,
+    ) -> Generator[RunEvent, None, None]:
+        """Yield the events of a conversation, from any process and any position. To stop reading ends nothing.
+
+        Args:
+            conversation: Its id.
+            after: The `position` of the last event that the reader has, or of what `send` returned; None for all from the beginning.
+            last_event_id: The header `Last-Event-ID` of a client that comes back. It goes before `after`; one that is no position of this
+                conversation is ignored, whoever sent it.
+            follow: Whether to wait for runs to come once all that were sent for are told of.
+            timeout: After how many seconds in which nothing comes the reader gives up; None for never.
+
+        Returns:
+            `MessagesAdded` and then the events of the run, for each run. A run that failed says so (`RunFailed`), and the next one follows.
+
+        Raises:
+            ConfigurationError: `after` is no position of this conversation.
+            TimeoutError: Nothing came in time.
+            EventsInterruptedError: This process has shut down.
+        """
+        check_id(conversation)
+        self._launch()
+        link, start = Link(), start_of(self._runs, conversation, after, last_event_id)
+        return read_conversation(self._runs, start, follow, timeout, link)
+
+    def aevents(
+        self,
+        conversation: str,
+        *,
+        after: str | None = None,
+        last_event_id: str | None = None,
+        follow: bool = False,
+        timeout: float | None = None,
+    ) -> AsyncGenerator[RunEvent, None]:
+        """Like `events`, asynchronously. A well-formed position that the conversation does not have is refused with the first event."""
+        check_id(conversation)
+        check_position(after)
+        return self._aevents(conversation, after, last_event_id, follow, timeout)
+
+    async def _aevents(
+        self, conversation: str, after: str | None, last_event_id: str | None, follow: bool, timeout: float | None
+    ) -> AsyncGenerator[RunEvent, None]:
+        await asyncio.to_thread(self._launch)
+        link, start = Link(), await asyncio.to_thread(start_of, self._runs, conversation, after, last_event_id)
+        async with aclosing(aread_conversation(self._runs, start, follow, timeout, link)) as events:
+            async for event in events:
+                yield event
+
+    def messages(self, conversation: str) -> builtins.list[BaseMessage]:
+        """Return the messages of a conversation, in order: of a current run the complete ones, then those that wait for an answer."""
+        check_id(conversation)
+        self._launch()
+        return [message for run in self._runs.of(conversation, whole=True) for message in (*run.added(), *run.made_so_far())]
+
+    async def amessages(self, conversation: str) -> builtins.list[BaseMessage]:
+        """Like `messages`, asynchronously."""
+        return await asyncio.to_thread(self.messages, conversation)
+
+    def result(self, sent: Sent | str, timeout: float | None = None) -> AIMessage:
+        """Wait for a run, and return its run message.
+
+        Args:
+            sent: What `send` or `decide` returned, or the id of the run.
+            timeout: For how many seconds to wait; None for ever.
+
+        Raises:
+            ConfigurationError: There is no such run, or it was deleted; or it only appended messages.
+            RunFailedError: The run has failed; `new_messages` of it are what had completed.
+            TimeoutError: It has not ended in time. It goes on.
+        """
+        self._launch()
+        limit = ReaderTimeout(timeout)
+        while (message := self._answer(sent)) is None:
+            time.sleep(limit.pause())
+        return message
+
+    async def aresult(self, sent: Sent | str, timeout: float | None = None) -> AIMessage:
+        """Like `result`, asynchronously."""
+        await asyncio.to_thread(self._launch)
+        limit = ReaderTimeout(timeout)
+        while (message := await asyncio.to_thread(self._answer, sent)) is None:
+            await asyncio.sleep(limit.pause())
+        return message
+
+    def _answer(self, sent: Sent | str) -> AIMessage | None:
+        """Return the run message; None while the run continues, or the disk fails."""
+        try:
+            run = self._run(sent)
+        except DBAPIError as error:
+            if is_of_disk(error):
+                return None
+            raise
+        if not run.has_ended:
+            return None
+        run.raise_failed()
+        return run.message
+
+    def _run(self, sent: Sent | str) -> ConversationRun:
+        """Return a run that answers a message or a decision, with input and output.
+
+        Raises:
+            ConfigurationError: There is none of this id.
+        """
+        run_id = sent.run_id if isinstance(sent, Sent) else sent
+        run = self._runs.one(run_id) if is_storable(run_id) else None
+        if run is None or run.request["kind"] == APPEND:
+            raise ConfigurationError(f"there is no run {run_id!r} that answers something")
+        return run
+
+    def pending(self, conversation: str) -> builtins.list[PendingCall]:
+        """Return the calls that wait for a decision. Calls before a newer message do not: the model is told that they did not run."""
+        check_id(conversation)
+        self._launch()
+        return undecided_calls(self._runs.of(conversation, whole=True))
+
+    async def apending(self, conversation: str) -> builtins.list[PendingCall]:
+        """Like `pending`, asynchronously."""
+        return await asyncio.to_thread(self.pending, conversation)
+
+    def export(self, conversation: str) -> dict[str, Any]:
+        """Return a conversation as plain JSON: its messages in LangChain's form (for `messages_from_dict`), and its runs.
+
+        Returns:
+            `version` (of this form), `conversation`, `messages`, and `runs`: of each its `id`, `kind` (`send`, `decide` or `append`),
+            `begun` (ISO 8601), `status` (`waits`, `goes on`, `ended` or `failed`) and `error`.
+        """
+        messages = plain_messages(self.messages(conversation))
+        runs = [run.exported() for run in self._runs.of(conversation, whole=True)]
+        return {"version": _FORMAT, "conversation": conversation, "messages": messages, "runs": runs}
+
+    async def aexport(self, conversation: str) -> dict[str, Any]:
+        """Like `export`, asynchronously."""
+        return await asyncio.to_thread(self.export, conversation)
+
+    # ------------------------------------------------------------------------------------------ which ones there are
+
+    def list(
+        self,
+        limit: int | None = None,
+        offset: int = 0,
+        *,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        updated_after: datetime | None = None,
+        order: Order = "begun",
+    ) -> builtins.list[ConversationInfo]:
+        """Return the conversations, newest first.
+
+        Args:
+            limit: How many; None for all.
+            offset: How many of the newest are left out.
+            owner: Only those of this owner, which is compared character for character.
+            labels: Only those that have all of these labels.
+            updated_after: Only those with a last run that was sent, or has ended, at this time or later. It has a time zone, and counts to
+                the second: what changed in the same second may be among them, and nothing is missed.
+            order: By what they are new: `begun`, when the conversation began, or `activity`, when its last run was sent or has ended.
+
+        Raises:
+            ConfigurationError: An argument is none of these.
+        """
+        self._launch()
+        return self._list.find(limit, offset, owner, labels, updated_after, order)
+
+    async def alist(
+        self,
+        limit: int | None = None,
+        offset: int = 0,
+        *,
+        owner: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        updated_after: datetime | None = None,
+        order: Order = "begun",
+    ) -> builtins.list[ConversationInfo]:
+        """Like `list`, asynchronously."""
+        return await asyncio.to_thread(self.list, limit, offset, owner=owner, labels=labels, updated_after=updated_after, order=order)
+
+    def info(self, conversation: str) -> ConversationInfo | None:
+        """Return the description of one conversation, as in `list`; None if it does not exist. Compare its `owner` with the client."""
+        check_id(conversation)
+        self._launch()
+        return self._list.info(conversation)
+
+    async def ainfo(self, conversation: str) -> ConversationInfo | None:
+        """Like `info`, asynchronously."""
+        return await asyncio.to_thread(self.info, conversation)
+
+    def health(self, stalled_after: float = 300.0) -> Health:
+        """Return the health of the runs of all conversations, in all processes: waiting, running and stalled ones.
+
+        Args:
+            stalled_after: After how many seconds in which it recorded no request and no call a run counts as one without progress.
+
+        Raises:
+            ConfigurationError: `stalled_after` is no number of seconds.
+        """
+        if isinstance(stalled_after, bool) or not (isinstance(stalled_after, int | float) and stalled_after >= 0):
+            raise ConfigurationError(f"stalled_after must be a number of seconds, not {stalled_after!r}")
+        self._launch()
+        return health_of(self._runs, stalled_after)
+
+    async def ahealth(self, stalled_after: float = 300.0) -> Health:
+        """Like `health`, asynchronously."""
+        return await asyncio.to_thread(self.health, stalled_after)
+
     # ------------------------------------------------------------------------------------------ what becomes of it
 
     def cancel(self, conversation: str) -> None:
@@ -240,6 +500,10 @@ class Conversations(ReadableConversations):
         for run in self._runs.of(conversation):
             if not run.has_ended:
                 self._runs.cancel(run)
+
+    async def acancel(self, conversation: str) -> None:
+        """Like `cancel`, asynchronously."""
+        await asyncio.to_thread(self.cancel, conversation)
 
     def delete(self, conversation: str | None = None, timeout: float = 10.0, *, older_than: timedelta | None = None) -> int:
         """Delete a conversation, or old conversations, with all their data in the database.
@@ -270,17 +534,21 @@ class Conversations(ReadableConversations):
         found = self._list.older_than(older_than)
         return sum(self._delete(one, timeout) for one in found if self._list.is_older(one, older_than))
 
+    async def adelete(self, conversation: str | None = None, timeout: float = 10.0, *, older_than: timedelta | None = None) -> int:
+        """Like `delete`, asynchronously."""
+        return await asyncio.to_thread(self.delete, conversation, timeout, older_than=older_than)
+
     def _delete(self, conversation: str, timeout: float) -> int:
-        patience, now = Patience(timeout), self._runs.current(conversation)
+        limit, now = ReaderTimeout(timeout), self._runs.current(conversation)
         there = bool(self._runs.of(now))
         if there:
             now.end()
         for ended in {now, now.before()}:  # whoever deleted the one before may have died over it
             if ended.is_over():
-                self._clear(ended, patience)
+                self._clear(ended, limit)
         return int(there)
 
-    def _clear(self, ended: Incarnation, patience: Patience) -> None:
+    def _clear(self, ended: Incarnation, limit: ReaderTimeout) -> None:
         """Delete the runs of an incarnation that has ended."""
         while runs := self._runs.of(ended):
             self._runs.end([run for run in runs if run.waits])
@@ -289,7 +557,7 @@ class Conversations(ReadableConversations):
                     self._runs.cancel(run)
             try:
                 if any(run.goes_on for run in runs):
-                    time.sleep(patience.pause())
+                    time.sleep(limit.pause())
                     continue
             except TimeoutError:
                 self._runs.end([run for run in runs if run.goes_on])
@@ -326,48 +594,6 @@ class Conversations(ReadableConversations):
         self._add(new, f"fork {uuid.uuid4()}", begun, metadata, whole=False)
         return new
 
-    # ------------------------------------------------------------------------------------------ asynchronous twins
-
-    async def asend(
-        self,
-        conversation: str,
-        message: str | BaseMessage,
-        config: RunnableConfig | None = None,
-        *,
-        owner: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        **kwargs: Any,
-    ) -> Sent:
-        """Like `send`, asynchronously."""
-        return await asyncio.to_thread(self.send, conversation, message, config, owner=owner, labels=labels, **kwargs)
-
-    async def aappend(
-        self,
-        conversation: str,
-        messages: Sequence[BaseMessage],
-        *,
-        owner: str | None = None,
-        labels: Mapping[str, str] | None = None,
-    ) -> Sent:
-        """Like `append`, asynchronously."""
-        return await asyncio.to_thread(self.append, conversation, messages, owner=owner, labels=labels)
-
-    async def adecide(self, conversation: str, decisions: Sequence[Decision], config: RunnableConfig | None = None) -> Sent:
-        """Like `decide`, asynchronously."""
-        return await asyncio.to_thread(self.decide, conversation, decisions, config)
-
-    async def aretry(self, failed: Sent | str) -> Sent:
-        """Like `retry`, asynchronously."""
-        return await asyncio.to_thread(self.retry, failed)
-
-    async def acancel(self, conversation: str) -> None:
-        """Like `cancel`, asynchronously."""
-        await asyncio.to_thread(self.cancel, conversation)
-
-    async def adelete(self, conversation: str | None = None, timeout: float = 10.0, *, older_than: timedelta | None = None) -> int:
-        """Like `delete`, asynchronously."""
-        return await asyncio.to_thread(self.delete, conversation, timeout, older_than=older_than)
-
     async def afork(self, conversation: str, message_id: str, to: str | None = None) -> str:
         """Like `fork`, asynchronously."""
         return await asyncio.to_thread(self.fork, conversation, message_id, to)
@@ -393,7 +619,53 @@ class Conversations(ReadableConversations):
             self._runs.note(run_id, noted_at_end([], str(error)))
             return texts.named({"messages": plain_messages(new_messages(error)), "error": str(error)})
 
-    def _appended(self, run_id: str, request: Mapping[str, Any]) -> list[BaseMessage]:
+    def _appended(self, run_id: str, request: Mapping[str, Any]) -> builtins.list[BaseMessage]:
         """Return messages that end in the appended ones; they begin with the calls that appended results answer."""
         added = [message_of(data) for data in request["messages"]]
         return [*self._runs.before(request["conversation"], run_id), *added] if isinstance(added[0], ToolMessage) else added
+
+
+class ConversationHistory(BaseChatMessageHistory):
+    """Reads a conversation, and appends to it; created by `Conversations.history`.
+
+    Args:
+        conversations: The conversations.
+        conversation: The id of the conversation.
+        owner: Owner of the conversation, as for `Conversations.send`.
+        labels: Its labels, as of `Conversations.send`.
+    """
+
+    def __init__(
+        self, conversations: Conversations, conversation: str, *, owner: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> None:
+        self._conversations = conversations
+        self._conversation = conversation
+        self._owner = owner
+        self._labels = labels
+
+    @property
+    def messages(self) -> list[BaseMessage]:  # type: ignore[override]  # core declares a field, and says to write a property
+        """The messages of the conversation, as from `Conversations.messages`."""
+        return self._conversations.messages(self._conversation)
+
+    async def aget_messages(self) -> list[BaseMessage]:
+        """Like `messages`, asynchronously."""
+        return await self._conversations.amessages(self._conversation)
+
+    def add_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Append messages in order of sending."""
+        if messages:
+            self._conversations.append(self._conversation, messages, owner=self._owner, labels=self._labels)
+
+    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
+        """Like `add_messages`, asynchronously."""
+        if messages:
+            await self._conversations.aappend(self._conversation, messages, owner=self._owner, labels=self._labels)
+
+    def clear(self) -> None:
+        """Delete the conversation."""
+        self._conversations.delete(self._conversation)
+
+    async def aclear(self) -> None:
+        """Like `clear`, asynchronously."""
+        await self._conversations.adelete(self._conversation)

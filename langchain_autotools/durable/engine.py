@@ -7,40 +7,118 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, suppress
 from contextvars import Context
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from dbos import DBOS, DBOSPortableJSONSerializer
 from filelock import FileLock, Timeout
+from langchain_core.messages import BaseMessage
 
 from ..errors import ConfigurationError, EventsInterruptedError
-from ..executor.workers.background import running_loop
-from ..executor.workers.threads import run_beside
-from .ended_runs import EndedRuns
-from .ending import Lifetime, WorkerEndingError
-from .errors import RunFailedError
-from .executions import Execution, Executions
-from .leases import Lease
-from .plain import is_storable
-from .storage import engine_keywords, not_waiting
-from .transcripts import Transcript
-
-_T = TypeVar("_T")
+from ..executor.event_loops import running_loop
+from ..executor.threads import run_beside
+from .stored import RunFailedError, copy_of, is_storable
+from .workers import Execution, Executions, Lease, Lifetime, WorkerEndingError, engine_keywords, not_waiting
 
 _logger = logging.getLogger("langchain_autotools")
 
 PROTOCOL = 2
 """The version of a run's steps and records. A run continues only in processes of its own version."""
 
-DEFAULT_URL = "sqlite:///autotools_runs.sqlite"
 VERSION = f"langchain-autotools-{PROTOCOL}"
+DEFAULT_URL = "sqlite:///autotools_runs.sqlite"
 _WORKERS_OF_A_MACHINE = 1000
+_MOST = 32_000_000  # characters of JSON, of all that is kept
+_T = TypeVar("_T")
+
+
+# ---------------------------------------------------------------------------------------------- what is kept in memory of ended runs
+
+
+class EndedRuns(Generic[_T]):
+    """A cache of ended runs, bounded by size; those that were not used for longest make room.
+
+    Args:
+        limit: Maximum total size of what is kept.
+    """
+
+    def __init__(self, limit: int = _MOST) -> None:
+        self._limit = limit
+        self._size = 0
+        self._kept: OrderedDict[str, tuple[int, _T]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, run_id: str) -> _T | None:
+        """Return a run; None if it is not kept."""
+        with self._lock:
+            if run_id not in self._kept:
+                return None
+            self._kept.move_to_end(run_id)
+            return self._kept[run_id][1]
+
+    def put(self, run_id: str, run: _T, size: int) -> None:
+        """Keep a run that has ended, if it is not larger than all that may be kept."""
+        self.forget([run_id])
+        with self._lock:
+            self._kept[run_id] = size, run
+            self._size += size
+            while self._size > self._limit:
+                self._size -= self._kept.popitem(last=False)[1][0]
+
+    def forget(self, run_ids: Iterable[str]) -> None:
+        """Forget runs that were deleted."""
+        with self._lock:
+            for run_id in run_ids:
+                self._size -= self._kept.pop(run_id, (0, None))[0]
+
+
+# ---------------------------------------------------------------------------------------------- transcripts
+#
+# The messages of a conversation, as stored and as the last run here had them. The next run has the same message objects, as far as they
+# still are what is stored: what the models derived from them is found again, and none of them is copied. A message that a tool or callback
+# has changed in place is copied from what is stored.
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """The messages of the first runs of a conversation, all of which have ended for good.
+
+    Attributes:
+        runs: The number of these runs.
+        size: The number of characters of their input and output as JSON.
+        stored: Their messages as stored, which nobody changes.
+        given: The messages that the next run was given, and those that it made, as far as its requests had them.
+    """
+
+    runs: int = 0
+    size: int = 0
+    stored: Sequence[BaseMessage] = ()
+    given: Sequence[BaseMessage] = field(default=(), repr=False)
+
+    def again(self, stored: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """Return messages that a run may change, for stored ones: those that were given before where they are unchanged, and copies."""
+        given = self.given[: len(stored)]
+        if _equal(given, stored[: len(given)]):
+            return [*given, *map(copy_of, stored[len(given) :])]
+        kept = [one if _equal([one], [there]) else copy_of(there) for one, there in zip(given, stored, strict=False)]
+        return [*kept, *map(copy_of, stored[len(given) :])]
+
+
+def _equal(some: Sequence[BaseMessage], others: Sequence[BaseMessage]) -> bool:
+    """Whether messages are of the same classes, and have equal fields."""
+    with suppress(Exception):  # a foreign object whose comparison is no truth value took another's place
+        return [*map(type, some)] == [*map(type, others)] and [*map(vars, some)] == [*map(vars, others)]
+    return False
+
+
+# ---------------------------------------------------------------------------------------------- the engine
 
 
 @dataclass
@@ -236,11 +314,11 @@ def _workflow(name: str) -> Callable[..., Any]:
             lifetime.leave(None)
         return outcome
 
-    workflow: Callable[..., Any] = DBOS.workflow(name=name, validate_args=_one_request)(run)  # typed only where DBOS is installed
+    workflow: Callable[..., Any] = DBOS.workflow(name=name, validate_args=_request_arguments)(run)  # typed only where DBOS is installed
     return workflow
 
 
-def _one_request(stored: tuple[Any, ...], named: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _request_arguments(stored: tuple[Any, ...], named: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of a run: its request, or None, which its body refuses, where the stored ones are others."""
     return (stored[0] if len(stored) == 1 and named == {} else None,), {}  # DBOS would fail over some, and leave the run pending
 
@@ -319,7 +397,7 @@ def _worker_id(url: str, worker: str | None) -> str:
         folder.mkdir()
         folder.chmod(0o1777)  # for the workers of all users of the machine
     for name in names:
-        lock = FileLock(folder / hashlib.sha256(f"{_place(url)}\n{name}".encode()).hexdigest()[:32])
+        lock = FileLock(folder / hashlib.sha256(f"{_database_location(url)}\n{name}".encode()).hexdigest()[:32])
         try:
             lock.acquire(timeout=0)
         except (Timeout, PermissionError):  # the file of another user
@@ -329,7 +407,7 @@ def _worker_id(url: str, worker: str | None) -> str:
     raise ConfigurationError(f"another process of this machine is the worker {worker!r}: two workers with one id would run the same steps")
 
 
-def _place(url: str) -> str:
+def _database_location(url: str) -> str:
     """Return the database's location, independent of the working directory."""
     file = url.removeprefix("sqlite:///")
     return url if file == url else str(Path(file).resolve())

@@ -1,4 +1,4 @@
-"""The journal of a run in DBOS.
+"""The journal of a run in DBOS: each turn is recorded as one step, each call as two.
 
 A turn is one step: its output is the turn's message. A call is two steps: one that says which execution of the workflow began it, and one
 whose output is its result. A result that is not there while the first step is another execution's belongs to a call that was running when
@@ -18,27 +18,22 @@ from functools import partial
 from typing import Any
 
 from dbos import DBOS, StepReservation
-from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 
 from ..chunks import ChunkSum, as_chunk
 from ..deadline import Deadline, DeadlinePassed
+from ..executor.call_hooks import PENDING, BatchEnded, InThread, Outcome, Proceed, Steps, ends_as
 from ..executor.plan import PlannedCall
 from ..executor.results import describe, failed
-from ..executor.steps import LEFT, BatchEnded, Outcome, Proceed, Steps, Within, ends_as
-from ..executor.workers.threads import run_beside
+from ..executor.threads import run_beside
 from ..messages.calls import ToolCallRecord
-from ..messages.places import derived_id
-from ..run.recording import RunJournal
-from ..run.turn_wrappers import Discarded, Mark, Notice, Stored, TurnPart, TurnRequest
+from ..messages.run_messages import derived_id
+from ..run.turn_wrappers import Discarded, Mark, Notice, RunJournal, Stored, TurnPart, TurnRequest
 from ..run.turn_wrappers import Proceed as ProceedTurn
-from .ending import Lifetime
-from .errors import RunFailedError
-from .event_rows import event_of, failure_of, row_of, said_of
-from .executions import Execution
-from .live import NotRecorded
-from .plain import plain_messages, plain_result, reply_of, result_of, storable, storable_text
-from .recorded_texts import RecordedTexts
-from .stored import checked, mapping_of, reading
+from ..turn.accumulator import ai_message
+from .recorded_events import NotRecorded, RecordedTexts, error_text, event_of, row_of, run_exception
+from .stored import RunFailedError, checked, mapping_of, plain_messages, plain_result, reading, reply_of, result_of, storable, storable_text
+from .workers import Execution, Lifetime
 
 _INTERRUPTED = "interrupted, outcome unknown: the process that ran this call has ended. What it did may remain; check before you repeat it."
 _END: Any = object()
@@ -212,6 +207,7 @@ class _Turn:
         try:
             self._journal.goes_on()
             for part in self._parts:
+                part = ai_message(part) if isinstance(part, BaseMessage) else part
                 self._queue.put(part)
                 if isinstance(part, AIMessageChunk):
                     chunks.add(part)
@@ -225,8 +221,8 @@ class _Turn:
                     notices.append(row_of(part.event))
         except BaseException as error:
             self._journal.leave(error)
-            self._error = failure_of(error)
-            return self._journal.written({"message": None, "cut": None, "error": said_of(error)})
+            self._error = run_exception(error)
+            return self._journal.written({"message": None, "cut": None, "error": error_text(error)})
         cut = None if self._end.cut is None else self._end.reason
         message = chunks.message() if whole is None and chunks else whole
         if cut is not None and message is not None:
@@ -256,7 +252,7 @@ class _Call:
         return proceed(planned) if known is None else ends_as(known)
 
     def _outcome(self, planned: PlannedCall, proceed: Proceed) -> Steps:
-        outcome: Outcome | None = yield Within(
+        outcome: Outcome | None = yield InThread(
             lambda carry: self._outcome_of(planned.call, lambda: self._recorded(planned.call, lambda: carry(proceed(planned))))
         )
         if outcome is None:
@@ -298,7 +294,7 @@ class _Call:
             record = self._journal.read(made, "result", "raised")
             if record["raised"] is not None:
                 raise self._raised or RunFailedError(record["raised"])
-            return LEFT if record["result"] is None else result_of(call, record["result"])
+            return PENDING if record["result"] is None else result_of(call, record["result"])
 
     def _make(self, call: ToolCallRecord, begun_by: str, run: Callable[[], Outcome]) -> dict[str, Any]:
         self._made = True
@@ -308,8 +304,8 @@ class _Call:
             outcome = self._done(call, run) if begun_by == self._journal.execution.id else failed(call, _INTERRUPTED, executed=True)
         except Exception as error:
             self._raised = error
-            raised = said_of(error)
-        result = None if outcome is None or outcome is LEFT else plain_result(outcome)
+            raised = error_text(error)
+        result = None if outcome is None or outcome is PENDING else plain_result(outcome)
         return self._journal.written({"result": result, "raised": raised})
 
     def _done(self, call: ToolCallRecord, run: Callable[[], Outcome]) -> Outcome:
@@ -323,6 +319,6 @@ class _Call:
             if isinstance(error, Exception):
                 raise
             return failed(call, describe(error), error, executed=True)
-        if outcome is not LEFT and outcome.error is not None:
+        if outcome is not PENDING and outcome.error is not None:
             self._journal.leave(outcome.error)
         return outcome

@@ -19,22 +19,16 @@ from ..compat import input_messages
 from ..errors import ConfigurationError
 from ..event_bus import Alarm, Listener
 from ..event_types import RunEvent
-from ..executor.workers.threads import run_beside
-from ..messages.carrier import new_messages
-from ..messages.live import attach_messages
+from ..executor.threads import run_beside
+from ..messages.attached import attach_messages
+from ..messages.run_messages import new_messages
 from ..mixin import ToolsAndMessagesMixin
-from .ending import WorkerEndingError
 from .engine import Link, attributes_of, begun, engine, launch, outside, register
-from .errors import RunFailedError
-from .event_rows import failure_of, said_of
-from .executions import Execution
 from .journal import Journal
-from .leases import CANCELLED
-from .live import LiveEvents
-from .plain import check_storable, message_of, plain_config, plain_keywords, plain_messages, request_of_run
-from .reading import aread_run, behind_of, position_of, raise_failed, read_run
-from .recorded_texts import RecordedTexts, message_out
-from .stored import reading
+from .recorded_events import LiveEvents, RecordedTexts, error_text, message_out, run_exception
+from .run_reader import aread_run, position_of, raise_failed, read_run, start_number
+from .stored import RunFailedError, check_storable, message_of, plain_config, plain_keywords, plain_messages, reading, request_of_run
+from .workers import CANCELLED, Execution, WorkerEndingError
 
 _POLLS_SECONDS = 0.2  # how often a client looks whether its run has ended where nothing wakes it
 _clients: dict[str, "_Client"] = {}
@@ -222,7 +216,7 @@ class DurableModel:
         launch()
         if attributes_of(run_id) is None:
             raise ConfigurationError(f"there is no run {run_id!r}")
-        return self._events(run_id, behind_of(after, last_event_id), timeout, Link())
+        return self._events(run_id, start_number(after, last_event_id), timeout, Link())
 
     def _events(self, run_id: str, after: int, timeout: float | None, link: Link) -> Iterator[RunEvent]:
         for event in read_run(run_id, timeout, link):
@@ -237,7 +231,7 @@ class DurableModel:
         await asyncio.to_thread(launch)
         if await asyncio.to_thread(attributes_of, run_id) is None:
             raise ConfigurationError(f"there is no run {run_id!r}")
-        last = behind_of(after, last_event_id)
+        last = start_number(after, last_event_id)
         async with aclosing(aread_run(run_id, timeout, Link())) as events:
             async for event in events:
                 if position_of(event) > last:
@@ -316,8 +310,8 @@ def execute(
         raise
     except BaseException as error:
         if client is not None:
-            client.error = failure_of(error)
-        failed = RunFailedError(said_of(error))
+            client.error = run_exception(error)
+        failed = RunFailedError(error_text(error))
         attach_messages(failed, [*(message for chunk in chunks for message in new_messages(chunk)), *new_messages(error)])
         raise failed from error
     return {"message": plain_messages([sum_chunks(chunks)])[0]}

@@ -1,9 +1,9 @@
-"""Encoders of a run's events as bytes, in protocols of web pages and programs, for any ASGI response."""
+"""Encoders of a run's events as bytes, in protocols of web pages or programs, for any ASGI response."""
 
-from .ag_ui_bytes import ag_ui
-from .ag_ui_posted import from_ag_ui
+from .ag_ui import ag_ui
+from .ag_ui_messages import from_ag_ui
 from .ai_sdk import AI_SDK_HEADERS, ai_sdk
-from .ai_sdk_posted import from_ai_sdk
+from .ai_sdk_messages import ai_sdk_messages, from_ai_sdk
 from .posted import Posted
 from .server_sent_events import SSE_HEADERS, sse
 from .streaming import Encoder, Failure, encoded
@@ -16,6 +16,7 @@ __all__ = [
     "Posted",
     "ag_ui",
     "ai_sdk",
+    "ai_sdk_messages",
     "encoded",
     "from_ag_ui",
     "from_ai_sdk",

@@ -1,15 +1,28 @@
-"""The AI SDK's UI message stream, for `useChat` of the npm package `ai`."""
+"""Encoding of a run's events as the AI SDK's UI message stream, version 1, for `useChat` of the npm package `ai`.
 
-from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, Mapping
+What the chunks are is said by that package's `uiMessageChunkSchema`; what a page makes of them by its `processUIMessageStream`.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Final, overload
+from typing import Any, Final, overload
 
-from ..event_types import RunEvent
-from .ai_sdk_chunks import UIMessageChunks
-from .ai_sdk_values import Chunk
-from .plain import to_json
-from .streaming import Failure, encoded
-from .whole_turns import WholeTurns
+from langchain_core.messages import AIMessage
+from langchain_core.messages.ai import UsageMetadata, add_usage
+
+from .. import event_types as kinds
+from ..addresses import is_page
+from ..event_types import NOTHING, EventTable, RunEvent
+from ..executor.pending import APPROVABLE, ELICITATION, Decision, PendingCall, full_name, is_apart, page_id
+from ..messages.calls import ToolCallRecord
+from ..messages.run_messages import open_run
+from ..strict_json import read_object
+from .posted import signature_of
+from .public import plain, to_json
+from .streaming import Failure, WholeTurns, encoded
+
+Chunk = dict[str, Any]
+"""A chunk of the UI message stream."""
 
 AI_SDK_HEADERS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -20,6 +33,16 @@ AI_SDK_HEADERS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """The required headers of a response with the output of `ai_sdk`."""
+
+_FINISH_REASONS = {
+    "complete": "stop",
+    "return_direct": "stop",
+    "calls_pending": "tool-calls",
+    "refused": "content-filter",
+    "length": "length",
+    "incomplete": "error",
+}
+_BY_VENDOR: Final[Chunk] = {"providerExecuted": True}
 
 
 @overload
@@ -98,3 +121,523 @@ class _Encoder:
 
 def _frames(chunks: Iterable[Chunk]) -> bytes:
     return b"".join(f"data: {to_json(chunk)}\n\n".encode() for chunk in chunks)
+
+
+# ---------------------------------------------------------------------------------------------- the chunks of a UI message
+#
+# Three ways of the SDK's decide how the chunks are ordered:
+#
+# - A part of a call is looked for in the current step only while the call is written, so no step begins while one is.
+# - `tool-input-available` makes a page run a tool of its own (`onToolCall`). A call of an earlier message that a resumed run goes on with
+#   was announced before, so it is shown without that chunk, and only once there is news of it: the page goes on with the message it has,
+#   or, if it has none, gets a part for the call.
+# - A call that was asked about carries the answer, whoever gave it: the request and the answer go before its output or
+#   `tool-output-denied`.
+
+
+class UIMessageChunks:
+    """Creates the chunks of one UI message: pass it the events of a stream, then call `end`.
+
+    Args:
+        message_id: The id of the UI message; None leaves it to the page.
+    """
+
+    def __init__(self, message_id: str | None = None) -> None:
+        self._message_id = message_id
+        self._begun = False
+        self._in_step = False
+        self._messages: set[str] = set()  # the messages that have had their step
+        self._open: dict[str, tuple[str, str]] = {}  # by message: the kind and the id of the part that is being written
+        self._parts = 0
+        self._written: dict[str, list[str]] = {}  # calls that are being written: their names and the pieces of their arguments
+        self._held: dict[str, kinds.CallReady] = {}  # calls that are known, and not yet whether they are new
+        self._shown: set[str] = set()
+        self._reminded: set[str] = set()  # of these, those of an earlier message
+        self._usage: UsageMetadata | None = None
+        self._ended: kinds.RunEnded | None = None
+        self._nested = _NestedRuns()
+        self._vendor = _VendorParts()
+
+    def feed(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield the chunks for an event."""
+        if self._nested.takes(event):
+            yield from self._nested.feed(event)
+        elif maker := _CHUNKS.get(type(event)):
+            yield from self._begin()
+            yield from maker(self, event)
+
+    def end(self, error: str | None = None) -> Iterator[Chunk]:
+        """Yield the chunks after the last event.
+
+        Args:
+            error: What went wrong, in a sentence; None where nothing did.
+        """
+        yield from self._begin()
+        for message_id in list(self._open):
+            yield from self._close(message_id)
+        yield from self._end_step()
+        if error is not None:
+            yield {"type": "error", "errorText": error}
+            yield {"type": "finish", "finishReason": "error"}
+        elif self._ended is not None and self._ended.stop_reason == "cancelled":
+            yield {"type": "message-metadata", "messageMetadata": _metadata(self._ended)}
+            yield {"type": "abort", "reason": "cancelled"}
+        elif self._ended is not None:
+            reason = _FINISH_REASONS.get(self._ended.stop_reason, "other")
+            yield {"type": "finish", "finishReason": reason, "messageMetadata": _metadata(self._ended)}
+        else:
+            yield {"type": "finish", "finishReason": "other"}
+
+    # ------------------------------------------------------------------------------------------ runs and steps
+
+    def _begin(self) -> Iterator[Chunk]:
+        if not self._begun:
+            self._begun = True
+            yield {"type": "start"} if self._message_id is None else {"type": "start", "messageId": self._message_id}
+
+    def _run_started(self, event: kinds.RunStarted) -> Iterator[Chunk]:
+        self._usage = None
+        if self._ended is not None:  # a chain with two models: one message tells of both
+            yield {"type": "message-metadata", "messageMetadata": _metadata(self._ended)}
+            self._ended = None
+
+    def _run_ended(self, event: kinds.RunEnded) -> Iterator[Chunk]:
+        self._ended = event
+        yield from ()
+
+    def _turn_usage(self, event: kinds.TurnUsage) -> Iterator[Chunk]:
+        self._usage = add_usage(self._usage, event.usage)
+        yield {"type": "message-metadata", "messageMetadata": {"turns": event.turn, "usage": self._usage}}
+
+    def _step(self, message_id: str) -> Iterator[Chunk]:
+        """Begin the step of a message at its first event."""
+        if message_id in self._messages or self._written or self._vendor.open:
+            return
+        self._messages.add(message_id)
+        yield from self._end_step()
+        self._in_step = True
+        yield {"type": "start-step"}
+
+    def _end_step(self) -> Iterator[Chunk]:
+        if self._in_step:
+            self._in_step = False
+            yield {"type": "finish-step"}
+
+    # ------------------------------------------------------------------------------------------ text
+
+    def _text(self, event: kinds.TextDelta) -> Iterator[Chunk]:
+        return self._delta("text", event, event.separator)
+
+    def _reasoning(self, event: kinds.ReasoningDelta) -> Iterator[Chunk]:
+        return self._delta("reasoning", event, "")
+
+    def _delta(self, kind: str, event: kinds.TextDelta | kinds.ReasoningDelta, separator: str) -> Iterator[Chunk]:
+        opened, part = self._open.get(event.message_id, ("", ""))
+        if opened != kind:
+            yield from self._close(event.message_id)
+            yield from self._step(event.message_id)
+            part = f"{event.message_id}-{self._parts}"
+            self._parts += 1
+            self._open[event.message_id] = (kind, part)
+            metadata: Chunk = {"providerMetadata": {"autotools": {"separator": separator}}} if separator else {}
+            yield {"type": f"{kind}-start", "id": part, **metadata}
+        yield {"type": f"{kind}-delta", "id": part, "delta": event.text}
+
+    def _close(self, message_id: str) -> Iterator[Chunk]:
+        if message_id in self._open:
+            kind, part = self._open.pop(message_id)
+            yield {"type": f"{kind}-end", "id": part}
+
+    def _message_done(self, event: kinds.MessageDone) -> Iterator[Chunk]:
+        if not isinstance(event.message, AIMessage):
+            return
+        yield from self._close(event.message_id)
+        yield from self._step(event.message_id)
+        for ready in [one for one in self._held.values() if one.message_id == event.message_id]:
+            yield from self._announce(self._held.pop(ready.call_id).call)
+        yield from self._vendor.message_done(event.message)
+
+    def _vendor_event(self, make: Callable[["_VendorParts", Any], Iterator[Chunk]], event: Any) -> Iterator[Chunk]:
+        """Yield the chunks of what the vendor does, in the step of its message."""
+        yield from self._close(event.message_id)
+        yield from self._step(event.message_id)
+        yield from make(self._vendor, event)
+
+    def _vendor_call_started(self, event: kinds.VendorCallStarted) -> Iterator[Chunk]:
+        return self._vendor_event(_VendorParts.started, event)
+
+    def _vendor_call_progress(self, event: kinds.VendorCallProgress) -> Iterator[Chunk]:
+        return self._vendor.progress(event)
+
+    def _vendor_call_done(self, event: kinds.VendorCallDone) -> Iterator[Chunk]:
+        return self._vendor.done(event)
+
+    def _source(self, event: kinds.SourceFound) -> Iterator[Chunk]:
+        return self._vendor_event(_VendorParts.source, event)
+
+    def _file(self, event: kinds.FileMade) -> Iterator[Chunk]:
+        return self._vendor_event(_VendorParts.file, event)
+
+    def _message_discarded(self, event: kinds.MessageDiscarded) -> Iterator[Chunk]:
+        """Notify the page: the protocol has no way to take text back."""
+        yield from self._close(event.message_id)
+        yield {"type": "data-message-discarded", "data": {"messageId": event.message_id, "attempt": event.attempt}}
+
+    def _model_changed(self, event: kinds.ModelChanged) -> Iterator[Chunk]:
+        data = {"from": event.from_model, "to": event.to_model, "afterText": event.after_text, "turn": event.turn}
+        yield {"type": "data-model-changed", "data": data}
+
+    # ------------------------------------------------------------------------------------------ calls being made
+
+    def _call_started(self, event: kinds.CallStarted) -> Iterator[Chunk]:
+        yield from self._close(event.message_id)
+        if event.provisional:
+            yield from self._step(event.message_id)
+            self._written[event.call_id] = [event.name]
+            yield {"type": "tool-input-start", "toolCallId": event.call_id, "toolName": event.name}
+
+    def _arguments(self, event: kinds.CallArgumentsDelta) -> Iterator[Chunk]:
+        self._written[event.call_id].append(event.text)
+        yield {"type": "tool-input-delta", "toolCallId": event.call_id, "inputTextDelta": event.text}
+
+    def _call_ready(self, event: kinds.CallReady) -> Iterator[Chunk]:
+        if event.call_id in self._written:
+            del self._written[event.call_id]
+            yield from self._announce(event.call)
+        else:
+            self._held[event.call_id] = event
+
+    def _discarded(self, event: kinds.CallDiscarded) -> Iterator[Chunk]:
+        if event.call_id in self._written:
+            name, *pieces = self._written.pop(event.call_id)
+            call_fields = {"toolCallId": event.call_id, "toolName": name, "input": "".join(pieces), "errorText": event.reason}
+            yield {"type": "tool-input-error", **call_fields, "toolMetadata": {"discarded": True}}
+        else:  # a whole call without an answer: the run ended before it had one
+            yield from self._remind(event.call_id)
+            yield {"type": "tool-output-error", "toolCallId": event.call_id, "errorText": event.reason}
+
+    def _announce(self, call: ToolCallRecord) -> Iterator[Chunk]:
+        self._shown.add(call.id)
+        call_fields: Chunk = {"toolCallId": call.id, "toolName": call.spelling}
+        if call.args is None:
+            yield {"type": "tool-input-error", **call_fields, "input": call.arguments, "errorText": call.why or ""}
+        else:
+            yield {"type": "tool-input-available", **call_fields, "input": safe_json(call.args)}
+
+    def _remind(self, call_id: str) -> Iterator[Chunk]:
+        """Repeat a call of an earlier message that has news."""
+        ready = self._held.pop(call_id, None)
+        if ready is None:
+            return
+        self._shown.add(call_id)
+        self._reminded.add(call_id)
+        call = ready.call
+        written = call.arguments if call.args is None else to_json(safe_json(call.args))
+        yield {"type": "tool-input-start", "toolCallId": call_id, "toolName": call.spelling}
+        yield {"type": "tool-input-delta", "toolCallId": call_id, "inputTextDelta": written}
+
+    # ------------------------------------------------------------------------------------------ what became of calls
+
+    def _progress(self, event: kinds.CallProgress) -> Iterator[Chunk]:
+        yield from self._remind(event.call_id)
+        yield {"type": "tool-output-available", "toolCallId": event.call_id, "output": safe_json(event.value), "preliminary": True}
+
+    def _result(self, event: kinds.CallResult) -> Iterator[Chunk]:
+        yield from self._remind(event.call_id)
+        call, decision = event.call, event.call.decision
+        if decision is not None and decision.action == "edit" and decision.value != call.args:
+            data = {"toolCallId": call.id, "input": safe_json(decision.value)}
+            yield {"type": "data-edited-arguments", "id": call.id, "data": data}
+        rejected = decision is not None and decision.action == "reject"
+        if rejected or (decision is not None and decision.uuid and call.id in self._reminded):
+            yield from self._answered(decision)
+        if rejected:
+            yield {"type": "tool-output-denied", "toolCallId": call.id}
+        elif open_run(event.message) is not None:
+            text = error_text(event.message.content)
+            yield {"type": "tool-output-available", "toolCallId": call.id, "output": text, "preliminary": True}
+        elif event.message.status == "error":
+            yield {"type": "tool-output-error", "toolCallId": call.id, "errorText": error_text(event.message.content)}
+        else:
+            yield {"type": "tool-output-available", "toolCallId": call.id, "output": safe_json(event.message.content)}
+
+    def _answered(self, decision: Decision) -> Iterator[Chunk]:
+        """Yield the chunks for a decision about a call, whoever made it."""
+        approval, rejected = decision.uuid or decision.id, decision.action == "reject"
+        answer = {"approved": not rejected, **({"reason": decision.value} if rejected and decision.value else {})}
+        yield {"type": "tool-approval-request", "approvalId": approval, "toolCallId": decision.id}
+        yield {"type": "tool-approval-response", "approvalId": approval, **answer}
+
+    def _pending(self, event: kinds.CallsPending) -> Iterator[Chunk]:
+        for pending in event.calls:
+            yield from self._waits(pending)
+
+    def _waits(self, pending: PendingCall) -> Iterator[Chunk]:
+        needs_answer, call_id = pending.kind in ("approval", "queued"), page_id(pending)
+        if pending.kind == ELICITATION:  # left to the page like a call of its own tool: the answer is the output
+            yield {
+                "type": "tool-input-available",
+                "toolCallId": call_id,
+                "toolName": full_name(pending),
+                "input": safe_json(pending.args),
+                "providerMetadata": {"autotools": {"kind": ELICITATION}},
+            }
+        elif is_apart(pending):
+            yield {"type": "tool-input-start", "toolCallId": call_id, "toolName": full_name(pending)}
+            yield {"type": "tool-input-delta", "toolCallId": call_id, "inputTextDelta": to_json(safe_json(pending.args))}
+        elif pending.id not in self._held and pending.id not in self._shown:  # an item of a vendor's own
+            call_fields = {"toolCallId": pending.id, "toolName": pending.name, "input": safe_json(pending.args)}
+            yield {"type": "tool-input-available", **call_fields}
+        elif needs_answer:
+            yield from self._remind(pending.id)
+        else:
+            self._held.pop(pending.id, None)
+        if pending.kind in APPROVABLE:
+            call_fields = {"approvalId": pending.uuid, "toolCallId": call_id}
+            yield {"type": "tool-approval-request", **call_fields, "signature": signature_of(pending)}
+        elif needs_answer:  # it runs, without a decision of its own, once those before it are decided
+            call_fields = {"approvalId": pending.uuid, "toolCallId": call_id}
+            yield {"type": "tool-approval-request", **call_fields, "isAutomatic": True}
+            yield {"type": "tool-approval-response", "approvalId": pending.uuid, "approved": True}
+
+
+def _metadata(ended: kinds.RunEnded) -> Chunk:
+    metadata = {"stop_reason": ended.stop_reason, "max_turns_reached": ended.max_turns_reached, "turns": ended.turns}
+    return metadata if ended.usage is None else {**metadata, "usage": ended.usage}
+
+
+_CHUNKS: Final = EventTable[Callable[[UIMessageChunks, Any], Iterator[Chunk]]](
+    "AI SDK",
+    {
+        kinds.RunStarted: UIMessageChunks._run_started,
+        kinds.TextDelta: UIMessageChunks._text,
+        kinds.ReasoningDelta: UIMessageChunks._reasoning,
+        kinds.CallStarted: UIMessageChunks._call_started,
+        kinds.CallArgumentsDelta: UIMessageChunks._arguments,
+        kinds.CallReady: UIMessageChunks._call_ready,
+        kinds.CallDiscarded: UIMessageChunks._discarded,
+        kinds.CallProgress: UIMessageChunks._progress,
+        kinds.CallResult: UIMessageChunks._result,
+        kinds.MessageDone: UIMessageChunks._message_done,
+        kinds.MessageDiscarded: UIMessageChunks._message_discarded,
+        kinds.ModelChanged: UIMessageChunks._model_changed,
+        kinds.MessagesAdded: NOTHING,
+        kinds.TurnUsage: UIMessageChunks._turn_usage,
+        kinds.CallsPending: UIMessageChunks._pending,
+        kinds.VendorCallStarted: UIMessageChunks._vendor_call_started,
+        kinds.VendorCallProgress: UIMessageChunks._vendor_call_progress,
+        kinds.VendorCallDone: UIMessageChunks._vendor_call_done,
+        kinds.SourceFound: UIMessageChunks._source,
+        kinds.FileMade: UIMessageChunks._file,
+        kinds.RunEnded: UIMessageChunks._run_ended,
+        kinds.RunFailed: NOTHING,
+    },
+)
+
+
+# ---------------------------------------------------------------------------------------------- what a vendor does by itself
+#
+# Of a tool part of the vendor's the schema wants the input whole (`tool-input-available`), which is known at the end of the call; until
+# then the page has the part with the pieces of the input. A partial image, and a word about the state of a call, are transient data
+# parts, which a page gets through `onData` and does not keep.
+
+
+class _VendorParts:
+    """Creates the chunks of what a vendor does in one UI message.
+
+    Attributes:
+        open: The calls that have begun and not ended.
+    """
+
+    def __init__(self) -> None:
+        self.open: set[str] = set()
+        self._sources: set[tuple[str, Any]] = set()
+        self._elsewhere: dict[str, list[kinds.FileMade]] = {}  # by message: files whose data only the message has
+
+    def started(self, event: kinds.VendorCallStarted) -> Iterator[Chunk]:
+        """Yield the beginning of a call."""
+        self.open.add(event.call_id)
+        yield {"type": "tool-input-start", "toolCallId": event.call_id, "toolName": event.name, **_BY_VENDOR}
+
+    def progress(self, event: kinds.VendorCallProgress) -> Iterator[Chunk]:
+        """Yield what is new of a call."""
+        if event.text and event.call_id in self.open:
+            yield {"type": "tool-input-delta", "toolCallId": event.call_id, "inputTextDelta": event.text}
+        if event.status or event.image:
+            image = {"image": f"data:{event.mime_type};base64,{event.image}"} if event.image else {}
+            data = {"toolCallId": event.call_id, "status": event.status, **image}
+            yield {"type": "data-vendor-call-progress", "data": data, "transient": True}
+
+    def done(self, event: kinds.VendorCallDone) -> Iterator[Chunk]:
+        """Yield the end of a call."""
+        self.open.discard(event.call_id)
+        call: Chunk = {"toolCallId": event.call_id, **_BY_VENDOR}
+        yield {"type": "tool-input-available", **call, "toolName": event.name, "input": safe_json(event.args or {})}
+        if event.failed:
+            why = "The call did not end." if event.output is None else to_json(safe_json(event.output))
+            yield {"type": "tool-output-error", **call, "errorText": why}
+        else:
+            yield {"type": "tool-output-available", **call, "output": safe_json(event.output)}
+
+    def source(self, event: kinds.SourceFound) -> Iterator[Chunk]:
+        """Yield a source, once for each message. One whose address may not be a link is a document."""
+        key = event.message_id, event.url or event.document or event.title
+        if key in self._sources or key[1] is None:
+            return
+        self._sources.add(key)
+        known: Chunk = {"sourceId": f"{event.message_id}-source-{len(self._sources)}"}
+        if is_page(event.url):
+            yield {"type": "source-url", **known, "url": event.url, **({"title": event.title} if event.title else {})}
+        else:
+            yield {"type": "source-document", **known, "mediaType": "text/plain", "title": event.title or event.document or event.url}
+
+    def file(self, event: kinds.FileMade) -> Iterator[Chunk]:
+        """Yield a file. One without data or a page's address stands in its message, or is known to the vendor alone."""
+        url = event.url if is_page(event.url) else (f"data:{event.mime_type};base64,{event.data}" if event.data else None)
+        if url is not None:
+            yield {"type": "file", "url": url, "mediaType": event.mime_type}
+        elif event.size:
+            self._elsewhere.setdefault(event.message_id, []).append(event)
+        else:
+            known = {"name": event.name, "mediaType": event.mime_type, **({"url": event.url} if event.url else {})}
+            data = {"messageId": event.message_id, "fileId": event.file_id, **known}
+            yield {"type": "data-vendor-file", "data": data}
+
+    def message_done(self, message: Any) -> Iterator[Chunk]:
+        """Yield the files whose data the message has."""
+        for event in self._elsewhere.pop(str(message.id), ()):
+            if (file := event.found_in(message)) is not None:
+                yield from self.file(file)
+
+
+# ---------------------------------------------------------------------------------------------- runs inside tools
+#
+# They are data parts of the UI message, and have no parts of their own in it.
+
+
+class _NestedRuns:
+    """Collects the data part of each run inside a tool.
+
+    A part `data-run` has the run's id, and is sent anew when its run begins, ends, or something of it is whole; the text between comes as
+    transient parts `data-run-text`, which a page gets through `onData` and does not keep.
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._shown: dict[str, Chunk] = {}
+
+    def takes(self, event: RunEvent) -> bool:
+        """Whether an event belongs to a run inside a tool."""
+        if event.run_id not in self._shown and event.run_id not in self._seen:
+            self._seen.add(event.run_id)
+            if event.parent_run_id in self._seen:
+                place = {"runId": event.run_id, "parentRunId": event.parent_run_id, "toolCallId": event.parent_call_id}
+                self._shown[event.run_id] = {**place, "state": "running", "text": "", "calls": []}
+        return event.run_id in self._shown
+
+    def feed(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield the chunks for an event of a run inside a tool."""
+        maker = _NESTED_CHUNKS.get(type(event))
+        return iter(()) if maker is None else maker(self._shown[event.run_id], event)
+
+
+def _nested_run_started(part: Chunk, event: kinds.RunStarted) -> Iterator[Chunk]:
+    part["name"] = event.name
+    yield _nested_run(part, event)
+
+
+def _nested_text(part: Chunk, event: kinds.TextDelta) -> Iterator[Chunk]:
+    data = {"runId": event.run_id, "toolCallId": event.parent_call_id, "messageId": event.message_id, "text": event.text}
+    if event.separator:
+        part["text"] += event.separator
+        data["separator"] = event.separator
+    yield {"type": "data-run-text", "data": data, "transient": True}
+
+
+def _nested_call_ready(part: Chunk, event: kinds.CallReady) -> Iterator[Chunk]:
+    call = event.call
+    written = call.arguments if call.args is None else safe_json(call.args)
+    part["calls"].append({"toolCallId": call.id, "toolName": call.spelling, "input": written})
+    yield _nested_run(part, event)
+
+
+def _nested_result(part: Chunk, event: kinds.CallResult) -> Iterator[Chunk]:
+    made = {one["toolCallId"]: one for one in part["calls"]}.get(event.call_id, {})
+    failed = event.message.status == "error"
+    made |= {"errorText": error_text(event.message.content)} if failed else {"output": safe_json(event.message.content)}
+    yield _nested_run(part, event)
+
+
+def _nested_message_done(part: Chunk, event: kinds.MessageDone) -> Iterator[Chunk]:
+    if isinstance(event.message, AIMessage):
+        part["text"] += event.message.text
+        yield _nested_run(part, event)
+
+
+def _nested_run_ended(part: Chunk, event: kinds.RunEnded) -> Iterator[Chunk]:
+    part |= {"state": "ended", "stop_reason": event.stop_reason}
+    yield _nested_run(part, event)
+
+
+def _nested_run_failed(part: Chunk, event: kinds.RunFailed) -> Iterator[Chunk]:
+    part |= {"state": "failed", "errorText": type(event.error).__name__}
+    yield _nested_run(part, event)
+
+
+def _nested_run(part: Chunk, event: RunEvent) -> Chunk:
+    return {"type": "data-run", "id": event.run_id, "data": part}
+
+
+_NESTED_CHUNKS: Final = EventTable[Callable[[Chunk, Any], Iterator[Chunk]]](
+    "AI SDK: runs inside tools",
+    {
+        kinds.RunStarted: _nested_run_started,
+        kinds.TextDelta: _nested_text,
+        kinds.ReasoningDelta: NOTHING,
+        kinds.CallStarted: NOTHING,
+        kinds.CallArgumentsDelta: NOTHING,
+        kinds.CallReady: _nested_call_ready,
+        kinds.CallDiscarded: NOTHING,
+        kinds.CallProgress: NOTHING,
+        kinds.CallResult: _nested_result,
+        kinds.MessageDone: _nested_message_done,
+        kinds.MessageDiscarded: NOTHING,
+        kinds.ModelChanged: NOTHING,
+        kinds.MessagesAdded: NOTHING,
+        kinds.TurnUsage: NOTHING,
+        kinds.CallsPending: NOTHING,
+        kinds.VendorCallStarted: NOTHING,
+        kinds.VendorCallProgress: NOTHING,
+        kinds.VendorCallDone: NOTHING,
+        kinds.SourceFound: NOTHING,
+        kinds.FileMade: NOTHING,
+        kinds.RunEnded: _nested_run_ended,
+        kinds.RunFailed: _nested_run_failed,
+    },
+)
+
+
+# ---------------------------------------------------------------------------------------------- values that the SDK takes
+
+
+def safe_json(value: Any) -> Any:
+    """Return a value as plain JSON for the AI SDK, as text if it has certain keys with which the SDK gives up a whole stream."""
+    made = plain(value)
+    return to_json(made) if _is_refused(made) else made
+
+
+def _is_refused(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_is_refused, value))
+    if not isinstance(value, dict):
+        return False
+    maker = value.get("constructor")
+    return "__proto__" in value or (isinstance(maker, dict) and "prototype" in maker) or any(map(_is_refused, value.values()))
+
+
+def error_text(content: Any) -> str:
+    """Return the text of an error result."""
+    if not isinstance(content, str):
+        return to_json(content)
+    parsed = read_object(content)
+    return parsed["error"] if parsed is not None and list(parsed) == ["error"] and isinstance(parsed["error"], str) else content

@@ -1,4 +1,4 @@
-"""Parsing of a page's posts: the user's new message, and decisions about pending calls.
+"""Parsing of a page's posts, in whichever protocol: decisions about pending calls are checked against the server's own history.
 
 The history is the server's own. Nothing of a posted one is believed; what is left out is logged.
 """
@@ -13,10 +13,9 @@ from pydantic import SecretStr
 
 from ..errors import ConfigurationError
 from ..executor import Decision, PendingCall, pending_calls
-from ..executor.approval.approvals import same_digest
-from ..executor.approval.elicitation import ELICITATION, check_answer
-from ..executor.approval.open_runs import shown_digest
-from ..executor.approval.pending import APPROVABLE, page_id
+from ..executor.approvals import same_digest
+from ..executor.pending import APPROVABLE, ELICITATION, check_answer, page_id
+from ..executor.run_tool import shown_digest
 from ..messages.calls import CLIENT_TOOL, VENDOR_APPROVAL, entries_of_awaited, open_end, records_of
 from ..strict_json import read_json
 

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, overload
 
-from langchain_core.messages import BaseMessage, ToolMessage, message_to_dict
+from langchain_core.messages import message_to_dict
 
 from .. import event_types as kinds
-from .. import vendor_event_types as vendor_kinds
 from ..errors import ConfigurationError
-from ..event_tables import EventTable
-from ..event_types import RunEvent
-from .plain import to_json
+from ..event_types import EventTable, RunEvent
+from .public import to_json
 from .streaming import Failure, encoded
 
 Data = dict[str, Any]
@@ -106,12 +104,16 @@ def _after(number: Any) -> int:
 
 
 class FrameEncoder:
-    """Encodes events as frames."""
+    """Encodes events as frames.
+
+    Attributes:
+        artifacts: Whether the artifacts of tools are sent.
+    """
 
     heartbeat = b": heartbeat\n\n"
 
     def __init__(self, *, details: bool = False, nested: bool = True, artifacts: bool = False, first_id: int = 1, after: int = -1) -> None:
-        self._details, self._nested, self._artifacts = details, nested, artifacts
+        self._details, self._nested, self.artifacts = details, nested, artifacts
         self._number, self._after = first_id, after
         self._runs: set[str] = set()
         self._placed = False  # whether the events have positions of their own
@@ -164,12 +166,6 @@ class FrameEncoder:
         """Return the description of an exception for the reader."""
         return Failure.of(error, self._details)
 
-    def message(self, message: BaseMessage) -> BaseMessage:
-        """Return a message in its sent form."""
-        if self._artifacts or not isinstance(message, ToolMessage) or message.artifact is None:
-            return message
-        return message.model_copy(update={"artifact": None})
-
     def _frame(self, name: str, data: Mapping[str, Any], position: str | None = None) -> bytes:
         number, shown = self._number, position
         if self._numbered:
@@ -220,16 +216,15 @@ def _progress(event: kinds.CallProgress, _: FrameEncoder) -> Data:
     return {"call_id": event.call_id, "value": event.value}
 
 
-def _result(event: kinds.CallResult, encoder: FrameEncoder) -> Data:
-    message = encoder.message(event.message)
-    artifact = getattr(message, "artifact", None)
+def _result(event: kinds.CallResult, _: FrameEncoder) -> Data:
+    message, artifact = event.message, event.message.artifact
     call = {"call_id": event.call_id, "name": event.call.name, "index": event.index, "message_id": message.id}
     result = {"status": event.message.status, "content": message.content, "duration": event.duration, "executed": event.executed}
     return {**call, **result, **({} if artifact is None else {"artifact": artifact})}
 
 
-def _message(event: kinds.MessageDone, encoder: FrameEncoder) -> Data:
-    return {"message_id": event.message_id, "message": message_to_dict(encoder.message(event.message))}
+def _message(event: kinds.MessageDone, _: FrameEncoder) -> Data:
+    return {"message_id": event.message_id, "message": message_to_dict(event.message)}
 
 
 def _message_discarded(event: kinds.MessageDiscarded, _: FrameEncoder) -> Data:
@@ -241,8 +236,8 @@ def _model_changed(event: kinds.ModelChanged, _: FrameEncoder) -> Data:
     return {"from": event.from_model, "to": event.to_model, "error": error, "after_text": event.after_text, "turn": event.turn}
 
 
-def _messages_added(event: kinds.MessagesAdded, encoder: FrameEncoder) -> Data:
-    return {"messages": [message_to_dict(encoder.message(message)) for message in event.messages]}
+def _messages_added(event: kinds.MessagesAdded, _: FrameEncoder) -> Data:
+    return {"messages": [message_to_dict(message) for message in event.messages]}
 
 
 def _usage(event: kinds.TurnUsage, _: FrameEncoder) -> Data:
@@ -253,24 +248,24 @@ def _pending(event: kinds.CallsPending, _: FrameEncoder) -> Data:
     return {"calls": [call.to_dict() for call in event.calls]}
 
 
-def _vendor_call_start(event: vendor_kinds.VendorCallStarted, _: FrameEncoder) -> Data:
+def _vendor_call_start(event: kinds.VendorCallStarted, _: FrameEncoder) -> Data:
     return {"message_id": event.message_id, "call_id": event.call_id, "name": event.name, "args": event.args}
 
 
-def _vendor_call_progress(event: vendor_kinds.VendorCallProgress, _: FrameEncoder) -> Data:
+def _vendor_call_progress(event: kinds.VendorCallProgress, _: FrameEncoder) -> Data:
     return {"message_id": event.message_id, "call_id": event.call_id, **_known(event, "status", "text", "image", "mime_type")}
 
 
-def _vendor_call(event: vendor_kinds.VendorCallDone, _: FrameEncoder) -> Data:
+def _vendor_call(event: kinds.VendorCallDone, _: FrameEncoder) -> Data:
     call = {"message_id": event.message_id, "call_id": event.call_id, "name": event.name, "args": event.args}
     return {**call, "output": event.output, "failed": event.failed}
 
 
-def _source(event: vendor_kinds.SourceFound, _: FrameEncoder) -> Data:
+def _source(event: kinds.SourceFound, _: FrameEncoder) -> Data:
     return {"message_id": event.message_id, **_known(event, "url", "title", "document", "quote", "start", "end")}
 
 
-def _file(event: vendor_kinds.FileMade, _: FrameEncoder) -> Data:
+def _file(event: kinds.FileMade, _: FrameEncoder) -> Data:
     known = _known(event.by_reference(), "data", "sha256", "url", "file_id", "name", "call_id")
     return {"message_id": event.message_id, "mime_type": event.mime_type, "size": event.size, **known}
 
@@ -331,11 +326,11 @@ _FRAMES: Final = EventTable(
         kinds.MessagesAdded: _Frame("messages", _messages_added),
         kinds.TurnUsage: _Frame("usage", _usage),
         kinds.CallsPending: _Frame("pending", _pending),
-        vendor_kinds.VendorCallStarted: _Frame("vendor_call_start", _vendor_call_start),
-        vendor_kinds.VendorCallProgress: _Frame("vendor_call_progress", _vendor_call_progress),
-        vendor_kinds.VendorCallDone: _Frame("vendor_call", _vendor_call),
-        vendor_kinds.SourceFound: _Frame("source", _source),
-        vendor_kinds.FileMade: _Frame("file", _file),
+        kinds.VendorCallStarted: _Frame("vendor_call_start", _vendor_call_start),
+        kinds.VendorCallProgress: _Frame("vendor_call_progress", _vendor_call_progress),
+        kinds.VendorCallDone: _Frame("vendor_call", _vendor_call),
+        kinds.SourceFound: _Frame("source", _source),
+        kinds.FileMade: _Frame("file", _file),
         kinds.RunEnded: _Frame("run_end", _run_end, last=FrameEncoder.done),
         kinds.RunFailed: _Frame("run_error", _run_error, last=FrameEncoder.failed),
     },

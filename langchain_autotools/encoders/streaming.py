@@ -1,4 +1,4 @@
-"""The driver that runs an encoder over events and yields bytes.
+"""The driver that runs an encoder over the events of a run.
 
 Asynchronous events are read in a task of their own: what they wait for is begun and ended in one task, and while nothing comes the
 encoder's heartbeat is sent. Whoever closes the bytes closes the events, and with them ends the run.
@@ -7,19 +7,23 @@ encoder's heartbeat is sent. Whoever closes the bytes closes the events, and wit
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, overload
+from typing import Any, Final, Protocol, TypeAlias, overload
 
+from langchain_core.messages import AIMessage
+
+from .. import event_types as kinds
 from ..errors import ConfigurationError, EventsInterruptedError
-from ..event_types import RunEvent
+from ..event_types import EventTable, RunEvent
+from .public import public
 
 _logger = logging.getLogger("langchain_autotools")
-
 _AHEAD: Final = 64  # events that are read before anybody takes them
 _GRACE_SECONDS: Final = 5.0  # how long a run that is given up may take to notice
 _END: Final[Any] = object()
 _IDLE: Final[Any] = object()
+_tasks: set[asyncio.Task[None]] = set()  # the event loop itself keeps no task
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,9 @@ def _text_of(error: BaseException) -> str:
 
 class Encoder(Protocol):
     """The interface of encoders of events in a protocol. One encoder writes one stream.
+
+    It gets events as a page may see them: without the transcripts of runs inside tools, system messages and, unless it has an attribute
+    `artifacts` that is True, artifacts of tools.
 
     Attributes:
         heartbeat: What is sent while nothing happens.
@@ -117,17 +124,18 @@ def encoded(
     raise ConfigurationError(f"an encoder takes what events() or aevents() returns, or a list of events, not {type(events).__name__}")
 
 
-def _checked(event: Any) -> RunEvent:
+def _checked(event: Any, encoder: Encoder) -> RunEvent:
+    """Return an event as the encoder's readers may see it."""
     if not isinstance(event, RunEvent):
         kind = type(event).__name__
         raise ConfigurationError(f"an encoder takes events, not {kind}: give it events(model.stream(...)) or aevents(model.astream(...))")
-    return event
+    return public(event, artifacts=getattr(encoder, "artifacts", False))
 
 
 def _encoded(events: Iterable[RunEvent], encoder: Encoder, details: bool) -> Generator[bytes, None, None]:
     try:
         for event in events:
-            data = encoder.encode(_checked(event))
+            data = encoder.encode(_checked(event, encoder))
             if data:
                 yield data
         data = encoder.end()
@@ -147,7 +155,7 @@ async def _encoded_async(
     due = None if heartbeat is None else now() + heartbeat
     try:
         while (event := await reader.next(due)) is not _END:
-            data = b"" if event is _IDLE else encoder.encode(_checked(event))
+            data = b"" if event is _IDLE else encoder.encode(_checked(event, encoder))
             if not data and due is not None and now() >= due:  # events that are nothing in the protocol keep no connection open
                 data = encoder.heartbeat
             if data:
@@ -223,4 +231,112 @@ class _Reader:
         await asyncio.wait([self._task], timeout=_GRACE_SECONDS)
 
 
-_tasks: set[asyncio.Task[None]] = set()  # the event loop itself keeps no task
+# ------------------------------------------------------------------------------------------ messages held back until their turn is complete
+#
+# For protocols that cannot take back what was sent.
+
+
+_Piece: TypeAlias = (
+    kinds.TextDelta
+    | kinds.ReasoningDelta
+    | kinds.CallStarted
+    | kinds.CallArgumentsDelta
+    | kinds.VendorCallStarted
+    | kinds.VendorCallProgress
+    | kinds.VendorCallDone
+    | kinds.SourceFound
+    | kinds.FileMade
+)
+
+
+class WholeTurns:
+    """A filter before another encoder that passes the fragments of a message only when the message is complete.
+
+    Pieces are dropped where their message is discarded, and where their run ends without it: no history has them.
+
+    Args:
+        encoder: Writes the events.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.heartbeat = encoder.heartbeat
+        self._encoder = encoder
+        self._held: dict[str, list[_Piece]] = {}  # by run: the pieces of the message that is being written
+
+    def encode(self, event: RunEvent) -> bytes:
+        """Return the bytes of an event, after those of the fragments that it completes."""
+        return b"".join(map(self._encoder.encode, self._released(event)))
+
+    def end(self) -> bytes:
+        """Return the bytes after the last event."""
+        return self._encoder.end()
+
+    def fail(self, failure: Failure) -> bytes:
+        """Return the last bytes after an exception of the events."""
+        return self._encoder.fail(failure)
+
+    def _released(self, event: RunEvent) -> list[RunEvent]:
+        release = _RELEASES.get(type(event))
+        return [event] if release is None else release(self, event)
+
+    def _hold(self, piece: _Piece) -> list[RunEvent]:
+        self._held.setdefault(piece.run_id, []).append(piece)
+        return []
+
+    def _hold_end(self, done: kinds.VendorCallDone) -> list[RunEvent]:
+        """Hold the end of a vendor's call with its start; pass on the end of one that began in an earlier message."""
+        begun = any(getattr(piece, "call_id", None) == done.call_id for piece in self._held.get(done.run_id, ()))
+        return self._hold(done) if begun else [done]
+
+    def _discard_call(self, discarded: kinds.CallDiscarded) -> list[RunEvent]:
+        """Drop the pieces of a call that is still held; pass the event on if none are."""
+        held = self._held.get(discarded.run_id, [])
+        kept = [piece for piece in held if getattr(piece, "call_id", None) != discarded.call_id]
+        self._held[discarded.run_id] = kept
+        return [discarded] if len(kept) == len(held) else []
+
+    def _discard(self, event: kinds.MessageDiscarded) -> list[RunEvent]:
+        self._held.pop(event.run_id, None)
+        return []
+
+    def _end(self, event: kinds.RunEnded | kinds.RunFailed) -> list[RunEvent]:
+        self._held.pop(event.run_id, None)
+        return [event]
+
+    def _complete(self, event: kinds.CallReady | kinds.MessageDone) -> list[RunEvent]:
+        return [*self._held.pop(event.run_id, ()), event]
+
+    def _message(self, event: kinds.MessageDone) -> list[RunEvent]:
+        return self._complete(event) if isinstance(event.message, AIMessage) else [event]
+
+    def _pass_on(self, event: RunEvent) -> list[RunEvent]:
+        return [event]
+
+
+_RELEASES: Final = EventTable[Callable[[WholeTurns, Any], list[RunEvent]]](
+    "whole turns",
+    {
+        kinds.RunStarted: WholeTurns._pass_on,
+        kinds.TextDelta: WholeTurns._hold,
+        kinds.ReasoningDelta: WholeTurns._hold,
+        kinds.CallStarted: WholeTurns._hold,
+        kinds.CallArgumentsDelta: WholeTurns._hold,
+        kinds.CallReady: WholeTurns._complete,
+        kinds.CallDiscarded: WholeTurns._discard_call,
+        kinds.CallProgress: WholeTurns._pass_on,
+        kinds.CallResult: WholeTurns._pass_on,
+        kinds.MessageDone: WholeTurns._message,
+        kinds.MessageDiscarded: WholeTurns._discard,
+        kinds.ModelChanged: WholeTurns._pass_on,
+        kinds.MessagesAdded: WholeTurns._pass_on,
+        kinds.TurnUsage: WholeTurns._pass_on,
+        kinds.CallsPending: WholeTurns._pass_on,
+        kinds.VendorCallStarted: WholeTurns._hold,
+        kinds.VendorCallProgress: WholeTurns._hold,
+        kinds.VendorCallDone: WholeTurns._hold_end,
+        kinds.SourceFound: WholeTurns._hold,
+        kinds.FileMade: WholeTurns._hold,
+        kinds.RunEnded: WholeTurns._end,
+        kinds.RunFailed: WholeTurns._end,
+    },
+)

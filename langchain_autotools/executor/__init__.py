@@ -1,15 +1,14 @@
 """Execution of tool calls: single calls and batches, with order, timeouts and callbacks."""
 
-from .approval.pending import Decision, PendingCall, pending_calls
-from .checks import OnExecuted, OnExecuting, OnProgress
+from .async_batch import AsyncToolCallBatch
 from .context import ToolContext
 from .executor import ToolExecutor
-from .policy.policies import ToolPolicy
-from .raw_functions import raw_functions
-from .results import ToolCallResult
-from .serialized import serialize_result
-from .workers.async_batch import AsyncToolCallBatch
-from .workers.sync_batch import ToolCallBatch
+from .pending import Decision, PendingCall, pending_calls
+from .policies import ToolPolicy
+from .results import ToolCallResult, serialize_result
+from .settings import OnExecuted, OnExecuting, OnProgress
+from .sync_batch import ToolCallBatch
+from .tools import raw_functions
 
 __all__ = [
     "AsyncToolCallBatch",

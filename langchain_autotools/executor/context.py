@@ -1,4 +1,4 @@
-"""`ToolContext`: a tool's access to the conversation around its call, and its progress reports.
+"""`ToolContext`: a tool's access to the conversation around its call, with progress reports.
 
 Progress goes to the listeners (`on_progress`), to LangChain's custom events and to the stream writer of a graph around. Nothing here is
 entered for a tool that asks for no context.
@@ -25,8 +25,8 @@ from pydantic_core import CoreSchema, PydanticOmit, core_schema
 
 from ..compat import InjectedByType, graph_runtime
 from ..messages.calls import ToolCallRecord
-from .workers.background import running_loop
-from .workers.threads import NoThreadError, run_beside
+from .event_loops import running_loop
+from .threads import NoThreadError, run_beside
 
 _logger = logging.getLogger("langchain_autotools")
 

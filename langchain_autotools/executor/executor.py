@@ -1,11 +1,11 @@
-"""`ToolExecutor`: the tools that a model may call, and the execution of its calls."""
+"""`ToolExecutor`: the tools that a model may call, executed in batches of calls."""
 
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from copy import copy
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
+from copy import copy, deepcopy
 from dataclasses import fields, replace
 from functools import partial
 from itertools import repeat
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -13,35 +13,146 @@ from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool
 from pydantic import SecretStr
 
-from ..cancelling import CancelFlag, deadline_of
 from ..compat import is_resumed
-from ..deadline import NEVER, Deadline
+from ..deadline import NEVER, CancelFlag, Deadline, deadline_of
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
-from .admission import Admission
-from .approval.approvals import Approvals, admitted_edit, is_concerned
-from .approval.claims import Claim
-from .approval.gate import Gate
-from .approval.identity import identified
-from .approval.pending import Decision
-from .call import PreparedTools, ToolRun
-from .checks import Approve, OnExecuted, OnExecuting, OnProgress
-from .continuing import continuing
-from .nested_runs import inside
-from .observer import NOBODY, CallObserver
-from .plan import Answer, Call, Calls, Placing, answer_of, placings, read_calls
-from .policy.attempts import apply_policies
-from .policy.policies import Policies, ToolPolicy
-from .reading import ReadsCalls
-from .resolution import Only
+from ..pickling import check_portable
+from .approvals import Approvals, Gate, admitted_edit, approved_edit, is_concerned
+from .async_batch import AsyncToolCallBatch
+from .batch import BatchOptions, attaching_results
+from .call import ToolRun
+from .call_hooks import NOBODY, Admission, CallObserver, CallWrapper
+from .claims import Claim
+from .event_loops import home_of_caller
+from .names import find_name
+from .nested_runs import current_nested_runs
+from .pending import Decision, PendingCall, identities_of_given, with_decision
+from .plan import Answer, Call, Calls, Meaning, Only, PositionSetter, answer_of, checked_only, position_setters, read_calls
+from .policies import Policies, ToolPolicy
 from .results import ToolCallResult
-from .settings import ExecutionSettings
-from .steps import CallWrapper
-from .tools import collected, tools_by_name
-from .workers.async_batch import AsyncToolCallBatch
-from .workers.background import home_of_caller
-from .workers.batch import BatchOptions, bringing
-from .workers.sync_batch import ToolCallBatch
+from .run_tool import continue_batch
+from .settings import Approve, ExecutionSettings, OnExecuted, OnExecuting, OnProgress
+from .sync_batch import ToolCallBatch
+from .tool import PreparedTools
+from .tools import collected, dump_tools, restore_tools, tools_by_name
+from .wrapping import apply_policies
+
+if TYPE_CHECKING:
+    from .handlers import Handlers
+
+
+_REMADE = frozenset({"tools", "prepared", "_home"})
+
+
+class Portable:
+    """Base class of objects that can be copied and, if their parts can, pickled."""
+
+    def __copy__(self) -> Self:
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        made = object.__new__(type(self))
+        made.__setstate__(deepcopy(self._parts(), memo))
+        return made
+
+    def _parts(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in _REMADE}
+
+    def __getstate__(self) -> dict[str, Any]:
+        parts = self._parts()
+        check_portable("ToolExecutor", {name.strip("_"): value for name, value in parts.items() if name != "_given"})
+        return {**parts, "_given": dump_tools("ToolExecutor", parts["_given"])}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        given = restore_tools(state["_given"])
+        tools = tools_by_name(given)
+        handlers = state["handlers"]
+        prepared = PreparedTools(tools if handlers is None else handlers.beside(tools))
+        self.__dict__.update(state, _given=given, tools=tools, prepared=prepared, _home=home_of_caller())
+
+
+# ---------------------------------------------------------------------------------------------- reading
+# What an executor makes of a model's calls before any of them runs: which tool or handler each means, and what was decided about it.
+
+
+class ReadsCalls(Portable):
+    """An object that has tools and handlers, and finds those that calls mean."""
+
+    tools: dict[str, BaseTool]
+    prepared: PreparedTools
+    handlers: "Handlers | None"
+    approvals: Approvals | None
+    parallel: bool | None
+
+    def _with_handlers(self, handlers: Any, client_tools: Mapping[str, str]) -> Approvals:
+        """Take handlers beside the tools, and return the rule for their calls."""
+        from .handlers import Handlers  # here, because it costs every other program its import
+
+        added = Handlers.read(handlers, client_tools)
+        self.handlers = made = added if self.handlers is None else self.handlers.over(added)
+        taken = sorted(made.tools.keys() & self.tools.keys())
+        if taken:
+            raise ConfigurationError(f"no tool may have the name of a handler: {', '.join(map(repr, taken))}")
+        self.prepared = PreparedTools(made.beside(self.tools))
+        return Approvals(of_handlers=made.need_approval)
+
+    def find(self, name: str) -> BaseTool | None:
+        """Return the tool that a model means by `name`; None if there is none, or if the name is ambiguous.
+
+        An exact name always wins. Else what some models and servers add is ignored: white space, special tokens, a prefix
+        such as `functions.`, a number such as `:0`, and letter case, `-` and `_` if that leaves one tool only.
+        """
+        key = find_name(name, self.tools)
+        return None if key is None else self.tools[key]
+
+    def handled(self, calls: Iterable[ToolCallRecord]) -> list[ToolCallRecord]:
+        """Return the calls of a reply, those for which there is a handler under its name.
+
+        What a history ends in is not a reply: a client may have written it.
+        """
+        handlers = self.handlers
+        return list(calls) if handlers is None else [call if call.args is None else handlers.taken(call, self.tools) for call in calls]
+
+    def meant(
+        self, calls: Iterable[ToolCallRecord], *, caller_tools: Collection[str] = (), only: Only | None = None
+    ) -> list[ToolCallRecord]:
+        """Return the calls under their tools' own names, with the calls that they bundle.
+
+        Args:
+            calls: The calls as the model wrote them.
+            caller_tools: Names of tools that this executor leaves to the caller, also where it has one of that name.
+            only: Rule for calls that may be executed, as for `stream`. Other calls have no `args`, and a reason.
+        """
+        meaning = Meaning(self.tools, caller_tools, checked_only(only), self.prepared.arguments_of)
+        return [call if call.args is None else meaning.of(call) for call in calls]
+
+    def pending_calls(self, calls: Calls) -> list[PendingCall]:
+        """Return the pending calls, including those queued behind them, in call order.
+
+        Args:
+            calls: The AI message, or its calls.
+        """
+        read = read_calls(calls)
+        known = identities_of_given(calls, read, [], read_calls)
+        meant = self.meant(self.handled(read))
+        return (self.approvals or Approvals()).pending(meant, known, self.prepared.arguments_of, in_order=self.parallel is False)
+
+    def decided(self, call: ToolCallRecord, decision: Decision, *, only: Only | None = None) -> ToolCallRecord:
+        """Return the call with its decision applied: to run, or (with `args` None) to be answered.
+
+        Raises:
+            ConfigurationError: It is to run with arguments that its tool does not take.
+        """
+        made = with_decision(call, decision)
+        return approved_edit(self.meant([made], only=only)[0], self.prepared.arguments_of) if decision.action == "edit" else made
+
+
+# ---------------------------------------------------------------------------------------------- executor
+# `ToolExecutor`: the tools that a model may call, and the execution of its calls.
+
 
 _B = TypeVar("_B")
 _MakeRun = Callable[[ToolCallRecord], ToolRun]
@@ -195,7 +306,7 @@ class ToolExecutor(ReadsCalls):
             policies = self.handlers.policies(policies)
             changes = policies.of_tools({**self.tools, **self.handlers.tools})
         for name in [name for name, policy in changes.items() if policy.caches and policy.cache_key is None]:
-            if self.prepared[name].injected.need_context:
+            if self.prepared[name].arguments.needs_program:
                 raise ConfigurationError(f"the results of {name!r} depend on more than its arguments: its cache needs a cache_key")
         self._changes, self._timeouts = changes, policies.timeouts()
         self._timeout = None if policies.default is None else policies.default.seconds
@@ -237,13 +348,13 @@ class ToolExecutor(ReadsCalls):
             BaseException: As of `stream`. `new_messages(error)` gives the results that there are.
         """
         results = self.stream(calls, config, **options)
-        with bringing(results):
+        with attaching_results(results):
             return [result.message for result in results]
 
     async def aexecute_all(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> list[ToolMessage]:
         """Like `execute_all`, asynchronously."""
         results = self.astream(calls, config, **options)
-        with bringing(results):
+        with attaching_results(results):
             return [result.message async for result in results]
 
     def stream(
@@ -318,7 +429,7 @@ class ToolExecutor(ReadsCalls):
         observer: CallObserver = NOBODY,
         admissions: Sequence[Admission] = (),
         wrappers: Sequence[CallWrapper] = (),
-        placed: Placing | None = None,
+        placed: PositionSetter | None = None,
     ) -> _B:
         """Execute calls like `stream` and `astream`, for a run: as a batch of this kind that ends at the deadline `end`."""
         alone = messages is None
@@ -331,23 +442,23 @@ class ToolExecutor(ReadsCalls):
         own = ensure_config(config)
         own.pop("run_id", None)  # these two name one run, not each of many
         own.pop("run_name", None)
-        places = placings(calls) if placed is None else repeat(placed)
+        places = position_setters(calls) if placed is None else repeat(placed)
         read = read_calls(calls)
         meant = self.meant(self.handled(read) if isinstance(calls, AIMessage) else read, only=only)
         gated = decisions is not None or any(call.waits for call in meant)
         approvals = self.approvals or (Approvals() if gated else None)
-        known = identified(calls, read, messages, read_calls, results_only=approvals is None)
+        known = identities_of_given(calls, read, messages, read_calls, results_only=approvals is None)
         run = partial(self._run, own, messages)
         govern = partial(apply_policies, policies=self._changes, cache=cache)
         if approvals is not None:
             if decisions is not None:
-                decisions, meant, known = continuing(self, calls, messages, decisions, meant, known)
+                decisions, meant, known = continue_batch(self, calls, messages, decisions, meant, known)
             meant = approvals.prepared(meant, known, decisions, self.prepared.arguments_of, in_order=self.parallel is False, alone=alone)
             plan = partial(self._answer_decided, run, only)
             gate = Gate(approvals, [one for one in known if one.result is None], plan, govern, self.parallel is False, turn == 0)
             admissions = (gate, *admissions)
         open_calls = [(call, place) for call, place, one in zip(meant, places, known, strict=False) if one.result is None]
-        if (around := inside.get()) is not None:
+        if (around := current_nested_runs.get()) is not None:
             around.take_up(call.id for call, _ in open_calls if call.waits is None or call.decision is not None)
         answers = [answer_of(call, place, self.tools, run) for call, place in open_calls]
         if approvals is None and self._changes:

@@ -17,15 +17,15 @@ from langchain_core.tools import BaseTool, StructuredTool
 
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord, canonical_call
-from ..messages.memo import copy_containers
-from .approval.approvals import said
+from ..messages.incremental import copy_containers
+from .approvals import checked_rule_answer
 from .context import ToolContext
-from .injection import context_parameter
 from .names import find_name
 from .plan import APPROVED, DENIED, content_for_vendor
-from .policy.policies import Policies, ToolPolicy
+from .policies import Policies, ToolPolicy
+from .signatures import context_parameter
 
-KINDS: Mapping[str, bool] = {
+HANDLER_KINDS: Mapping[str, bool] = {
     **dict.fromkeys(("shell", "apply_patch", "computer", "text_editor"), True),
     **dict.fromkeys(("memory", "mcp_approval", "tool_search"), False),
 }
@@ -137,7 +137,7 @@ class Handlers:
         """
         key = str(call.handler)
         rule = self._given[key].requires_approval
-        return said(rule(call)) if callable(rule) else KINDS.get(key, True) if rule is None else rule
+        return checked_rule_answer(rule(call)) if callable(rule) else HANDLER_KINDS.get(key, True) if rule is None else rule
 
     def policies(self, of_tools: Policies) -> Policies:
         """Return policies together with those of the handlers."""
@@ -148,8 +148,8 @@ class Handlers:
 def _key(key: Any) -> str:
     if isinstance(key, tuple) and len(key) == 2 and all(isinstance(part, str) and part for part in key):
         return "/".join(key)
-    if not isinstance(key, str) or key not in KINDS:
-        raise ConfigurationError(f"there is no kind of handlers {key!r}: they are {', '.join(KINDS)}, and (toolset, name)")
+    if not isinstance(key, str) or key not in HANDLER_KINDS:
+        raise ConfigurationError(f"there is no kind of handlers {key!r}: they are {', '.join(HANDLER_KINDS)}, and (toolset, name)")
     return key
 
 
@@ -167,10 +167,10 @@ def _tool_of(key: str, handler: Handler) -> StructuredTool:
         """Call the handler: with the arguments of the call itself, of which none has a meaning for LangChain."""
         return function(copy_containers(known.call.args or {}), **({} if context is None else {context: known}))
 
-    def run(context_of_call: ToolContext, **_: Any) -> Any:
+    def run(context_of_call: ToolContext, /, **_: Any) -> Any:
         return result(context_of_call.call, given(context_of_call))
 
-    async def arun(context_of_call: ToolContext, **_: Any) -> Any:
+    async def arun(context_of_call: ToolContext, /, **_: Any) -> Any:
         return result(context_of_call.call, await given(context_of_call))
 
     asynchronous = any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
@@ -209,9 +209,9 @@ def _refused(why: str) -> ToolMessage:
     return ToolMessage(content=why, tool_call_id="", status="error")
 
 
-def _seen(value: Any) -> Any:
+def _as_blocks(value: Any) -> Any:
     """Return one picture as a list of content blocks."""
     return [value] if isinstance(value, Mapping) else value
 
 
-_SHAPES: Mapping[str, Callable[[Any], Any]] = {"mcp_approval": _verdict, "apply_patch": _patched, "computer": _seen}
+_SHAPES: Mapping[str, Callable[[Any], Any]] = {"mcp_approval": _verdict, "apply_patch": _patched, "computer": _as_blocks}

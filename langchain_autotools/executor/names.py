@@ -1,4 +1,4 @@
-"""Tool names: the name in a declaration, and the tool that a model's inexact name refers to (wire quirk N-03)."""
+"""The names of tools: as declared, or as a model spells them inexactly (wire quirk N-03)."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Runs inside a tool: notes in the tool's result about runs that did not finish."""
+"""What a tool call knows of the runs inside it."""
 
 import json
 import logging
@@ -9,11 +9,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from langchain_core.messages import AIMessage, ToolMessage
 
 from ..messages.calls import ToolCallRecord
-from ..messages.endings import is_finished, stop_reason
-from ..messages.inner_usage import InnerUsage
-from ..messages.metadata import text_of
+from ..messages.metadata import InnerUsage, text_of
+from ..messages.stop_reasons import is_finished, stop_reason
 from ..strict_json import mend_surrogates
-from .approval.pending import pending_calls
+from .pending import pending_calls
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -97,7 +96,7 @@ class NestedRuns:
         return _LEFT_OPEN.format(calls=", ".join(others)) if others else None
 
 
-inside: ContextVar[NestedRuns | None] = ContextVar("autotools_nested_runs", default=None)
+current_nested_runs: ContextVar[NestedRuns | None] = ContextVar("autotools_nested_runs", default=None)
 """The runs inside the tool call that is being executed in this context; None outside of tools."""
 
 
@@ -107,7 +106,7 @@ def run_content(run: AIMessage) -> str | ToolMessage:
     if is_finished(run):
         return text
     pending = pending_calls(run)
-    around = inside.get()
+    around = current_nested_runs.get()
     if around is not None:
         around.leave_open(pending, named=True)
     opened = _LEFT_OPEN.format(calls=_listed(pending)) if pending else ""

@@ -1,28 +1,170 @@
-"""Models and agents as tools: each call is a run, and where that run waits, the call waits with it."""
+"""Tools whose calls are runs: models or agents, which wait where the run inside waits.
 
+The calls of such a run are shown at the outermost run, with the path to them. A digest binds each to the call around its run, and another
+one the whole record, so that with a key nobody else can make or change one.
+"""
+
+import hashlib
 import inspect
 import uuid
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage, messages_from_dict
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field
 
 from ..errors import ConfigurationError
-from ..messages.calls import open_end
-from ..messages.carrier import new_messages
-from ..messages.endings import HoldsRun, run_message_of
-from ..messages.inner_usage import InnerUsage
-from ..messages.metadata import own_metadata
-from ..messages.open_runs import metadata_of_open_run
-from .approval.approvals import Approvals
-from .approval.open_runs import OuterCall
-from .approval.pending import Decision, PendingCall, pending_calls
-from .content import output_content
-from .nested_runs import InnerBudget, NestedRuns, inside, run_content
+from ..messages.calls import ToolCallRecord, canonical_call, open_end
+from ..messages.metadata import InnerUsage, own_metadata
+from ..messages.run_messages import metadata_of_open_run, new_messages, open_results, open_run, serialize_messages
+from ..messages.stop_reasons import HoldsRun, run_message_of
+from ..strict_json import equivalent
+from .approvals import Approvals, same_digest
+from .nested_runs import InnerBudget, NestedRuns, current_nested_runs, run_content
+from .pending import (
+    CallIdentity,
+    Decision,
+    PendingCall,
+    check_offered,
+    digest_of,
+    pending_calls,
+    plain_copy,
+    plain_json,
+    read_decisions,
+    with_edited_arguments,
+)
+from .plan import Meaning
+from .results import output_content
+
+_CHANGED = "the record of the run inside call {id!r} is not the one that was made: it, its call or approval_key has changed since"
+
+
+@dataclass(frozen=True)
+class ContinuedRun:
+    """The run inside a call, with decisions about its pending calls.
+
+    Attributes:
+        messages: Its messages so far.
+        decisions: The decisions, as its own pending calls would have made them.
+    """
+
+    messages: Sequence[BaseMessage]
+    decisions: Sequence[Decision]
+
+
+@dataclass(frozen=True)
+class OuterCall:
+    """The call around a run.
+
+    Attributes:
+        call: The call.
+        message_id: The id of its message; None where that is not known.
+        approvals: The approvals of the run that made it.
+    """
+
+    call: ToolCallRecord
+    message_id: str | None
+    approvals: Approvals
+
+    @property
+    def _key(self) -> str | None:
+        self.approvals.check_key()
+        return None if self.approvals.key is None else self.approvals.key.get_secret_value()
+
+    def shown(self, pending: PendingCall) -> PendingCall:
+        """Return a pending call of the run inside, as it is shown outside."""
+        path = (self.call.name, *pending.path)
+        place = [self.message_id, self.call.id, path, pending.uuid, pending.digest]
+        outside = replace(pending, path=path, uuid=hashlib.sha256(plain_json(self.call, place)).hexdigest())
+        return replace(outside, digest=shown_digest(outside, self._key))
+
+    def record(self, messages: Sequence[BaseMessage], pending: Sequence[PendingCall]) -> dict[str, Any]:
+        """Return the record of the run inside, which waits.
+
+        Args:
+            messages: The messages of that run so far.
+            pending: Its pending calls.
+        """
+        shown = [self.shown(one) for one in pending]
+        return self._record(shown, [[one.uuid, one.digest] for one in pending], serialize_messages(messages))
+
+    def changed(self, args: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the record of this call with other arguments, with which it waits for approval.
+
+        Raises:
+            ConfigurationError: The arguments are not plain JSON.
+        """
+        call, plain = self.call, plain_copy("a call", args)
+        before = None if call.decision is None else call.decision.uuid
+        identity = hashlib.sha256(plain_json(call, ["changed", self.message_id, call.id, call.spelling, before, plain])).hexdigest()
+        shown = PendingCall(call.id, call.shown_name, plain, "approval", identity, toolset=call.toolset, changed=True)
+        return self._record([replace(shown, digest=shown_digest(shown, self._key))], [], [])
+
+    def _record(self, shown: Sequence[PendingCall], inside: Sequence[Sequence[str]], messages: Sequence[Any]) -> dict[str, Any]:
+        record = {
+            "message": self.message_id,
+            "args": self.call.args if self.call.edited else None,
+            "calls": [one.to_dict() for one in shown],
+            "inside": inside,
+            "messages": messages,
+        }
+        return {**record, "digest": self._digest(record)}
+
+    def _digest(self, record: Mapping[str, Any]) -> str:
+        kept = [record[name] for name in ("message", "args", "calls", "inside", "messages")]
+        return digest_of(replace(self.call, args={"record": kept}, inner=()), "open_run", "", self._key)
+
+    def check(self, record: Mapping[str, Any]) -> None:
+        """Raise if a record is not the one that was made of a run inside this call.
+
+        Raises:
+            ConfigurationError: It is not.
+        """
+        try:
+            known = record["message"] in (None, self.message_id) and same_digest(str(record["digest"]), self._digest(record))
+        except KeyError:
+            known = False
+        if not known:
+            raise ConfigurationError(_CHANGED.format(id=self.call.id))
+
+
+def shown_digest(call: PendingCall, key: str | None) -> str:
+    """Return the digest of a call that is shown with this identity."""
+    uses = call.args.get("tool_uses")
+    names = [use.get("recipient_name") for use in uses if isinstance(use, dict)] if isinstance(uses, list) else []
+    inside = {name.rpartition(".")[2]: None for name in names if isinstance(name, str)}
+    record = ToolCallRecord(call.id, call.name, "", call.args)
+    return digest_of(Meaning(inside).of(record), call.kind, call.uuid, key, path=call.path)
+
+
+def shown_index(record: Mapping[str, Any], decision: Decision) -> int | None:
+    """Return the number of the shown call that a decision is about; None if it is about none."""
+    entries = [entry if isinstance(entry, Mapping) else {} for entry in record["calls"]]
+    shown = ([entry.get(name) for name in ("id", "uuid", "digest")] for entry in entries)
+    return next((number for number, one in enumerate(shown) if one == [decision.id, decision.uuid, decision.digest]), None)
+
+
+def continued_call(call: ToolCallRecord, record: Mapping[str, Any], decisions: Sequence[Decision]) -> ToolCallRecord:
+    """Return the call, whose run inside goes on with these decisions."""
+    inside: dict[int, Decision] = {}
+    for decision in decisions:
+        number = shown_index(record, decision) or 0
+        check_offered(decision.id, record["calls"][number]["kind"], decision.action)
+        if number in inside:
+            raise ConfigurationError(f"there are two decisions about call {decision.id!r}")
+        uuid, digest = record["inside"][number]
+        inside[number] = replace(decision, uuid=uuid, digest=digest)
+    run = ContinuedRun(messages_from_dict(record["messages"]), list(inside.values()))
+    changed: dict[str, Any] = {} if record["args"] is None else {"args": dict(record["args"]), "edited": True}
+    return replace(call, run=run, waits=None, decision=None, **changed)
+
+
+# ---------------------------------------------------------------------------------------------- run tool
+# Models and agents as tools: each call is a run, and where that run waits, the call waits with it.
+
 
 _NAMELESS = "{kind} as a tool needs a name: as_tool(name=...), a mapping of name to tool, or the model's own name="
 
@@ -102,7 +244,7 @@ class _InnerRun:
     """
 
     def __init__(self, question: str) -> None:
-        around = inside.get()
+        around = current_nested_runs.get()
         self._outer = None if around is None or around.around is None else outer_call(around.around)
         run = None if self._outer is None else self._outer.call.run
         self.history: Sequence[BaseMessage] = () if run is None else run.messages
@@ -112,7 +254,7 @@ class _InnerRun:
         if around is not None and self._outer is not None:
             budget: InnerBudget | None = around.around.budget
             self._used = None if budget is None else budget.used
-            inside.set(_GivenRuns(self._outer, budget))
+            current_nested_runs.set(_GivenRuns(self._outer, budget))
 
     def __enter__(self) -> None:
         """Begin the run."""
@@ -165,10 +307,10 @@ class _GivenRuns(NestedRuns):
         shown, approve = self._outer.shown(pending), self._outer.approvals.approve
         assert approve is not None
         decision = approve(shown)
-        return _awaited(decision, pending, shown) if inspect.isawaitable(decision) else _inner_decision(decision, pending, shown)
+        return _awaited_decision(decision, pending, shown) if inspect.isawaitable(decision) else _inner_decision(decision, pending, shown)
 
 
-async def _awaited(decision: Awaitable[Any], pending: PendingCall, shown: PendingCall) -> Any:
+async def _awaited_decision(decision: Awaitable[Any], pending: PendingCall, shown: PendingCall) -> Any:
     return _inner_decision(await decision, pending, shown)
 
 
@@ -183,10 +325,10 @@ def outer_call(around: Any) -> OuterCall:
     """Return the call that a tool is running, of its `ToolRun`."""
     message, _ = open_end(around.messages)
     made = isinstance(message, AIMessage) and any(call["id"] == around.call.id for call in message.tool_calls)
-    return OuterCall(around.call, message.id if made and message is not None else None, governed(around.approvals, around.within))
+    return OuterCall(around.call, message.id if made and message is not None else None, joined_approvals(around.approvals, around.within))
 
 
-def governed(approvals: Approvals | None, within: NestedRuns | None) -> Approvals:
+def joined_approvals(approvals: Approvals | None, within: NestedRuns | None) -> Approvals:
     """Return the approvals of a run together with those of the runs around it."""
     own = approvals or Approvals()
     return own if within is None else within.governs(own)
@@ -199,3 +341,111 @@ def is_run_tool(tool: BaseTool) -> bool:
 
 def _listed(question: HumanMessage | None) -> list[BaseMessage]:
     return [] if question is None else [question]
+
+
+# ---------------------------------------------------------------------------------------------- continuing
+# Calls inside which runs wait, and calls that were changed and wait: they go on with what was decided.
+
+
+_NOT_GIVEN = "call {id!r} waits with a run inside, which {name!r} cannot go on with: it is no model, agent or tool of a server that waits"
+
+
+class Executes(Protocol):
+    """The interface of an executor."""
+
+    tools: dict[str, BaseTool]
+    approvals: Approvals | None
+
+    def meant(self, calls: Iterable[ToolCallRecord]) -> list[ToolCallRecord]:
+        """Return the calls under their tools' own names."""
+
+    def decided(self, call: ToolCallRecord, decision: Decision) -> ToolCallRecord:
+        """Return the call with its decision applied."""
+
+
+def continued_calls(
+    executor: Executes, decisions: Sequence[Decision], opened: Sequence[ToolMessage], message: AIMessage, calls: Sequence[ToolCallRecord]
+) -> tuple[list[Decision], dict[str, ToolCallRecord]]:
+    """Return the decisions about a message's own calls, and by id the open calls that go on with the other decisions.
+
+    Args:
+        executor: Executes the calls.
+        decisions: All decisions.
+        opened: The results of such calls.
+        message: The message that made these calls.
+        calls: Its calls.
+
+    Raises:
+        ConfigurationError: A record was changed, a decision is not possible, or two are about one call.
+    """
+    own, continued = list(decisions), dict[str, ToolCallRecord]()
+    meant = {call.id: call for call in executor.meant(calls)}
+    for result in opened:
+        record, call = open_run(result), meant.get(result.tool_call_id)
+        mine = [] if record is None else [one for one in own if shown_index(record, one) is not None]
+        if record is None or call is None or not mine:
+            continue
+        OuterCall(call, message.id, joined_approvals(executor.approvals, current_nested_runs.get())).check(record)
+        own = [one for one in own if one not in mine]
+        if not record["inside"]:
+            continued[call.id] = _changed_call(executor, call, record, mine)
+            continue
+        continued[call.id] = _checked(executor.tools.get(call.name), continued_call(call, record, mine))
+    return own, continued
+
+
+def _checked(tool: BaseTool | None, call: ToolCallRecord) -> ToolCallRecord:
+    """Return a call that goes on; raise if its tool cannot go on with it."""
+    check = getattr(tool, "check_continued", None)
+    if check is not None:
+        check(call.run)
+    elif tool is None or not is_run_tool(tool):
+        raise ConfigurationError(_NOT_GIVEN.format(id=call.id, name=call.name))
+    return call
+
+
+def _changed_call(executor: Executes, call: ToolCallRecord, record: Mapping[str, Any], decisions: Sequence[Decision]) -> ToolCallRecord:
+    """Return a call that a wrapper has changed, with the decision about it: to run as it was approved, or to be answered.
+
+    The wrappers get it as they got it before, or as the decision edits it.
+    """
+    if len(decisions) > 1:
+        raise ConfigurationError(f"there are two decisions about call {call.id!r}")
+    (decision,) = decisions
+    (shown,) = executor.meant([with_edited_arguments(call, record["calls"][0]["args"])])
+    made = executor.decided(shown, decision)
+    if made.args is None:
+        return made
+    approved = canonical_call(replace(made, edited=not equivalent(made.args, call.args)))
+    if decision.action == "edit":
+        return replace(approved, approved=approved)
+    own = call if record["args"] is None else canonical_call(replace(call, args=dict(record["args"]), edited=True))
+    return replace(own, waits=None, decision=decision, approved=approved)
+
+
+def continue_batch(
+    executor: Executes,
+    given: Any,
+    messages: Sequence[BaseMessage],
+    decisions: Any,
+    calls: Sequence[ToolCallRecord],
+    known: Sequence[CallIdentity],
+) -> tuple[list[Decision], list[ToolCallRecord], list[CallIdentity]]:
+    """Return the decisions about a batch's own calls, its calls and their identities; those whose runs inside go on have no result.
+
+    Args:
+        executor: Executes the calls.
+        given: What was given to be executed: the AI message, or its calls.
+        messages: The conversation so far.
+        decisions: The decisions.
+        calls: The calls.
+        known: Their identities.
+    """
+    read = read_decisions(decisions)
+    opened = open_results(one.result for one in known if one.result is not None)
+    message = given if isinstance(given, AIMessage) else open_end(messages)[0]
+    if not opened or message is None:
+        return read, [*calls], [*known]
+    own, continued = continued_calls(executor, read, opened, message, calls)
+    going_on = [replace(one, result=None) if one.call.id in continued else one for one in known]
+    return own, [continued.get(call.id, call) for call in calls], going_on

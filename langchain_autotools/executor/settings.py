@@ -1,18 +1,51 @@
-"""Settings of the execution of calls, and the rule for joining several sources of them.
+"""The settings of the execution of calls, joined from the call, the executor, the model."""
 
-Three places may: a call (its keywords), the executor, and the fields of the model that the executor was given to. What restricts holds
-together: every rule of `requires_approval`, and the smallest `max_concurrency`. Of everything else the nearest place decides: the call,
-then the executor, then the fields. (`run/keywords.py` reads what no executor says: the call decides, then the fields.)
-"""
-
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
 from ..errors import ConfigurationError
-from .approval.approvals import Approvals
-from .checks import checked_concurrency, checked_listener
-from .policy.policies import Policies
+from ..messages.calls import ToolCallRecord
+from .approvals import Approvals
+from .pending import Decision, PendingCall
+from .policies import Policies
+from .results import ToolCallResult
+
+OnExecuting = Callable[[ToolCallRecord], Awaitable[None] | None]
+OnExecuted = Callable[[ToolCallResult], Awaitable[None] | None]
+OnProgress = Callable[[ToolCallRecord, Any], Awaitable[None] | None]
+Approve = Callable[[PendingCall], Awaitable[Decision | None] | Decision | None]
+
+
+def checked_concurrency(name: str, value: Any) -> int | None:
+    """Return the maximum number of parallel calls, or None; raise if it is invalid.
+
+    Raises:
+        ConfigurationError: It is no such number.
+    """
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise ConfigurationError(f"{name} must be a whole number of at least 1, or None, not {value!r}")
+    return value
+
+
+def checked_listener(name: str, listener: Any) -> Any:
+    """Return the callback, or None; raise if it is not callable.
+
+    Raises:
+        ConfigurationError: It cannot be called.
+    """
+    if listener is not None and not callable(listener):
+        raise ConfigurationError(f"{name} must be a function that is called, not {type(listener).__name__}")
+    return listener
+
+
+# ---------------------------------------------------------------------------------------------- settings
+# Settings of the execution of calls, and the rule for joining several sources of them.
+#
+# Three places may: a call (its keywords), the executor, and the fields of the model that the executor was given to. What restricts holds
+# together: every rule of `requires_approval`, and the smallest `max_concurrency`. Of everything else the nearest place decides: the call,
+# then the executor, then the fields. (`run/settings.py` reads what no executor says: the call decides, then the fields.)
+
 
 _V = TypeVar("_V")
 

@@ -1,76 +1,329 @@
-"""Validation of functions as tools: signatures that no model could call are rejected.
+"""Which parameters of a tool's function the model supplies, which the program."""
 
-A model gives arguments by name, in one JSON object, and LangChain keeps some names for itself.
-"""
-
+import dataclasses
+import functools
 import inspect
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, get_args, get_origin
 
-from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
+from langchain_core.callbacks.manager import BaseRunManager
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId
+from pydantic import BaseModel
+from typing_extensions import TypeAliasType, Unpack, is_typeddict
 
+from ..compat import graph_class, graph_runtime
 from ..errors import ConfigurationError
+from ..messages.calls import ToolCallRecord
+from .context import ToolContext
 
-_TAKEN = ("args", "kwargs")
+NOWHERE: Final = object()
+"""The value that is not given."""
+
+_NO_ANNOTATION = (inspect.Parameter.empty, Any, object, None)  # LangGraph fills a `runtime` of any type
+_TAKEN = frozenset({"args", "kwargs", "callbacks", "run_manager"})
 _INSTEAD = "wrap it in a function whose parameters have names"
+_BY_NAME = ("callbacks", "run_manager", "runtime")
 
 
-def check_signature(tool: object) -> None:
-    """Raise for a function, or a tool made of one, that cannot be called with arguments by name.
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a function, or a field of a schema.
 
-    Raises:
-        ConfigurationError: It cannot; the text says why.
+    Attributes:
+        name: Its name.
+        annotation: Its type; `inspect.Parameter.empty` where it has none, a string where it cannot be resolved.
+        default: Its default, or what makes it a field; `inspect.Parameter.empty` where it is required.
+        by_position: Whether it can be given by position only.
+        source: What of the program it receives; None for an argument of the model's.
+        mark: What says so in the annotation.
     """
-    if isinstance(tool, StructuredTool):
-        function = tool.func or tool.coroutine
-        why = None if function is None else _obstacle_of_tool(tool, function)
-        name = tool.name
-    elif isinstance(tool, BaseTool | Mapping | type) or not callable(tool):
-        return
-    else:
-        why = _obstacle(tool)
-        name = str(getattr(tool, "__qualname__", None) or getattr(tool, "__name__", None) or tool)
-    if why is not None:
-        raise ConfigurationError(f"{name!r} cannot be called as a tool: {why}")
+
+    name: str
+    annotation: Any
+    default: Any = inspect.Parameter.empty
+    by_position: bool = False
+    source: str | None = None
+    mark: Any = None
+
+    @property
+    def required(self) -> bool:
+        """Whether it has no default."""
+        return self.default is inspect.Parameter.empty
 
 
-def _obstacle_of_tool(tool: StructuredTool, function: Callable[..., Any]) -> str | None:
-    """Return the obstacle in a tool's function, unless its schema hides or renames the parameter."""
-    if _obstacle(function) is None:
-        return None
-    schema = tool.args_schema
-    shown = set(schema.get("properties") or ()) if isinstance(schema, Mapping) else set(tool.args)
-    if any(name.startswith("v__") for name in shown):  # pydantic's substitutes for the names that it keeps for itself
-        return _obstacle(function)
-    return _obstacle(function, shown)
+@dataclass(frozen=True)
+class Signature:
+    """The parameters of a tool's function.
 
-
-def _obstacle(function: Callable[..., Any], shown: Collection[str] | None = None) -> str | None:
-    """Return why a function cannot be called with arguments by name; None if it can.
-
-    Args:
+    Attributes:
         function: The function.
-        shown: The arguments that a model is told of, where these are not simply all.
+        parameters: Those that have a name; the keys of an unpacked TypedDict among them.
+        variadic: The names of `*args` and `**kwargs`.
+        takes_more: Whether it takes keywords of any other name.
+        obstacle: Why a model could not call it with arguments by name; None if it could.
+        is_resolved: Whether all its annotations are known where it stands, that of what it returns too.
+        dispatches: Whether it chooses an implementation by the type of its first argument, which then goes by position.
     """
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # without a signature there is no schema either, which is said elsewhere
-        return None
-    first = parameters[0].name if parameters else ""
-    if _is_in_class(function) and first in ("self", "cls") and first not in (shown or ()):
-        return "it is a method without its object: give that of an object, as in [thing.method]"
-    for one in parameters:
-        if shown is not None and one.name not in shown:
-            continue
-        if one.kind is one.POSITIONAL_ONLY:
-            return f"its parameter {one.name!r} cannot be given by name: {_INSTEAD}"
-        if one.kind is one.VAR_POSITIONAL:
-            return f"a model gives arguments by name, and *{one.name} takes none: {_INSTEAD}"
-        if shown is None and one.kind is not one.VAR_KEYWORD and one.name in _TAKEN:
-            return f"LangChain keeps the name {one.name!r} for itself: give the parameter another"
-    return None
+
+    function: Callable[..., Any]
+    parameters: Sequence[Parameter]
+    variadic: Sequence[str]
+    takes_more: bool
+    obstacle: str | None
+    is_resolved: bool
+    dispatches: bool
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], *, is_method: bool = False) -> "Signature":
+        """Read a function.
+
+        Args:
+            function: The function.
+            is_method: Whether it is a tool's own `_run` or `_arun`, to which core gives the run manager by name.
+        """
+        found: list[Parameter] = []
+        more, obstacle = False, None
+        hints = annotations_of(function)
+        try:
+            parameters = list(inspect.signature(function).parameters.values())
+        except (TypeError, ValueError):  # of a builtin one: it takes what it takes
+            return cls(function, [], [], True, None, True, False)
+        for one in parameters:
+            annotation = hints.get(one.name, one.annotation)
+            typed = _unpacked(annotation) if one.kind is one.VAR_KEYWORD else None
+            if one.kind is one.VAR_POSITIONAL:
+                obstacle = f"a model gives arguments by name, and *{one.name} takes none: {_INSTEAD}"
+            elif one.kind is one.VAR_KEYWORD:
+                found += typed or ()
+                more = typed is None
+            else:
+                source, mark = source_of(annotation, one.name, is_method=is_method)
+                found.append(Parameter(one.name, annotation, one.default, one.kind is one.POSITIONAL_ONLY, source, mark))
+        first = parameters[0].name if parameters else ""
+        by_position = next((one.name for one in found if one.by_position and one.source is None), None)
+        if _is_in_class(function) and first in ("self", "cls"):
+            obstacle = "it is a method without its object: give that of an object, as in [thing.method]"
+        elif by_position is not None:
+            obstacle = f"its parameter {by_position!r} cannot be given by name: {_INSTEAD}"
+        variadic = [one.name for one in parameters if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+        is_resolved = not any(isinstance(hint, str) for hint in hints.values())
+        return cls(function, found, variadic, more, obstacle, is_resolved, hasattr(function, "dispatch") and hasattr(function, "registry"))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether LangChain's core reads all of it: no name is one of pydantic's or its own, no keyword is free, each type is known."""
+        names = [one.name for one in self.parameters]
+        return (
+            self.is_resolved
+            and not self.variadic
+            and not any(name.startswith("_") or name in _TAKEN or hasattr(BaseModel, name) for name in names)
+        )
+
+    def of_models(self) -> list[Parameter]:
+        """Return the parameters whose arguments a model writes, without those that `functools.partial` has bound."""
+        bound = self.function.keywords if isinstance(self.function, functools.partial) else {}
+        return [one for one in self.parameters if one.source is None and one.name not in bound]
+
+    def takes(self, name: str) -> bool:
+        """Whether an argument of the model's with this name reaches the function."""
+        one = next((one for one in self.parameters if one.name == name and not (one.by_position and one.source)), None)
+        return self.takes_more if one is None else one.source is None
+
+    def bind(self, values: Mapping[str, Any], supply: Callable[[Parameter], Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the arguments by position and by keyword.
+
+        Args:
+            values: The validated values by name. One that has no parameter goes into the keywords.
+            supply: Returns the program's value of a parameter, or `NOWHERE`.
+        """
+        rest, args = dict(values), list[Any]()
+        for one in self.parameters:
+            value = NOWHERE if one.source is None else supply(one)
+            if value is NOWHERE and not one.by_position:
+                continue  # an argument of the model's, where it stands in `rest`, or the default
+            if value is NOWHERE:
+                value = rest.pop(one.name, one.default)
+            if one.by_position:
+                args.append(value)
+            else:
+                rest[one.name] = value
+        if self.dispatches and self.parameters and not args and self.parameters[0].name in rest:
+            args.append(rest.pop(self.parameters[0].name))
+        return args, rest
 
 
 def _is_in_class(function: Callable[..., Any]) -> bool:
     """Whether a plain function is defined in a class's body."""
     return inspect.isfunction(function) and "." in function.__qualname__.rpartition("<locals>.")[2]
+
+
+def annotations_of(function: Any) -> dict[str, Any]:
+    """Return the annotations of a function's parameters or of a class, each resolved by itself where they cannot be resolved together."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    holder = function if inspect.isroutine(function) or isinstance(function, type) else type(function).__call__
+    try:
+        return typing.get_type_hints(holder, include_extras=True)
+    except Exception:  # one of them is a name that exists only for type checkers
+        names = {**getattr(inspect.unwrap(holder), "__globals__", {})}
+        written = getattr(holder, "__annotations__", {})
+        return {name: _resolved(annotation, names) for name, annotation in written.items()}
+
+
+def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
+    alone = types.SimpleNamespace(__annotations__={"it": annotation})
+    try:
+        return typing.get_type_hints(alone, globalns=names, include_extras=True)["it"]
+    except Exception:
+        return annotation
+
+
+def _unpacked(annotation: Any) -> list[Parameter] | None:
+    """Return the keys of `**kwargs: Unpack[...]` as parameters; None for other keywords."""
+    typed = next(iter(get_args(annotation)), None) if get_origin(annotation) in (Unpack, typing.Unpack) else None
+    if typed is None or not is_typeddict(typed):
+        return None
+    found = []
+    for name, hint in annotations_of(typed).items():
+        said = get_origin(hint)  # a class whose annotations are texts does not know it itself
+        inner = get_args(hint)[0] if said in (typing.Required, typing.NotRequired) else hint
+        required = said is typing.Required or (said is not typing.NotRequired and name in typed.__required_keys__)
+        source, mark = source_of(inner)
+        found.append(Parameter(name, inner, inspect.Parameter.empty if required else NOWHERE, False, source, mark))
+    return found
+
+
+def unaliased(annotation: Any) -> Any:
+    """Return the type behind a `type X = ...` statement."""
+    return getattr(annotation, "__value__", annotation) if isinstance(annotation, TypeAliasType) else annotation
+
+
+def _marks(annotation: Any) -> Iterator[Any]:
+    """Yield an annotation, its alternatives, and their metadata."""
+    annotation = unaliased(annotation)
+    yield annotation
+    origin = get_origin(annotation)
+    yield origin
+    yield from getattr(annotation, "__metadata__", ())
+    if origin is Annotated:
+        yield from _marks(annotation.__origin__)
+    elif origin is typing.Union or origin is types.UnionType:
+        for alternative in get_args(annotation):
+            yield from _marks(alternative)
+    elif origin is list and get_args(annotation)[0] is BaseCallbackHandler:
+        yield BaseCallbackHandler
+
+
+def source_of(annotation: Any, name: str = "", *, is_method: bool = False) -> tuple[str | None, Any]:
+    """Return what of the program a parameter receives, with the mark that says so; None for an argument of the model's."""
+    marks = list(_marks(annotation))
+    kinds = {
+        "context": ToolContext,
+        "runtime": graph_class("ToolRuntime"),
+        "call_id": InjectedToolCallId,
+        "store": graph_class("InjectedStore"),
+        "state": graph_class("InjectedState"),
+        "injected": InjectedToolArg,
+        "config": RunnableConfig,
+        "run_manager": BaseRunManager,
+        "callbacks": (BaseCallbackManager, BaseCallbackHandler),
+    }
+    for source, kind in kinds.items():
+        for mark in marks:
+            if kind is not None and (mark is kind or _is_a(mark, kind)):
+                return source, mark
+    untyped = _NO_ANNOTATION if name == "runtime" or (is_method and name == "run_manager") else _NO_ANNOTATION[:1]
+    return (name if name in _BY_NAME and any(annotation is one for one in untyped) else None), None
+
+
+def _is_a(mark: Any, kind: Any) -> bool:
+    if kind is RunnableConfig:  # a TypedDict: no class for `isinstance`
+        return False
+    return isinstance(mark, kind) or (isinstance(mark, type) and issubclass(mark, kind))
+
+
+def context_parameter(function: Callable[..., Any]) -> str | None:
+    """Return the name of a function's parameter of type `ToolContext`; None if it has none."""
+    hints = annotations_of(function)
+    return next((name for name, hint in hints.items() if name != "return" and source_of(hint)[0] == "context"), None)
+
+
+# ---------------------------------------------------------------------------------------------- injection
+# What the program supplies to a call: the values of the parameters that are not the model's.
+
+
+@dataclass(frozen=True)
+class InjectionContext:
+    """The values that can be injected into a call.
+
+    Attributes:
+        call: The call.
+        config: The configuration that the tool is invoked with.
+        messages: The conversation so far, with the AI message that made the call.
+        tools: All tools of the executor.
+        progress: The `ToolContext` of the call; None where it has none.
+    """
+
+    call: ToolCallRecord
+    config: RunnableConfig
+    messages: Sequence[BaseMessage]
+    tools: Sequence[BaseTool]
+    progress: ToolContext | None = None
+
+
+def supply(parameter: Parameter, context: InjectionContext) -> Any:
+    """Return the program's value of a parameter; `NOWHERE` where only core's run of the tool knows one, or nobody does.
+
+    Raises:
+        ConfigurationError: A required one is not known here.
+    """
+    if parameter.source == "context":
+        return NOWHERE if context.progress is None else context.progress
+    if parameter.source == "config":
+        return context.config
+    if parameter.source == "call_id":
+        return context.call.id
+    if parameter.source == "runtime":
+        return tool_runtime(context) if graph_class("ToolRuntime") is not None else NOWHERE
+    if parameter.source == "store":
+        store = getattr(graph_runtime(), "store", None)
+        return _needed(parameter, store, "a store, which only a graph compiled with one has")
+    if parameter.source == "state":
+        state = {"messages": list(context.messages)}
+        field = getattr(parameter.mark, "field", None)
+        needs = f"the graph state {field!r}; outside a graph's own tool node the state is the messages"
+        return state if field is None else _needed(parameter, state.get(field), needs)
+    return NOWHERE
+
+
+def _needed(parameter: Parameter, value: Any, needs: str) -> Any:
+    if value is not None:
+        return value
+    if not parameter.required:
+        return NOWHERE
+    raise ConfigurationError(f"the tool cannot run here: its argument {parameter.name!r} needs {needs}")
+
+
+def _write_nothing(_: Any) -> None:
+    """A stream writer outside a graph, which does nothing."""
+
+
+def tool_runtime(context: InjectionContext) -> Any:
+    """Return the `ToolRuntime` of a call."""
+    kind = graph_class("ToolRuntime")
+    graph = graph_runtime()
+    values = {
+        **{name: getattr(graph, name, None) for name in ("context", "store", "execution_info", "server_info")},
+        "state": {"messages": list(context.messages)},
+        "config": context.config,
+        "stream_writer": getattr(graph, "stream_writer", _write_nothing),
+        "tool_call_id": context.call.id,
+        "tools": list(context.tools),
+    }
+    return kind(**{field.name: values[field.name] for field in dataclasses.fields(kind) if field.name in values})

@@ -1,26 +1,59 @@
-"""Conversion of lists and mappings of tools and functions to `{name: BaseTool}`."""
+"""How tools are made of whatever a program gives as tools."""
 
 import functools
 import inspect
 import logging
 import pkgutil
 import sys
-import typing
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from inspect import getdoc, iscoroutinefunction
 from itertools import chain
 from typing import Any, cast
 
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool, convert_runnable_to_tool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import Field
 
-from ..compat import writes_functions
+from ..compat import described_parameters, writes_functions
 from ..errors import ConfigurationError
 from ..pickling import refuse, unportable
+from .context import ToolContext
 from .names import own_name
-from .signatures import check_signature
-from .sources import GivenAsTool, ToolSource
-from .wrapped import tool_inside, wrapped
+from .schemas import schema_of
+from .signatures import Signature
+from .tool import WrappedTool, as_wrapped_tool, declared, tool_inside
+
+
+class ToolSource(ABC):
+    """A source of tools. A model reads it anew between runs when it has changed, and an executor when it is made."""
+
+    @abstractmethod
+    def tools(self) -> Sequence[BaseTool]:
+        """Return the tools, as they are now."""
+
+    @abstractmethod
+    def is_changed(self) -> bool:
+        """Whether `tools` would return others than at its last call."""
+
+
+class GivenAsTool:
+    """A model or an agent, which can be given as a tool: its method `as_tool` takes a name and a description."""
+
+
+class SourceTool(StructuredTool):
+    """A tool of a source: an asynchronous one that works on any event loop."""
+
+    check_continued: Any = Field(default=None, exclude=True, repr=False)
+    """Raises if a call that waits cannot go on with what was decided, a `ContinuedRun`; None where no call of the tool waits."""
+
+
+# ---------------------------------------------------------------------------------------------- tools
+# Conversion of lists and mappings of tools and functions to `{name: BaseTool}`.
+
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -41,7 +74,7 @@ def collected(tools: Any) -> Mapping[str, Any] | list[Any]:
 
 
 def tools_by_name(tools: Mapping[str, Any] | list[Any]) -> dict[str, BaseTool]:
-    """Return the tools by the names under which a model calls them.
+    """Return the tools by the names under which a model calls them. Of a source, those that cannot be called are left out, with a WARNING.
 
     Args:
         tools: A list of tools, or a mapping of name to tool. A tool is a `BaseTool`, a function or another callable
@@ -53,12 +86,24 @@ def tools_by_name(tools: Mapping[str, Any] | list[Any]) -> dict[str, BaseTool]:
     if isinstance(tools, Mapping):
         return {key: as_tool(value, _valid_name(key)) for key, value in tools.items()}
     found: dict[str, BaseTool] = {}
-    for value in chain.from_iterable(one.tools() if isinstance(one, ToolSource) else (one,) for one in tools):
+    for value in chain.from_iterable(callable_tools(one.tools()) if isinstance(one, ToolSource) else (one,) for one in tools):
         tool = as_tool(value)
         if tool.name in found:
             raise ConfigurationError(f"two tools are named {tool.name!r}; give them names of their own with a mapping: {{name: tool}}")
         found[tool.name] = tool
     return found
+
+
+def callable_tools(tools: Mapping[str, Any] | Iterable[Any]) -> Any:
+    """Return those of the tools that a model can call, as a mapping or as a list; the others are left out, with a WARNING."""
+    named = isinstance(tools, Mapping)
+    found: list[tuple[Any, Any]] = []
+    for key, value in tools.items() if isinstance(tools, Mapping) else enumerate(tools):
+        try:
+            found.append((key, value if isinstance(value, ToolSource) else as_tool(value, _valid_name(key) if named else None)))
+        except ConfigurationError as error:
+            _logger.warning("a tool is left out: %s", error)
+    return dict(found) if named else [value for _, value in found]
 
 
 def _valid_name(name: object) -> str:
@@ -78,24 +123,42 @@ def as_tool(value: Any, name: str | None = None) -> BaseTool:
     """
     if isinstance(value, GivenAsTool):
         return cast("Any", value).as_tool(name=name)  # type: ignore[no-any-return]
-    check_signature(value)
     inside = tool_inside(value)
     if inside is not None and inside is not value:
-        check_signature(inside)
-        value = wrapped(value, inside)
+        value = as_wrapped_tool(value, declared(inside))
     if isinstance(value, BaseTool):
-        return value if name in (None, value.name) else value.model_copy(update={"name": name})
+        named = value if name in (None, value.name) else value.model_copy(update={"name": name})
+        return named if isinstance(named, WrappedTool) else declared(named)
     if isinstance(value, Mapping | type):
         raise ConfigurationError(f"{_described_value(value)} {_DECLARATION}")
     if not isinstance(value, Runnable) and not callable(value):
         raise ConfigurationError(f"{_described_value(value)} is not a tool: pass a function or a BaseTool")
     name = name or _callable_name(value)
     try:
-        if isinstance(value, Runnable):
-            return convert_runnable_to_tool(value, name=name)
-        return _from_callable(value, name)
+        return declared(convert_runnable_to_tool(value, name=name) if isinstance(value, Runnable) else _from_callable(value, name))
+    except ConfigurationError:
+        raise
     except Exception as error:  # langchain and pydantic raise whatever they meet in a signature
         raise ConfigurationError(f"{_described_value(value)} cannot be made a tool: {error}") from error
+
+
+def declarable(value: Any) -> Any:
+    """Return what declares a tool that a caller may execute: the tool itself, where LangChain's core declares just what can be bound.
+
+    Raises:
+        ConfigurationError: A model could not call it.
+    """
+    inside = tool_inside(value)
+    if isinstance(value, GivenAsTool) or isinstance(inside, WrappedTool):
+        return as_tool(value)
+    if inside is not None:
+        return declared(inside, executed=False)
+    if isinstance(value, Mapping | type | Runnable) or not callable(value):
+        return value
+    source = _innermost(value)
+    signature = Signature.of(value if isinstance(value, functools.partial) or inspect.isroutine(source) else source.__call__)
+    is_plain = signature.is_plain and signature.obstacle is None and not any(one.source for one in signature.parameters)
+    return value if is_plain else as_tool(value)
 
 
 def _callable_name(value: Any) -> str:
@@ -126,63 +189,32 @@ def _from_callable(value: Any, name: str) -> BaseTool:
     if not inspect.isroutine(source):
         source = source.__call__  # an object: its method has the signature and the docstring
     called = value if isinstance(value, functools.partial) else source
-    function = _given_by_name(called, source) if called is not source or _takes_any_name(source) else source
+    signature = Signature.of(called)
+    if signature.obstacle is not None:
+        shown = getattr(source, "__qualname__", None) or name
+        raise ConfigurationError(f"{shown!r} cannot be called as a tool: {signature.obstacle}")
     documented = bool(inspect.getdoc(source))
-    asynchronous = inspect.iscoroutinefunction(source)
-
-    def make(parse_docstring: bool) -> BaseTool:
-        return StructuredTool.from_function(
-            func=None if asynchronous else function,
-            coroutine=function if asynchronous else None,
-            name=name,
-            description=None if documented else "",
-            parse_docstring=parse_docstring,
-        )
-
-    untyped = [name for name, parameter in inspect.signature(function).parameters.items() if parameter.annotation is parameter.empty]
+    way: dict[str, Any] = {"coroutine": called} if inspect.iscoroutinefunction(source) else {"func": called}
+    untyped = [one.name for one in signature.of_models() if one.annotation is inspect.Parameter.empty]
     missing = [*([] if documented else ["no docstring"]), *([f"no type hints of {', '.join(untyped)}"] if untyped else [])]
     if missing:
         _tell_once(f"the tool {name!r} has {' and '.join(missing)}: the model has only names to go by")
-    try:
-        return make(documented)
-    except ValueError:  # the docstring describes arguments that the signature does not have
-        return make(False)
+    if called is source and signature.is_plain:
+        for parse_docstring in [documented, False]:
+            # it fails where the docstring describes other arguments, and where core cannot read the signature
+            with suppress(Exception):
+                description = None if documented else ""
+                return StructuredTool.from_function(name=name, description=description, parse_docstring=parse_docstring, **way)
+    names = [one.name for one in signature.of_models()]
+    description, arguments = described_parameters(source, names)
+    if not arguments.keys() <= set(names):
+        description, arguments = inspect.getdoc(source) or "", {}
+    return StructuredTool(name=name, description=description, args_schema=schema_of(signature, name, arguments), **way)
 
 
 @functools.lru_cache(1_000)
 def _tell_once(text: str) -> None:
     _logger.warning(text)
-
-
-def _takes_any_name(function: Callable[..., Any]) -> bool:
-    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in inspect.signature(function).parameters.values())
-
-
-def _given_by_name(called: Callable[..., Any], source: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a plain function (the only kind that LangChain inspects) with only the parameters that a model can set.
-
-    Args:
-        called: The function, or a partial of it.
-        source: The function, which has the annotations.
-    """
-    bound = called.keywords if isinstance(called, functools.partial) else {}
-    signature = inspect.signature(called)
-    left = [parameter for parameter in signature.parameters.values() if parameter.name not in bound]
-    parameters = [parameter for parameter in left if parameter.kind is not parameter.VAR_KEYWORD]
-    hints = typing.get_type_hints(source, include_extras=True)
-
-    async def acall(*args: Any, **kwargs: Any) -> Any:
-        return await called(*args, **kwargs)
-
-    def plain(*args: Any, **kwargs: Any) -> Any:
-        return called(*args, **kwargs)
-
-    call: Any = acall if inspect.iscoroutinefunction(source) else plain
-    call.__name__ = call.__qualname__ = str(getattr(source, "__name__", "tool"))
-    call.__doc__ = inspect.getdoc(source)
-    call.__annotations__ = {parameter.name: hints[parameter.name] for parameter in parameters if parameter.name in hints}
-    call.__signature__ = signature.replace(parameters=parameters)
-    return call  # type: ignore[no-any-return]
 
 
 # ---------------------------------------------------------------------------------------------- pickling
@@ -252,3 +284,59 @@ def _reference(value: Any) -> Any:
 def _label(value: Any) -> str:
     name = own_name(value) if isinstance(value, Mapping) else getattr(value, "name", None) or getattr(value, "__name__", None)
     return name or type(value).__name__
+
+
+# ---------------------------------------------------------------------------------------------- raw functions
+# Tools made of functions that take the raw JSON text of a call's arguments, as in hand-written loops.
+
+
+_ANYTHING: Mapping[str, Any] = {"type": "object", "properties": {}, "additionalProperties": True}
+
+
+class _RawFunction(BaseTool):
+    """A function that takes the text of the arguments."""
+
+    function: Any
+
+    def _run(self, context: ToolContext, /, **arguments: Any) -> Any:
+        return self.function(context.call.arguments)
+
+
+class _AsyncRawFunction(_RawFunction):
+    """An asynchronous function that takes the text of the arguments."""
+
+    def _run(self, context: ToolContext, /, **arguments: Any) -> Any:
+        raise NotImplementedError
+
+    async def _arun(self, context: ToolContext, /, **arguments: Any) -> Any:
+        return await self.function(context.call.arguments)
+
+
+def raw_functions(functions: Mapping[str, Callable[[str], Any]], declarations: Iterable[Any] = ()) -> list[BaseTool]:
+    """Return tools made of functions that take the JSON text of their arguments and parse it themselves.
+
+    The text is one complete JSON object: what is not is answered with an error, and the function is not called. It is the text that the
+    model wrote, unless a key stands twice in one of its objects, or the call was decided about (approved, edited, resumed). The function
+    then gets the arguments as they were shown and judged, in canonical JSON. Nothing else of it is checked.
+
+    Args:
+        functions: The functions by the tools' names; they may be asynchronous.
+        declarations: Their declarations: dicts in a vendor's form, or anything else that `bind_tools` accepts. Without
+            one a model is told the function's name and its docstring, and nothing of its arguments.
+
+    Raises:
+        ConfigurationError: Something is not a function, or a declaration is of none of them.
+    """
+    if not isinstance(functions, Mapping) or not all(map(callable, functions.values())):
+        raise ConfigurationError("raw_functions takes a mapping of tool names to functions of the arguments' JSON text")
+    declared = {one["name"]: one for one in (convert_to_openai_tool(declaration)["function"] for declaration in declarations)}
+    unknown = declared.keys() - functions.keys()
+    if unknown:
+        raise ConfigurationError(f"raw_functions declares tools that have no function: {', '.join(sorted(map(repr, unknown)))}")
+    return [_tool(name, function, declared.get(name, {})) for name, function in functions.items()]
+
+
+def _tool(name: str, function: Callable[[str], Any], declared: Mapping[str, Any]) -> BaseTool:
+    kind = _AsyncRawFunction if iscoroutinefunction(function) else _RawFunction
+    description = declared.get("description") or getdoc(function) or ""
+    return kind(name=name, description=description, args_schema=dict(declared.get("parameters") or _ANYTHING), function=function)

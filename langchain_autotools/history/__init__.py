@@ -1,4 +1,4 @@
-"""Repair and validation of message histories for any vendor, in pure passes over a list of messages.
+"""Repair of message histories for any vendor, in pure passes over a list of messages.
 
 Every pass takes a list of messages and gives a new one. None of them changes a message, waits, reads a clock or draws a
 random number; the same history always gives the same result, and a second time changes nothing. What is wrong for
@@ -10,10 +10,12 @@ The order of the passes in `repair`, and why:
 2. Removals are carried out before run messages are unfolded (a removed run message goes with all it carries) and again
    after it (a message that was carried can be removed alone).
 3. Run messages are unfolded: from here on the history is the one that will be sent.
-4. The former function form is rewritten, calls and results that stand in content blocks alone are read from there, empty AI messages
-   go: what is no call and no result must not stand between them.
+4. The former function form is rewritten, and calls and results that stand in content blocks alone are read from there.
 5. Every call gets an id and a name of its own: from here on ids tell calls apart.
-6. Orphans are dropped, then results put in order, then dangling calls answered; see `passes`.
+6. Orphans are dropped, then results put in their place, then dangling calls answered; see `passes`.
+
+What is valid is not always sent as it stands: a request has the results of a message in call order, which servers go by that count them,
+and no message of the model's that says nothing, which several vendors refuse.
 """
 
 import logging
@@ -22,14 +24,12 @@ from functools import partial
 
 from langchain_core.messages import BaseMessage
 
-from ..messages.growing import growing
-from . import passes
-from .blocks import read_blocks
+from ..messages.incremental import growing
+from . import repairs
 from .expansion import expand, expand_runs
-from .merging import merge_runs
-from .normalize import apply_removals, drop_empty, fold_chunks, name_calls, translate_functions
-from .pairing import Finding, Item, Problem, ProblemKind, messages_of, needs_no_repair
-from .sent import as_sent, grown_as_sent
+from .pairing import Finding, Item, Problem, ProblemKind, messages_of, needs_no_repair, soundness
+from .repairs import apply_removals, drop_empty, fold_chunks, name_calls, read_blocks, translate_functions
+from .sent import as_sent, grown_as_sent, merge_runs
 
 __all__ = [
     "Problem",
@@ -52,9 +52,10 @@ _LOSSES: frozenset[ProblemKind] = frozenset({"orphan_result", "duplicate_result"
 
 
 def repair(messages: Sequence[BaseMessage], *, open_end: bool = False, open_start: bool = False) -> list[BaseMessage]:
-    """Return a history that every vendor accepts: each call answered exactly once, directly after its AI message, in order.
+    """Return a history that the models of every vendor take: each call answered exactly once, directly after its AI message.
 
-    A result that answers no call, or one that is answered already, is left out with a WARNING.
+    A result that answers no call, or one that is answered already, is left out with a WARNING. An AI message that says nothing stays, and
+    so does the order in which the results of one message came: both are mended in each request.
 
     Args:
         messages: Any history. Run messages are replaced by the messages they carry.
@@ -80,10 +81,12 @@ def to_send(messages: Sequence[BaseMessage], *, open_start: bool = False) -> lis
         open_start: As of `repair`.
     """
     known = growing(messages)
-    if not needs_no_repair(known, False, open_start):
-        return as_sent(_repaired(messages, False, open_start))
-    known.keep()
-    return grown_as_sent(known)
+    found = soundness(known, open_start)
+    if found.is_sound(False) and found.as_sent:
+        known.keep()
+        return grown_as_sent(known)
+    repaired = [*messages] if found.is_sound(False) else _repaired(messages, False, open_start)
+    return as_sent(messages_of(repairs.order_results(list(enumerate(drop_empty(repaired))))[0]))
 
 
 def _repaired(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -> list[BaseMessage]:
@@ -120,12 +123,12 @@ def explain(messages: Sequence[BaseMessage]) -> str:
 
 def drop_orphans(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return the messages without results that answer no call: one pass of `repair`."""
-    return messages_of(passes.drop_orphans(list(enumerate(messages)))[0])
+    return messages_of(repairs.drop_orphans(list(enumerate(messages)))[0])
 
 
 def order_results(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return the messages with every result directly after its AI message, in call order. Calls get unique ids first."""
-    return messages_of(passes.order_results(name_calls(list(enumerate(messages)))[0])[0])
+    return messages_of(repairs.order_results(name_calls(list(enumerate(messages)))[0])[0])
 
 
 def answer_dangling(messages: Sequence[BaseMessage], *, open_end: bool = False) -> list[BaseMessage]:
@@ -135,7 +138,7 @@ def answer_dangling(messages: Sequence[BaseMessage], *, open_end: bool = False) 
         messages: The history.
         open_end: Whether the calls of the last AI message may stay without results.
     """
-    return messages_of(passes.answer_dangling(name_calls(list(enumerate(messages)))[0], open_end=open_end)[0])
+    return messages_of(repairs.answer_dangling(name_calls(list(enumerate(messages)))[0], open_end=open_end)[0])
 
 
 def _mended(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -> Finding:
@@ -146,11 +149,10 @@ def _mended(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -
         partial(apply_removals, last=True),
         translate_functions,
         read_blocks,
-        drop_empty,
         name_calls,
-        partial(passes.drop_orphans, open_start=open_start, open_end=open_end),
-        passes.order_results,
-        partial(passes.answer_dangling, open_end=open_end),
+        partial(repairs.drop_orphans, open_start=open_start, open_end=open_end),
+        partial(repairs.order_results, strict=False),
+        partial(repairs.answer_dangling, open_end=open_end),
     )
     items: list[Item] = list(enumerate(messages))
     problems: list[Problem] = []

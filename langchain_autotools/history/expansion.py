@@ -1,29 +1,126 @@
-"""Expansion of run messages in a history to the messages that they carry.
-
-So a history that stored a run message and one that stored its parts are the same history. What the user changed in the run
-message after the run (its text, its name, the arguments of calls left to him) is changed in the parts.
-"""
+"""Expansion of run messages in a history to the messages that they carry, whole or split by turns."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-from langchain_core.messages.utils import message_chunk_to_message
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    BaseMessageChunk,
+    FunctionMessage,
+    RemoveMessage,
+    ToolMessage,
+    message_chunk_to_message,
+    messages_from_dict,
+)
 
-from ..messages.carrier import carried_messages, without_carrier
-from ..messages.joints import Joints
+from ..errors import ConfigurationError
+from ..messages.calls import call_ids
 from ..messages.metadata import own_metadata, text_of
-from .normalize import fold_chunks
+from ..messages.run_messages import Separators, carried_messages, generation_id, may_repeat, serialize_messages, without_carrier
 from .pairing import Finding, Item, Problem, is_call, is_run, messages_of
+from .repairs import fold_chunks
+
+
+class GenerationRow(TypedDict):
+    """One message of a history, as plain data.
+
+    Attributes:
+        position: The message's number in the history.
+        generation_id: The model turn that it belongs to; None for a message of the system or the user.
+        message_order_idx: Its number within the turn: 0 for the AI message, then its results.
+        tool_call_idx: The position of a result's call among the calls of the turn; else None.
+        message: The message, as `langchain_core.messages.messages_to_dict` writes it.
+    """
+
+    position: int
+    generation_id: str | None
+    message_order_idx: int
+    tool_call_idx: int | None
+    message: dict[str, Any]
+
+
+def split_generations(messages: Sequence[BaseMessage], *, start: int = 0) -> list[GenerationRow]:
+    """Turn a history into rows, one for each message.
+
+    A message that says itself where it stands (those of a run do) is believed; for all others that is derived from the history, the same
+    each time. The messages are not changed.
+
+    Args:
+        messages: The history. A run message is replaced by the messages that it carries, a loose chunk by the message that it is.
+        start: The number of the first message, where rows of the messages before it are stored already.
+
+    Returns:
+        The rows, in order. An artifact that is not plain data is marked in its row, not kept.
+    """
+    plain = [message_chunk_to_message(message) if isinstance(message, BaseMessageChunk) else message for message in expand(messages)]
+    rows: list[GenerationRow] = []
+    turn: AIMessage | None = None
+    generation: str | None = None
+    results = 0
+    for position, (message, data) in enumerate(zip(plain, serialize_messages(plain), strict=True), start):
+        call: int | None = None
+        number = 0
+        if isinstance(message, AIMessage):
+            turn, results = message, 0
+            generation = message.response_metadata.get("generation_id") or generation_id(message, position)
+        elif isinstance(message, ToolMessage) and turn is not None:
+            call = _call_position(turn, message, results)
+            results += 1
+            number = message.response_metadata.get("message_order_idx", call + 1)
+        else:
+            turn = generation = None
+        rows.append(GenerationRow(position=position, generation_id=generation, message_order_idx=number, tool_call_idx=call, message=data))
+    return rows
+
+
+def _call_position(turn: AIMessage, result: ToolMessage, results: int) -> int:
+    """Return the position of the call that a result answers; without such a call, the result's own among the results."""
+    index = result.response_metadata.get("tool_call_idx")
+    if isinstance(index, int):
+        return index
+    ids = call_ids(turn)
+    return ids.index(result.tool_call_id) if result.tool_call_id in ids else results
+
+
+def join_generations(rows: Iterable[GenerationRow]) -> list[BaseMessage]:
+    """Return the history of these rows, given in any order.
+
+    Args:
+        rows: Rows as `split_generations` makes them; a database may have added columns.
+
+    Raises:
+        ConfigurationError: A row has no message or no position, or two rows have the same one.
+    """
+    by_position: dict[int, dict[str, Any]] = {}
+    for row in rows:
+        try:
+            position, message = row["position"], row["message"]
+        except (KeyError, TypeError, IndexError):
+            raise ConfigurationError(f"a row of a history has a position and a message, not {row!r:.200}") from None
+        if by_position.setdefault(position, message) is not message:
+            raise ConfigurationError(f"two rows have the position {position!r}")
+    return messages_from_dict([by_position[position] for position in sorted(by_position)])
+
+
+# ---------------------------------------------------------------------------------------------- expansion
+# Expansion of run messages in a history to the messages that they carry.
+#
+# So a history that stored a run message and one that stored its parts are the same history. What the user changed in the run message
+# after the run (its text, its name, the arguments of calls left to him) is changed in the parts.
+
 
 _Mark = tuple[str | None, ...]  # what a message is known by: its generation and id; a result: also those of its AI message and call
+_Marked = tuple[BaseMessage, list[_Mark], list[_Mark]]  # a message, what it is known by, and what a copy without its generation is known by
+_OF_RUNS = (AIMessage, ToolMessage, FunctionMessage, RemoveMessage)  # no input of one
 
 
 def expand_runs(items: list[Item]) -> Finding:
     """Replace every run message by the messages it carries, in place. An unreadable one stays.
 
-    Messages that the history already holds are not added again: they are known by their id and their generation (some
-    servers give every reply the same id), results also by the call they answer. A text edited after the run wins: the last
+    Messages stored beside their run message are not added again: they are known by their id and their generation, results also by
+    the call they answer, and where servers may give several replies one id by their content too. Another run's messages are others,
+    whatever their ids: the input before a run message separates it from what stands before that. A text edited after the run wins: the last
     message takes it, and earlier messages of the run lose the text that the edit removed. The sum of the chunks of a stream
     is a run message too; if the stream was cut, text after its last complete message becomes an AI message of its own.
     """
@@ -59,47 +156,67 @@ def _without_chunks(parts: list[BaseMessage] | None) -> list[BaseMessage] | None
 
 
 def _unfold(items: list[Item], runs: Mapping[int, list[BaseMessage]]) -> list[Item]:
-    """Replace each run by its parts, except those already in the history."""
-    known = {mark for _, marks in _with_marks(message for place, (_, message) in enumerate(items) if place not in runs) for mark in marks}
+    """Replace each run by its parts, except those that stand beside it: an input separates one run's messages from another's."""
+    unfolded: list[Item] = []
+    beside: list[tuple[Item, list[BaseMessage] | None]] = []
+    for place, item in enumerate(items):
+        if isinstance(item[1], _OF_RUNS):
+            beside.append((item, runs.get(place)))
+        else:
+            unfolded += [*_unfold_beside(beside), item]
+            beside = []
+    return [*unfolded, *_unfold_beside(beside)]
+
+
+def _unfold_beside(items: Sequence[tuple[Item, list[BaseMessage] | None]]) -> list[Item]:
+    """Replace each run by its parts, each given with the run, except those already among the items."""
+    others = [message for (_, message), parts in items if parts is None]
+    known = {mark for _, marks, _ in _with_marks(others) for mark in marks}
     unfolded: list[Item] = []
     edits: dict[_Mark, BaseMessage] = {}
-    for place, (source, message) in enumerate(items):
-        if place not in runs:
+    for (source, message), parts in items:
+        if parts is None:
             unfolded.append((source, message))
             continue
-        parts = runs[place]
         edited = _with_text_edit(message, _with_call_edits(message, parts)) if isinstance(message, AIMessage) else parts
-        for number, (part, marks) in enumerate(_with_marks(edited)):
-            if number >= len(parts) or part is not parts[number]:
-                edits.update((mark, part) for mark in _loosely(marks))
-            if known.isdisjoint(_loosely(marks)):
+        originals: list[_Marked] = [*_with_marks(parts), (message, [], [])]  # behind them, what the edit has added
+        for part, (original, marks, loose) in zip(edited, originals, strict=False):
+            if part is not original:
+                edits.update((mark, part) for mark in (*marks, *loose))
+            if known.isdisjoint((*marks, *loose)):
                 unfolded.append((source, part))
             known.update(marks)
     return _with_replaced(unfolded, edits) if edits else unfolded
 
 
-def _with_marks(messages: Iterable[BaseMessage]) -> Iterator[tuple[BaseMessage, list[_Mark]]]:
-    """Yield each message with all keys that identify it."""
-    owner: str | None = None
+def _with_marks(messages: Iterable[BaseMessage]) -> Iterator[_Marked]:
+    """Yield each message with the keys that identify it among those of one run, and with those of a copy without its generation."""
+    owner: tuple[str | None, str | None] = None, None
     for message in messages:
-        noted = message.response_metadata.get("generation_id")
-        generation = noted if isinstance(noted, str) else None
-        marks: list[_Mark] = [(generation, message.id)] if message.id else []
+        name, generation = _name(message), message.response_metadata.get("generation_id")
         if isinstance(message, AIMessage):
-            owner = message.id
-        elif isinstance(message, ToolMessage) and owner:
-            marks.append((generation, owner, message.tool_call_id))
-        yield message, marks
+            owner = message.id, name
+        loose = _marks(message, None, name, owner[1])
+        yield message, _marks(message, generation, message.id, owner[0]) if isinstance(generation, str) else loose, loose
 
 
-def _loosely(marks: Sequence[_Mark]) -> list[_Mark]:
-    """Return the keys, and those of a copy that was stored without its generation."""
-    return [*marks, *((None, *mark[1:]) for mark in marks)]
+def _marks(message: BaseMessage, generation: str | None, name: str | None, owner: str | None) -> list[_Mark]:
+    """Return the keys of a message, by its own name and, of a result, by that of the message with its call."""
+    marks: list[_Mark] = [(generation, name)] if name else []
+    return [*marks, (generation, owner, message.tool_call_id)] if isinstance(message, ToolMessage) and owner else marks
+
+
+def _name(message: BaseMessage) -> str | None:
+    """Return the id of a message; where others may have the same one, with the message's text and calls."""
+    if not message.id or not may_repeat(message.id):
+        return message.id
+    calls = call_ids(message) if isinstance(message, AIMessage) else []
+    return "\x1e".join([message.id, text_of(message), *map(str, calls)])
 
 
 def _with_replaced(items: list[Item], edits: Mapping[_Mark, BaseMessage]) -> list[Item]:
     """Return the items with every copy of an edited message replaced by the edited one."""
-    marks_of = [marks for _, marks in _with_marks(messages_of(items))]
+    marks_of = [marks for _, marks, _ in _with_marks(messages_of(items))]
     return [
         (source, next((edits[mark] for mark in marks if mark in edits), message))
         for (source, message), marks in zip(items, marks_of, strict=True)
@@ -174,7 +291,7 @@ def _joints(spoken: Sequence[BaseMessage]) -> tuple[list[str], set[int]]:
     """Return the texts of the messages, and the indices of those that a separator precedes in a run."""
     pieces: list[str] = []
     joints: set[int] = set()
-    followed = Joints("any")
+    followed = Separators("any")
     for message in spoken:
         piece = text_of(message)
         if isinstance(message, ToolMessage):

@@ -1,4 +1,4 @@
-"""Pairing of results with calls, and the check whether a history needs any repair.
+"""The pairing of results with calls, by which a history is judged sound or not.
 
 Pairing is positional: a result answers the latest call before it that carries its id. So ids may come back in later turns
 (servers that number their calls do that), and a result without a call before it answers nothing that could be proved.
@@ -12,11 +12,11 @@ from typing import Literal, TypeAlias
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, HumanMessage, RemoveMessage, ToolMessage
 
 from ..errors import ConfigurationError
-from ..messages.blocks import NAMED_CALLS, holds_call, is_result_block
+from ..messages.blocks import NAMED_CALLS, holds_call, ids_of_vendors_calls, is_result_block
 from ..messages.calls import call_ids, calls_of
-from ..messages.growing import derive
+from ..messages.incremental import fold_over
 from ..messages.metadata import KEY, own_metadata
-from ..messages.open_runs import open_run
+from ..messages.run_messages import open_run
 
 _TEXT_KEYS = frozenset({"type", "text", "index", "id", "annotations"})
 
@@ -29,7 +29,6 @@ ProblemKind: TypeAlias = Literal[
     "call_in_content",
     "result_in_content",
     "vendor_result",
-    "empty_message",
     "call_id",
     "call_name",
     "orphan_result",
@@ -167,12 +166,17 @@ class Soundness:
 
     Args:
         open_start: Whether results before the first AI message may answer calls that are not there.
+
+    Attributes:
+        sound: Whether it needs none so far.
+        as_sent: Whether it is also sent so: with results in call order, and no message of the model's that says nothing.
     """
 
-    __slots__ = ("_awaited", "_loose", "_started", "sound")
+    __slots__ = ("_awaited", "_loose", "_started", "as_sent", "sound")
 
     def __init__(self, open_start: bool = False) -> None:
         self.sound = True
+        self.as_sent = True
         self._started = not open_start
         self._awaited: list[str] = []  # ids of the calls still to be answered, the next one last
         self._loose = False
@@ -181,6 +185,7 @@ class Soundness:
         """Return an independent copy."""
         made = Soundness()
         made.sound, made._started, made._awaited, made._loose = self.sound, self._started, [*self._awaited], self._loose
+        made.as_sent = self.as_sent
         return made
 
     def read(self, messages: Sequence[BaseMessage]) -> None:
@@ -200,7 +205,12 @@ class Soundness:
         for message in messages:
             kind = kinds[type(message)]
             if kind == "result":
-                if self._started and (not awaited or awaited.pop() != message.tool_call_id):  # type: ignore[attr-defined]  # a ToolMessage
+                if not self._started or (awaited and awaited[-1] == message.tool_call_id):  # type: ignore[attr-defined]  # a ToolMessage
+                    del awaited[-1:]
+                elif message.tool_call_id in awaited:  # type: ignore[attr-defined]  # of a run that was resumed twice, say
+                    awaited.remove(message.tool_call_id)  # type: ignore[attr-defined]
+                    self.as_sent = False
+                else:
                     return False
             elif awaited or kind == "refused" or (loose and kind == "chunk"):
                 return False
@@ -211,6 +221,8 @@ class Soundness:
                 ids = _sound_calls(message)  # type: ignore[arg-type]  # an AIMessage
                 if ids is None:
                     return False
+                if not ids and is_empty(message):  # type: ignore[arg-type]
+                    self.as_sent = False
                 awaited = ids
             loose = kind == "chunk" and message.chunk_position != "last"  # type: ignore[attr-defined]  # an AIMessageChunk
         self._awaited, self._loose = awaited, loose
@@ -225,7 +237,12 @@ def needs_no_repair(messages: Sequence[BaseMessage], open_end: bool, open_start:
         open_end: Whether calls that the history ends in may be unanswered.
         open_start: Whether results before the first AI message may answer calls that are not there.
     """
-    return derive(messages, ("sound", open_start), partial(Soundness, open_start)).is_sound(open_end)
+    return fold_over(messages, ("sound", open_start), partial(Soundness, open_start)).is_sound(open_end)
+
+
+def soundness(messages: Sequence[BaseMessage], open_start: bool) -> Soundness:
+    """Return the fold over a history; `open_start` as of `needs_no_repair`."""
+    return fold_over(messages, ("sound", open_start), partial(Soundness, open_start))
 
 
 def _sound_calls(message: AIMessage) -> list[str] | None:
@@ -238,7 +255,7 @@ def _sound_calls(message: AIMessage) -> list[str] | None:
         names = [call["name"] for call in (*calls, *message.invalid_tool_calls)]
         return _sound_ids(call_ids(message)) if all(names) else None
     if not calls:
-        return None if "function_call" in message.additional_kwargs or is_empty(message) else []
+        return None if "function_call" in message.additional_kwargs else []
     for call in calls:
         if not call["name"]:
             return None
@@ -278,12 +295,15 @@ def is_call(entry: object) -> bool:
 
 
 def says_in_blocks(message: BaseMessage) -> bool:
-    """Whether calls or results of a message exist only in its content blocks."""
+    """Whether calls or results of a message exist only in its content blocks, or a call of the vendor's own among its calls too."""
     content = message.content
     if not content or isinstance(content, str):
         return False
     if isinstance(message, AIMessage):
-        return not message.tool_calls and not message.invalid_tool_calls and any(map(holds_call, content))
+        if message.tool_calls or message.invalid_tool_calls:
+            vendors = ids_of_vendors_calls(content)
+            return bool(vendors) and any(call_id in vendors for call_id in call_ids(message))
+        return any(map(holds_call, content))
     if isinstance(message, ToolMessage):
         return all(map(is_result_block, content))
     return isinstance(message, HumanMessage) and any(map(is_result_block, content))

@@ -1,4 +1,4 @@
-"""Questions that a server asks during a call: who answers them, and how the call waits for its answers.
+"""The questions that an MCP server asks during a call, whose answers the call waits for.
 
 Up to protocol 2025-11-25 a server asks while the call is under way: it is answered at once, or declined. From 2026-07-28 on it ends the
 call with its questions and a state; the same call with the answers and the state goes on, in any process.
@@ -16,15 +16,13 @@ from typing import Any
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import ToolException
 
-from ..executor.approval.elicitation import ELICITATION, check_answer, misfit
-from ..executor.approval.gate import checked_decision, no_interrupt
-from ..executor.approval.open_runs import ContinuedRun
-from ..executor.approval.pending import Decision, PendingCall, digest_of
-from ..executor.nested_runs import inside
-from ..executor.run_tool import outer_call
-from ..executor.workers.asking import aask
+from ..executor.approvals import checked_decision, no_interrupt
+from ..executor.nested_runs import current_nested_runs
+from ..executor.pending import ELICITATION, Decision, PendingCall, check_answer, digest_of, misfit
+from ..executor.run_tool import ContinuedRun, outer_call
+from ..executor.user_functions import acall_user
 from ..messages.calls import ToolCallRecord
-from ..messages.open_runs import metadata_of_open_run
+from ..messages.run_messages import metadata_of_open_run
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -94,7 +92,7 @@ class Questions:
     """
 
     def __init__(self, label: str, elicit: Elicit | None, roots: Sequence[str]) -> None:
-        around = inside.get()
+        around = current_nested_runs.get()
         self._outer = None if around is None or around.around is None else outer_call(around.around)
         self._label = label
         self._elicit = elicit
@@ -138,7 +136,7 @@ class Questions:
             return None
         shown = self._outer.shown(asked.pending(self._outer.call, key))
         with no_interrupt():
-            decision = await aask(self._outer.approvals.approve, shown, lambda: False, lambda: None)
+            decision = await acall_user(self._outer.approvals.approve, shown, lambda: False, lambda: None)
         made = checked_decision(decision, shown)
         if made is None or made.action != "respond":
             return None if made is None else _UNANSWERED[made.action]

@@ -1,25 +1,181 @@
-"""One session with an MCP server, owned by one task of a background loop from open to close.
-
-What the SDK opens has to be closed by the task that has opened it, so that task does both, and calls come to it by a queue. It ends when it
-is told to, or when the server does.
-"""
+"""One session with an MCP server, owned by one task of a background loop from its connection to its end."""
 
 import asyncio
 import logging
 import os
+import sys
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from contextvars import Context
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, Self, cast
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
 
+from ..addresses import public_url
 from ..errors import ConfigurationError
-from ..executor.workers.background import background_loop
+from ..executor.event_loops import background_loop
 from .questions import Elicit, Questions, Round, declined
-from .transport import Address, Requests, begin, wire
+
+_OTHER_PROTOCOL = -32022
+_SECONDS_TO_CANCEL = 1.0
+EXTRA = "MCP servers need the extra `mcp`: pip install 'langchain-autotools-chat[mcp]'"
+
+
+@dataclass(frozen=True, repr=False)
+class Address:
+    """Where a server is: a program to start, or an address.
+
+    Attributes:
+        command: The program and its arguments; empty for a server with a URL.
+        url: The URL of a server that runs already.
+        env: Environment variables of the program, besides the few that every program gets.
+        cwd: Its working directory.
+        headers: HTTP headers of every request.
+    """
+
+    command: Sequence[str] = ()
+    url: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: str | Path | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"Address({self.name!r})"
+
+    @property
+    def name(self) -> str:
+        """What it is called where anybody may read it: the program, or the URL without its secret parts."""
+        return public_url(self.url) if self.url else Path(self.command[0]).name
+
+    @property
+    def secrets(self) -> Sequence[str]:
+        """What of it only this process may know."""
+        of_url = urlsplit(self.url)
+        found = {"a user": "@" in of_url.netloc, "a query": of_url.query, "env": self.env, "headers": self.headers}
+        return [name for name, value in found.items() if value]
+
+    def public(self, text: str) -> str:
+        """Return a text without the secret parts of the URL."""
+        return text.replace(self.url, self.name) if self.url else text
+
+    def open(self) -> Any:
+        """Return a context manager that connects, with the two streams of the connection."""
+        return self._http() if self.url else self._stdio()
+
+    def _stdio(self) -> Any:
+        from mcp import StdioServerParameters, stdio_client
+
+        program, *arguments = self.command
+        parameters = StdioServerParameters(command=program, args=arguments, env=dict(self.env) or None, cwd=self.cwd)
+        return stdio_client(parameters, errlog=_stderr())
+
+    @asynccontextmanager
+    async def _http(self) -> AsyncIterator[Any]:
+        from mcp.client import streamable_http
+
+        make_client: Any = vars(streamable_http)["create_mcp_http_client"]  # the kind of client differs between the versions
+        async with make_client(headers=dict(self.headers)) as client:
+            async with streamable_http.streamable_http_client(self.url, http_client=client) as streams:
+                yield streams[:2]
+
+
+def _stderr() -> Any:
+    """Return where a server's error output goes: `sys.stderr`, or that of the process where a program has put something else there.
+
+    The SDK would take what `sys.stderr` was when it was imported, which may be closed by now.
+    """
+    try:
+        sys.stderr.fileno()
+    except (AttributeError, OSError, ValueError):
+        return sys.__stderr__
+    return sys.stderr
+
+
+class Requests:
+    """What goes to a server, with the last request of each task: version 1 of the SDK tells no server that a request is cancelled.
+
+    Args:
+        stream: The SDK's stream of what goes to the server.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._last: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._stream.__aexit__(*error)
+
+    async def send(self, message: Any) -> None:
+        """Send a message."""
+        if {"method", "id"} <= message.message.root.model_fields_set:
+            self._last[asyncio.current_task()] = message
+        await self._stream.send(message)
+
+    async def cancel(self) -> None:
+        """Tell the server that nobody waits for the last request of this task."""
+        asked = self._last.get(asyncio.current_task())
+        if asked is not None:
+            params = {"requestId": asked.message.root.id, "reason": "the call was cancelled"}
+            notification = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+            with suppress(Exception):  # the server is gone, or reads nothing
+                async with asyncio.timeout(_SECONDS_TO_CANCEL):
+                    await self._stream.send(type(asked)(type(asked.message).model_validate(notification)))
+
+
+def check_installed() -> None:
+    """Raise if the SDK is missing.
+
+    Raises:
+        ConfigurationError: It is.
+    """
+    try:
+        import mcp  # noqa: F401
+    except ImportError as error:
+        raise ConfigurationError(EXTRA) from error
+
+
+def wire(value: Any) -> dict[str, Any]:
+    """Return an object of the SDK as the data that it is on the wire."""
+    data: dict[str, Any] = value.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return data
+
+
+async def begin(session: Any) -> bool:
+    """Begin a session; whether its protocol is one in which a call can wait for answers (2026-07-28 or later)."""
+    if not hasattr(session, "discover"):
+        await session.initialize()
+        return False
+    from mcp.shared.exceptions import MCPError
+    from pydantic import ValidationError
+
+    with suppress(MCPError, RuntimeError, ValidationError):  # a server of an older protocol, or one that starts slowly
+        await session.discover()
+        return True
+    try:
+        await session.initialize()
+    except MCPError as error:
+        if error.error.code != _OTHER_PROTOCOL:
+            raise
+        await session.discover()
+        return True
+    return False
+
+
+# ---------------------------------------------------------------------------------------------- session
+# One session with an MCP server, owned by one task of a background loop from open to close.
+#
+# What the SDK opens has to be closed by the task that has opened it, so that task does both, and calls come to it by a queue. It ends
+# when it is told to, or when the server does.
+
 
 _logger = logging.getLogger("langchain_autotools")
 

@@ -1,25 +1,39 @@
-"""The package's metadata of a message, all under one key of `response_metadata`, `KEY`.
+"""The records that the package keeps in the metadata of a message.
 
 - Of a turn as it leaves the accumulator: `{"calls": [...], "blocked": reason | None}`, the verdict.
 - Of a stored AI message: `{"calls": [{"id", "sent_id"?, "arguments", "wire_id"?, "extra"?}]}`, the arguments as the model wrote them;
   `sent_id` is what a call is sent with whose `id` was made here.
+- Of an AI message whose request could not force a call that it was to force, also `"unforced": True`.
 - Of an AI message where another model took over, also `"failover"`: see `failover`.
 - Of an AI message whose turn was made again, also `"rejected"`: see `rejected`.
+- Of a reply from LangChain's cache, until a run hands it out, also `"cached_id"`: the id under which it was cached.
 - Of a run message: `{"messages": [...], "stop_reason", "turns", "usage", "asked"?, "open_calls"?}`, the carrier.
 - Of the result of a call inside which a run waits: `{"open_run": {...}}`, see `open_runs`.
 - Of the result of a call inside which runs were made, `"used_inside"`: see `inner_usage`.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from .blocks import is_call_block
+
+_M = TypeVar("_M", bound=BaseMessage)
 
 KEY = "autotools"
 """The key of this package's metadata in `response_metadata`."""
 
 ASKED = "asked"
 """The key, in a run message's metadata, of the id of the message whose calls it leaves open, if no turn of the run made them."""
+
+CACHED_ID = "cached_id"
+"""The key of the id of the reply in LangChain's cache, in the metadata of a message made of it."""
+
+
+UNFORCED = "unforced"
+"""The key, in an AI message's metadata, that says that its server refused a request that forced a call, and was asked without force."""
 
 
 def text_of(message: BaseMessage) -> str:
@@ -37,3 +51,234 @@ def with_own_metadata(metadata: Mapping[str, Any], own: Mapping[str, Any]) -> di
     """Return `response_metadata` with the package's part replaced by `own`."""
     foreign = {name: value for name, value in metadata.items() if name != KEY}
     return {**foreign, KEY: own} if own else foreign
+
+
+def without_cached_id(message: _M) -> _M:
+    """Return the message without the id of the reply in the cache."""
+    own = {name: value for name, value in own_metadata(message).items() if name != CACHED_ID}
+    return message.model_copy(update={"response_metadata": with_own_metadata(message.response_metadata, own)})
+
+
+# ---------------------------------------------------------------------------------------------- failover
+# Marks of failover in messages: which model took over from which, and whether the reply was cut off after text.
+#
+# A mark stands among the package's metadata of an AI message: of the reply that was cut off after text, or of the first reply of a model
+# that took over before any text. The request to go on with a cut reply stands in no history: it is derived from the mark for each
+# request.
+
+
+FAILOVER: Final = "failover"
+"""The key of the mark, in the package's metadata of an AI message."""
+
+OF_RUN: Final = "of_run"
+"""The key of True in the metadata of a human message that the run itself has added to a request: no new run begins with it."""
+
+GO_ON: Final = HumanMessage(
+    "Your reply above was cut off by a technical fault, and is shown as far as it came. Go on exactly where it stops, so that both parts "
+    "read as one reply: repeat nothing of it, say nothing about the interruption, and call tools where that is the next step."
+)
+"""The request to go on with a reply that was cut off."""
+
+_Reply = TypeVar("_Reply", bound=AIMessage)
+
+
+def failover_mark(from_model: str, to_model: str, *, after_text: bool) -> dict[str, Any]:
+    """Return the mark of a message: the names of both models, and whether the message is a reply cut off after text."""
+    return {"from": from_model, "to": to_model, "after_text": after_text}
+
+
+def failover_mark_of(message: BaseMessage) -> Mapping[str, Any]:
+    """Return the mark of a message; empty if it has none."""
+    mark = own_metadata(message).get(FAILOVER)
+    return mark if isinstance(mark, Mapping) else {}
+
+
+def is_cut_reply(message: BaseMessage) -> bool:
+    """Whether a message is a reply that was cut off after text, with which another model goes on."""
+    return failover_mark_of(message).get("after_text") is True
+
+
+def with_failover_mark(message: _Reply, mark: Mapping[str, Any]) -> _Reply:
+    """Return a message or chunk with a mark."""
+    own = {**own_metadata(message), FAILOVER: dict(mark)}
+    return message.model_copy(update={"response_metadata": with_own_metadata(message.response_metadata, own)})
+
+
+def failover_marks(messages: Sequence[BaseMessage]) -> list[Mapping[str, Any]]:
+    """Return the marks of the messages since the user's last one, in order."""
+    marks: list[Mapping[str, Any]] = []
+    for message in reversed(messages):
+        if isinstance(message, HumanMessage) and not own_metadata(message).get(OF_RUN):
+            break
+        if isinstance(message, AIMessage) and (mark := failover_mark_of(message)):
+            marks.append(mark)
+    return marks[::-1]
+
+
+def open_cuts(messages: Sequence[BaseMessage]) -> list[Mapping[str, Any]]:
+    """Return the marks of the cut replies that messages end in, in order: the same turn is to be gone on with."""
+    marks: list[Mapping[str, Any]] = []
+    for message in reversed(messages):
+        if not isinstance(message, AIMessage) or not is_cut_reply(message):
+            break
+        marks.append(failover_mark_of(message))
+    return marks[::-1]
+
+
+# ---------------------------------------------------------------------------------------------- rejected
+# Records of rejected replies: whole replies that were paid for and are no messages, because their turn was made again.
+#
+# They stand among the package's metadata of the message that took their place, and hold what tokens and prices are counted by.
+
+
+REJECTED: Final = "rejected"
+"""The key of the records, in the package's metadata of an AI message."""
+
+_NOT_BILLED_APART = frozenset({"text", "reasoning", "thinking", "redacted_thinking"})
+_BILLED_BY = ("type", "name", "action", "args", "extras")
+"""What tells of a block of the vendor's own how it is billed."""
+
+
+def with_rejected(message: _Reply, replies: Sequence[AIMessage]) -> _Reply:
+    """Return a message or chunk with records of the replies in whose place it stands; the same object without replies."""
+    if not replies:
+        return message
+    own = own_metadata(message)
+    records = [record for reply in replies for record in recorded_replies(reply)]
+    metadata = with_own_metadata(message.response_metadata, {**own, REJECTED: [*records, *_reply_records(message)]})
+    return message.model_copy(update={"response_metadata": metadata})
+
+
+def rejected_replies(message: AIMessage) -> Sequence[AIMessage]:
+    """Return the replies in whose place a message stands, in order, each with its usage and metadata alone."""
+    return [AIMessage(**record) for record in _reply_records(message)]
+
+
+def recorded_replies(message: AIMessage) -> Sequence[dict[str, Any]]:
+    """Return records of a reply and of those in whose place it stands, in order."""
+    return (*_reply_records(message), _reply_record(message))
+
+
+def _reply_records(message: AIMessage) -> Sequence[dict[str, Any]]:
+    return valid_reply_records(own_metadata(message).get(REJECTED))
+
+
+def valid_reply_records(records: Any) -> Sequence[dict[str, Any]]:
+    """Return those of some records that are records of replies: a history may come from a client."""
+    return [record for record in records if _is_reply_record(record)] if isinstance(records, list | tuple) else ()
+
+
+def _is_reply_record(record: Any) -> bool:
+    try:
+        AIMessage(**record)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _reply_record(reply: AIMessage) -> dict[str, Any]:
+    metadata = {key: value for key, value in reply.response_metadata.items() if key not in (KEY, "logprobs")}
+    return {"content": list(_billed_blocks(reply.content)), "response_metadata": metadata, "usage_metadata": reply.usage_metadata}
+
+
+def _billed_blocks(content: str | list[Any]) -> Iterator[dict[str, Any]]:
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("type") not in _NOT_BILLED_APART and not is_call_block(block):
+            yield {key: block[key] for key in _BILLED_BY if key in block}
+
+
+# ---------------------------------------------------------------------------------------------- inner usage
+# What runs inside tools have used, as recorded in the metadata of the results of these calls.
+#
+# A run counts what the runs of its models and agents as tools have used: the record holds their replies, as rejected replies are
+# recorded, and the number of their tool calls. A result says what was used since the one before it.
+
+
+USED_INSIDE: Final = "used_inside"
+"""The key of the record, in the package's metadata of a result."""
+
+_Result = TypeVar("_Result", bound=ToolMessage)
+
+
+@dataclass
+class InnerUsage:
+    """What runs inside one tool call have used so far.
+
+    Attributes:
+        ended: Records of the replies of those that have ended.
+        calls: The number of tool calls that they have made.
+        inside: What runs inside the calls of one that has not ended have used.
+    """
+
+    ended: list[dict[str, Any]] = field(default_factory=list)
+    calls: int = 0
+    inside: list["InnerUsage"] = field(default_factory=list)
+    _begun: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def replies(self) -> Sequence[dict[str, Any]]:
+        """Records of all replies, those of a run that has not ended and of runs inside its calls too."""
+        return (*self.ended, *self._begun, *(reply for one in self.inside for reply in one.replies))
+
+    @property
+    def tool_calls(self) -> int:
+        """The number of all tool calls, likewise."""
+        return self.calls + sum(one.tool_calls for one in self.inside)
+
+    def count_calls(self, calls: int) -> None:
+        """Count tool calls."""
+        self.calls += calls
+
+    def note(self, reply: AIMessage) -> None:
+        """Count a reply of a run that has not ended."""
+        self._begun += recorded_replies(reply)
+
+    def end(self, messages: Iterable[BaseMessage]) -> None:
+        """Count the replies among the new messages of a run that has ended, in place of what was counted of it before."""
+        self.calls = self.tool_calls
+        self._begun, self.inside = [], []
+        for message in messages:
+            self.ended += recorded_replies(message) if isinstance(message, AIMessage) else _usage_record(message).get("replies", ())
+
+    def as_messages(self) -> Sequence[AIMessage]:
+        """Return the replies, each with its usage and metadata alone."""
+        return [AIMessage(**reply) for reply in self.replies]
+
+    def on(self, message: _Result) -> _Result:
+        """Return the result of the call with the record; the same object if nothing was used."""
+        replies, calls = [*self.replies], self.tool_calls
+        if not replies and not calls:
+            return message
+        record = {"replies": replies, "tool_calls": calls}
+        metadata = with_own_metadata(message.response_metadata, {**own_metadata(message), USED_INSIDE: record})
+        return message.model_copy(update={"response_metadata": metadata})
+
+
+def inner_usage(messages: Iterable[BaseMessage]) -> InnerUsage:
+    """Return what runs inside the calls of these results have used together."""
+    records = [_usage_record(message) for message in messages]
+    replies = [reply for record in records for reply in record.get("replies", ())]
+    return InnerUsage(replies, sum(record.get("tool_calls", 0) for record in records))
+
+
+def paid_replies(messages: Iterable[BaseMessage]) -> Iterator[AIMessage]:
+    """Yield all replies that were paid for in a run, of its new messages: rejected ones, and those of runs inside its tools, too."""
+    for message in messages:
+        if isinstance(message, AIMessage):
+            yield from (*rejected_replies(message), message)
+        elif isinstance(message, ToolMessage):
+            yield from replies_inside(message)
+
+
+def replies_inside(message: BaseMessage) -> Sequence[AIMessage]:
+    """Return the replies of the runs inside the call of a result, each with its usage and metadata alone."""
+    return inner_usage([message]).as_messages()
+
+
+def _usage_record(message: BaseMessage) -> dict[str, Any]:
+    own = message.response_metadata.get(KEY)
+    record = own.get(USED_INSIDE) if isinstance(own, dict) else None
+    if not isinstance(record, dict):
+        return {}
+    calls = record.get("tool_calls")
+    return {"replies": valid_reply_records(record.get("replies")), "tool_calls": calls if isinstance(calls, int) else 0}

@@ -1,4 +1,4 @@
-"""Display of runs in notebooks: IPython shows run messages as Markdown, other messages as usual.
+"""Display of run messages as Markdown in a running IPython.
 
 A method of the message cannot do it: run messages are plain `AIMessage`s, of no class of our own.
 """
@@ -19,6 +19,6 @@ def show_runs() -> None:
 
 
 def _markdown(message: Any) -> str | None:
-    from .markdown import run_markdown
+    from .display import run_markdown
 
     return run_markdown(message)

@@ -1,19 +1,228 @@
-"""What a run costs, in US dollars: exact sums of the parts that have a price, and the names of those that have none."""
+"""What runs cost: the parts that vendors bill, their prices, their sums.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+Kinds of usage are named as the price data of the extra `cost` names them. Counts do not overlap: what a detail counts is taken out of
+the total that includes it.
+"""
+
+import logging
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from ..messages.carrier import new_messages
-from ..messages.endings import HoldsRun, held_message
-from ..messages.inner_usage import paid_replies
-from ..messages.metadata import own_metadata
-from .billed import BilledUsage, billed_usage
+from ..errors import ConfigurationError
+from ..messages.metadata import failover_marks, is_cut_reply, own_metadata, paid_replies, rejected_replies, replies_inside
+from ..messages.run_messages import new_messages
+from ..messages.stop_reasons import HoldsRun, held_message
 from .price_lists import own_prices, prices_of
+
+_CACHE = {
+    "cache_read": "cache_read_tokens",
+    "cache_creation": "cache_write_tokens",
+    "ephemeral_5m_input_tokens": "cache_write_5m_tokens",
+    "ephemeral_1h_input_tokens": "cache_write_1h_tokens",
+}
+_MODALITIES = {"audio": "audio", "image": "image", "video": "video", "document": "image"}  # a page of a document is read as an image
+_PLAIN = {"text"}  # of a sum that is billed by what is left of it
+_REASONING = "reasoning"
+_STANDARD = {"", "standard", "default", "auto", "on_demand", "global", "not_available", "unspecified"}
+_SEARCHES = {"web_search_requests": "web_searches", "num_requests": "web_searches"}
+_FREE = {"web_fetch_requests"}  # billed by the tokens that they bring
+_BY_TYPE = {
+    "web_search_call": "web_search",
+    "file_search_call": "file_search",
+    "code_interpreter_call": "code_interpreter",
+    "shell_call": "shell",
+}
+_ALIASES = {"code_execution": "code_interpreter"}  # LangChain's name for it in its own blocks
+_COUNTED = {"web_search": "web_searches", "file_search": "storage_searches"}
+_IMAGES = {"image", "image_url", "image_generation_call"}
+_BY_TIME = {"code_interpreter", "bash_code_execution", "text_editor_code_execution", "shell"}
+
+
+@dataclass(frozen=True)
+class BilledUsage:
+    """What one reply is billed for.
+
+    Attributes:
+        provider: The provider, as the reply names it.
+        model: The model, likewise.
+        counts: How much of each kind. No kind includes another.
+        input_tokens: The size of the request, on which prices may depend.
+        conditions: The conditions that are priced by themselves, such as `{"service_tier": "flex"}`; none for a standard request.
+        unknown: Names of what was used and no kind counts.
+        stated: The cost in US dollars that the reply itself states.
+    """
+
+    provider: str
+    model: str
+    counts: Mapping[str, int]
+    input_tokens: int = 0
+    conditions: Mapping[str, str] = field(default_factory=dict)
+    unknown: Sequence[str] = ()
+    stated: Decimal | None = None
+
+
+def billed_usage(message: AIMessage) -> BilledUsage:
+    """Return what the reply that became this message is billed for."""
+    metadata = message.response_metadata
+    usage, raw = message.usage_metadata, _mapping(metadata.get("usage") or metadata.get("token_usage"))
+    conditions = dict(_conditions(metadata, raw))
+    tools, unknown = _server_tools(message, metadata, raw)
+    counts: dict[str, int] = {}
+    if usage is None or min(usage["input_tokens"], usage["output_tokens"]) < 0:
+        unknown.append("a reply without usage")
+    else:
+        tier = conditions.get("service_tier", "")
+        read, written = (_details(usage.get(name), tier) for name in ("input_token_details", "output_token_details"))
+        total = usage["output_tokens"] + _reasoning_beside(usage, written)
+        _add_parts(counts, unknown, "input", usage["input_tokens"], read)
+        _add_parts(counts, unknown, "output", total, written)
+    known = {name: str(metadata.get(key) or "") for name, key in (("provider", "model_provider"), ("model", "model_name"))}
+    size = 0 if usage is None else usage["input_tokens"]
+    billed = {**counts, **tools}
+    return BilledUsage(**known, counts=billed, input_tokens=size, conditions=conditions, unknown=unknown, stated=_stated(raw))
+
+
+def _stated(raw: Mapping[str, Any]) -> Decimal | None:
+    """Return the cost in US dollars that the usage of a reply states, with what it says that the caller's own key was charged elsewhere."""
+    elsewhere = _mapping(raw.get("cost_details")).get("upstream_inference_cost") if raw.get("is_byok") else 0
+    costs = [raw.get("cost"), elsewhere or 0]
+    if not all(isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < math.inf for cost in costs):
+        return None
+    return sum((Decimal(str(cost)) for cost in costs), Decimal(0))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _details(details: Any, tier: str) -> dict[str, int]:
+    """Return the non-zero details of a sum. A tier's own names for them count as the plain ones."""
+    prefix, found = f"{tier}_", {}
+    for key, count in _mapping(details).items():
+        if key != tier and isinstance(count, int) and count:
+            found[key.removeprefix(prefix) if tier else key] = count
+    return found
+
+
+def _reasoning_beside(usage: Any, written: Mapping[str, int]) -> int:
+    """Return the reasoning tokens that `output_tokens` does not include: the total then counts them beside it."""
+    rest = usage["total_tokens"] - usage["input_tokens"] - usage["output_tokens"]
+    return rest if 0 < rest == written.get(_REASONING) else 0
+
+
+def _add_parts(counts: dict[str, int], unknown: list[str], direction: str, total: int, details: Mapping[str, int]) -> None:
+    """Add the parts of a sum of tokens, what no detail counts among them."""
+    parts: dict[str, int] = {}
+    for key, count in details.items():
+        part = key if key == _REASONING else _MODALITIES.get(key)
+        kind = _CACHE.get(key) or (part and f"{direction}_{part}_tokens")
+        if kind:
+            parts[kind] = parts.get(kind, 0) + count
+        elif key not in _PLAIN:
+            unknown.append(f"{key} ({direction} tokens)")
+    cached, seen = ({kind for kind in parts if (kind in _CACHE.values()) is cache} for cache in (True, False))
+    rest = total - sum(parts.values())
+    if (direction == "input" and cached and seen) or rest < 0:
+        unknown.append(f"{direction} tokens that several of {', '.join(sorted(parts))} count")
+        return
+    counts.update({kind: count for kind, count in {f"{direction}_tokens": rest, **parts}.items() if count})
+
+
+def _conditions(metadata: Mapping[str, Any], raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the conditions under which the reply was made that are not the standard ones."""
+    tier = _word(metadata.get("service_tier") or raw.get("service_tier"), "service_tier_")
+    traffic = _word(metadata.get("traffic_type"), "traffic_type_")
+    tier = traffic.removeprefix("on_demand_") if tier in _STANDARD else tier
+    if tier not in _STANDARD:
+        yield ("processing" if tier == "batch" else "service_tier"), tier
+    for name in ("speed", "inference_geo"):
+        if (value := _word(raw.get(name))) not in _STANDARD:
+            yield name, value
+
+
+def _word(value: Any, prefix: str = "") -> str:
+    return str(value or "").lower().removeprefix(prefix)
+
+
+def _server_tools(message: AIMessage, metadata: Mapping[str, Any], raw: Mapping[str, Any]) -> tuple[dict[str, int], list[str]]:
+    """Return how often each priced tool of the server's was used, and the names of the others that were."""
+    counts: dict[str, int] = {}
+    unknown: list[str] = []
+    reported = _mapping(metadata.get("tool_usage") or raw.get("server_tool_use"))
+    for name, amount in _amounts(reported):
+        if name in _SEARCHES:
+            counts[_SEARCHES[name]] = counts.get(_SEARCHES[name], 0) + amount
+        elif name not in _FREE:
+            unknown.append(name)
+    queries = _mapping(metadata.get("grounding_metadata")).get("web_search_queries")
+    if isinstance(queries, Sequence) and queries:
+        counts["web_searches"] = 1
+        if len(queries) > 1:  # some models are billed for each, others once
+            unknown.append(f"web_searches of {len(queries)} queries")
+    for name in _items(message, metadata):
+        if name in _COUNTED and not (name == "web_search" and _counts_searches(reported)):
+            counts[_COUNTED[name]] = counts.get(_COUNTED[name], 0) + 1
+        elif name in _BY_TIME:
+            unknown.append(f"the time of {name}")
+    details = _mapping(_mapping(message.usage_metadata).get("output_token_details"))
+    if not details.get("image") and _has_images(message):
+        unknown.append("generated images")
+    others = {"num_sources_used": raw.get("num_sources_used"), **_mapping(raw.get("server_side_tool_usage"))}
+    unknown.extend(name for name, amount in others.items() if amount)
+    return counts, list(dict.fromkeys(unknown))
+
+
+def _counts_searches(reported: Mapping[str, Any]) -> bool:
+    """Whether a report says how often the server has searched."""
+    return any(name in _SEARCHES or _SEARCHES.keys() & _mapping(amount).keys() for name, amount in reported.items())
+
+
+def _has_images(message: AIMessage) -> bool:
+    return bool(message.additional_kwargs.get("images")) or any(block.get("type") in _IMAGES for block in _blocks(message))
+
+
+def _amounts(reported: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield the non-zero numbers of a report, those of a group of them under the group's name unless they have a known one."""
+    for name, amount in reported.items():
+        if isinstance(amount, int) and amount:
+            yield name, amount
+        elif isinstance(amount, Mapping):
+            yield from ((key if key in _SEARCHES else name, one) for key, one in amount.items() if isinstance(one, int) and one)
+
+
+def _blocks(message: AIMessage) -> list[Mapping[str, Any]]:
+    """Return the blocks of a reply, and the output that LangChain keeps beside them."""
+    content = message.content if isinstance(message.content, list) else []
+    blocks = [block for block in (*content, *message.additional_kwargs.get("tool_outputs", ())) if isinstance(block, Mapping)]
+    return [_mapping(block.get("value")) if block.get("type") == "non_standard" else block for block in blocks]
+
+
+def _items(message: AIMessage, metadata: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of the tools that the server has called for a fee, once for each call."""
+    for block in _blocks(message):
+        kind = str(block.get("type", ""))
+        name = str(block.get("name", "")) if kind in ("server_tool_call", "server_tool_use") else _BY_TYPE.get(kind, "")
+        name, action = _ALIASES.get(name, name), _mapping(block.get("action") or block.get("args")).get("type", "search")
+        # Opening a page that was found is free, and so is the time of code that runs in no container of the vendor's.
+        if name and action == "search" and (name not in _BY_TIME or _is_in_container(kind, block, metadata)):
+            yield name
+
+
+def _is_in_container(kind: str, block: Mapping[str, Any], metadata: Mapping[str, Any]) -> bool:
+    """Whether a call that runs code did so in a container of the vendor's."""
+    if kind == "server_tool_call":
+        return "container_id" in _mapping(block.get("extras")) or bool(metadata.get("container"))
+    return kind != "shell_call" or _mapping(block.get("environment")).get("type") == "container_reference"
+
+
+# ---------------------------------------------------------------------------------------------- costs
+# What a run costs, in US dollars: exact sums of the parts that have a price, and the names of those that have none.
 
 
 @dataclass(frozen=True)
@@ -23,7 +232,7 @@ class TurnCost:
     Attributes:
         provider: The provider that made the reply.
         model: The model, as the reply names it.
-        parts: The cost in US dollars of each kind of usage that has a price.
+        parts: The cost in US dollars of each kind of usage that has a price; only `stated` where the reply itself states its cost.
         unpriced: Names of what has no price of its own; empty if everything has one.
         conditions: The conditions that are priced by themselves, such as `{"service_tier": "flex"}`.
     """
@@ -75,6 +284,8 @@ def run_cost(run: BaseMessage | HoldsRun, *, prices: Mapping[str, Mapping[str, A
 
     Models that functions of the caller's call are not in it: their runs have costs of their own.
 
+    What a reply itself states (`cost` in the usage of OpenRouter's) is its cost, whatever the prices are.
+
     Args:
         run: What a model or an agent returned: a run message, the sum of a stream's chunks, or an `AgentResult`.
         prices: Own prices by the name of the model, in place of those of the price data: US dollars for a million tokens (`..._mtok`) or
@@ -105,6 +316,8 @@ def cost_of(usage: BilledUsage, own: Mapping[str, Mapping[str, Any]], at: dateti
         own: The prices that the caller gives, as `own_prices` returns them.
         at: The time of the request; None for now.
     """
+    if usage.stated is not None:  # whatever it was used for
+        return TurnCost(usage.provider, usage.model, {"stated": usage.stated}, (), usage.conditions)
     prices = prices_of(usage.provider, usage.model, usage.conditions, own, at)
     if prices is None:
         named = f"the model {usage.model!r}" if usage.model else "a model without a name"
@@ -114,3 +327,108 @@ def cost_of(usage: BilledUsage, own: Mapping[str, Mapping[str, Any]], at: dateti
     unpriced = [*prices.unpriced, *(kind for kind, cost in costs.items() if cost is None), *usage.unknown]
     parts = {kind: cost for kind, cost in costs.items() if cost is not None}
     return TurnCost(usage.provider, usage.model, parts, unpriced, usage.conditions)
+
+
+# ---------------------------------------------------------------------------------------------- meter
+# The check of a run's budget in money: what its replies have cost, and what the next request will cost at least.
+
+
+_logger = logging.getLogger("langchain_autotools")
+
+
+class _Model(NamedTuple):
+    """What the price of a request depends on besides its length: the model, and how long a reply it asks for at most (0: not said)."""
+
+    provider: str
+    name: str
+    reply_tokens: int
+
+    @classmethod
+    def of(cls, model: Any, keywords: Mapping[str, Any]) -> "_Model":
+        traced = model._get_ls_params(**keywords)
+        return cls(str(traced.get("ls_provider") or ""), str(traced.get("ls_model_name") or ""), int(traced.get("ls_max_tokens") or 0))
+
+
+class CostMeter:
+    """The cost of one run so far.
+
+    Args:
+        limit: The maximum cost in US dollars.
+        prices: The prices that the caller gives.
+        request: The run's requests, but for their messages.
+        history: The messages that the run begins with, which cost it nothing.
+
+    Raises:
+        ConfigurationError: The model, or one of its fallbacks, has no price.
+    """
+
+    def __init__(self, limit: Any, prices: Mapping[str, Mapping[str, Any]], request: Any, history: Sequence[BaseMessage]) -> None:
+        self._limit = Decimal(str(limit))
+        self._prices = prices
+        self._request = request
+        self._counted = len(history)
+        self._spent = Decimal(0)
+        self._conditions: Mapping[str, str] = {}
+        portable = {name: value for name, value in request.keywords.items() if name == "max_tokens"}
+        self._own = _Model.of(request.model, request.keywords)
+        self._fallbacks = [_Model.of(one, portable) for one in request.model.fallbacks]
+        self._known = self._known_to = 0  # tokens of the conversation, and up to which message: what the last reply says
+        for model in (self._own, *self._fallbacks):
+            if self._estimated(model, 1, 1) is None:
+                raise ConfigurationError(f"max_cost needs prices, and there are none of the model {model.name!r}: give prices=")
+
+    def exceeded(self, messages: Sequence[BaseMessage]) -> bool:
+        """Whether the run may not make another request, because the request would exceed the limit or what was spent is not known.
+
+        Args:
+            messages: The conversation so far.
+        """
+        for number in range(self._counted, len(messages)):
+            message = messages[number]
+            if isinstance(message, AIMessage):
+                known = all(self._add(one, number) for one in (*rejected_replies(message), message))
+            else:
+                known = all(self._pay(billed_usage(one)) for one in replies_inside(message))
+            if not known:
+                return True
+        self._counted = len(messages)
+        tools = () if self._known else self._request.form.tools  # what is known of the last request includes them
+        tokens = self._known + self._request.model._estimated_tokens(messages[self._known_to :], tools)
+        model = self._asked_next(messages)
+        cost = self._estimated(model, tokens, model.reply_tokens)
+        return cost is None or self._spent + cost > self._limit
+
+    def _asked_next(self, messages: Sequence[BaseMessage]) -> _Model:
+        """Return the model that is asked next: the run's own, or the fallback that has taken over."""
+        marks = failover_marks(messages) if self._fallbacks else ()
+        name = str(marks[-1].get("to")).partition("#")[0] if marks else ""
+        return next((one for one in self._fallbacks if f"{one.provider}/{one.name}" == name), self._own)
+
+    def _add(self, message: AIMessage, number: int) -> bool:
+        """Add the cost of a reply; False if it is not known."""
+        usage = billed_usage(message)
+        if not self._pay(usage):
+            return False
+        self._conditions = {} if is_cut_reply(message) else usage.conditions  # with a cut reply another model goes on
+        if message.usage_metadata is not None:
+            self._known = message.usage_metadata["input_tokens"] + message.usage_metadata["output_tokens"]
+            self._known_to = number + 1
+        return True
+
+    def _pay(self, usage: BilledUsage) -> bool:
+        """Add the cost of what was used; False if it is not known."""
+        cost = cost_of(usage, self._prices)
+        if cost.total is None:
+            _logger.warning("max_cost ends a run, because a part of what it has used has no price: %s", ", ".join(cost.unpriced))
+            return False
+        self._spent += cost.total
+        return True
+
+    def _estimated(self, model: _Model, given: int, written: int) -> Decimal | None:
+        counts = {"input_tokens": given, "output_tokens": written}
+        return cost_of(BilledUsage(model.provider, model.name, counts, given, self._conditions), self._prices).total
+
+
+def cost_of_replies(replies: Iterable[AIMessage], prices: Mapping[str, Mapping[str, Any]]) -> Decimal | None:
+    """Return the cost of replies; None if a part of it has no price."""
+    return RunCost([cost_of(billed_usage(one), prices) for one in replies]).total

@@ -1,4 +1,4 @@
-"""Prices of models: those that a caller gives, else those of the price data of the extra `cost`.
+"""The prices of a model: the caller's own, else those of the price data of the extra `cost`.
 
 A price is in US dollars: of a million tokens (`..._mtok`), or of a thousand calls (`..._kcount`).
 """

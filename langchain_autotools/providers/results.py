@@ -12,7 +12,7 @@ from .anthropic.mapper import MessagesMapper
 from .google.mapper import GenerateContentMapper
 from .ollama.mapper import OllamaMapper
 from .openai.mapper import ChatCompletionsMapper
-from .openai.responses.mapper import ResponsesMapper
+from .openai.responses_mapper import ResponsesMapper
 
 Results = Iterable[ToolMessage | ToolCallResult]
 """Results of a `ToolExecutor`."""

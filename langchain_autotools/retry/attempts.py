@@ -1,23 +1,189 @@
-"""The sequence of attempts at one request or call.
-
-Whether another attempt follows, and after which wait, is decided by tenacity's strategies. The loop is not tenacity's: so no frame of
-it stands in a traceback, and a wait ends where the run does.
-"""
+"""The attempts at a request or call: which failure is followed by another one, after which wait."""
 
 import asyncio
+import email.utils
 import inspect
 import logging
+import math
+import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ..deadline import DeadlinePassed, current_deadline
-from .strategies import Retry, Strategies, asynchronous_error, call_state, check_synchronous, demanded_wait
+from ..errors import ConfigurationError
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
+
+
+_PART = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,[^,]+|[^,]+")  # a date has a comma of its own, after the day of the week
+
+
+def is_transient(status: int) -> bool:
+    """Whether an HTTP status means that the same request may succeed later: 408, 409, 425, 429 and every 5xx."""
+    return status in (408, 409, 425, 429) or status >= 500
+
+
+def should_retry(headers: Mapping[str, str]) -> bool | None:
+    """Return the value of the header `x-should-retry`; None if it is missing or invalid."""
+    said = {part.strip() for part in headers.get("x-should-retry", "").lower().split(",")}
+    return False if "false" in said else True if "true" in said else None
+
+
+def retry_after(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
+    """Return the server's requested wait in seconds, from `retry-after-ms`, or `retry-after` as a number or HTTP date (RFC 9110, 10.2.3).
+
+    Args:
+        headers: The reply's headers, looked up by lower-case names.
+        now: The clock that dates are compared with, in seconds since 1970.
+
+    Returns:
+        A positive number, or None where nothing usable is said.
+    """
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        seconds = _seconds(headers.get(name))
+        if seconds is not None:
+            return seconds * unit if seconds > 0 else None
+    date = _timestamp(headers.get("retry-after"))
+    if date is None:
+        return None
+    return date - now() if date > now() else None
+
+
+def _seconds(text: str | None) -> float | None:
+    """Return the longest of the numbers; libraries join a header that a server and a proxy both send."""
+    return max((value for part in _PART.findall(text or "") if (value := _number(part)) is not None), default=None)
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _timestamp(text: str | None) -> float | None:
+    """Return the latest of the dates."""
+    return max((value for part in _PART.findall(text or "") if (value := _date(part)) is not None), default=None)
+
+
+def _date(text: str) -> float | None:
+    try:
+        return email.utils.parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+# ---------------------------------------------------------------------------------------------- strategies
+# The retry strategies of a request or call: tenacity's objects, or functions with the same signatures.
+#
+# tenacity takes 13 ms to import. It is imported at the first failure, or comes with an object of it that a caller gives.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strategies:
+    """The strategies of one request or call. Each takes tenacity's `RetryCallState`, and may be asynchronous.
+
+    Attributes:
+        retry: Returns whether the error permits another attempt; None: it does.
+        wait: Returns the seconds to wait before the next attempt.
+        waits_as_demanded: Whether a wait that a server demands takes the place of `wait`; else the longer of the two counts.
+        stops: Each returns whether there is no further attempt.
+        before_sleep: Called before the wait; None for nothing.
+        retry_after_max: Longest wait in seconds that a server may demand.
+        wait_scale: Multiplies the wait that a server demands.
+    """
+
+    retry: Callable[[Any], Any] | None
+    wait: Callable[[Any], Any]
+    waits_as_demanded: bool
+    stops: Sequence[Callable[[Any], Any]]
+    before_sleep: Callable[[Any], Any] | None
+    retry_after_max: float
+    wait_scale: float
+
+
+class Retry(Protocol):
+    """The interface of retry settings."""
+
+    @property
+    def functions(self) -> Mapping[str, Any]:
+        """The caller's functions, by the names of their arguments."""
+
+    def strategies(self) -> Strategies:
+        """Return the strategies for these settings."""
+
+
+def call_state(name: str, started: float | None = None) -> "RetryCallState":
+    """Return tenacity's state object of a request or call.
+
+    Args:
+        name: The name of the retried operation, as `tenacity.before_sleep_log` shows it.
+        started: When the first attempt began, by `time.monotonic`.
+    """
+    import tenacity
+
+    state = tenacity.RetryCallState(tenacity.Retrying(reraise=True), _named(name), (), {})
+    if started is not None:
+        state.start_time = started
+    return state
+
+
+def _named(name: str) -> Callable[[], None]:
+    """Return a function with this name: tenacity's hooks show the function's name, and its repr could contain secrets."""
+
+    def request() -> None: ...
+
+    request.__module__, request.__name__, request.__qualname__ = "", name, name
+    return request
+
+
+def demanded_wait(error: BaseException | None) -> float | None:
+    """Return the server's requested wait in seconds from an error; None if there is none."""
+    seconds = getattr(error, "retry_after", None)
+    return seconds if isinstance(seconds, int | float) else None
+
+
+def check_synchronous(retry: Retry) -> None:
+    """Raise if the settings have asynchronous functions, which a synchronous run cannot await.
+
+    Raises:
+        ConfigurationError: There is one.
+    """
+    for name, function in retry.functions.items():
+        if is_asynchronous(function):
+            raise asynchronous_error(name)
+
+
+def asynchronous_error(name: str) -> ConfigurationError:
+    """Return the error for an asynchronous function in a synchronous run.
+
+    Args:
+        name: The argument that it was given as.
+    """
+    return ConfigurationError(
+        f"{name} of retry= is asynchronous, and this run is not: give a function, or use ainvoke, astream or aexecute_all"
+    )
+
+
+def is_asynchronous(function: Any) -> bool:
+    """Whether a function, or a callable object, returns a coroutine."""
+    while isinstance(function, partial):
+        function = function.func
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+
+
+# ---------------------------------------------------------------------------------------------- attempts
+# The sequence of attempts at one request or call.
+#
+# Whether another attempt follows, and after which wait, is decided by tenacity's strategies. The loop is not tenacity's: so no frame of
+# it stands in a traceback, and a wait ends where the run does.
+
 
 _logger = logging.getLogger("langchain_autotools")
 

@@ -1,1 +1,1 @@
-"""Runs: all turns of one `invoke` or `stream`, with their limits, settings and result."""
+"""Runs: all turns of one `invoke` or `stream`, with their limits, their settings, their result."""

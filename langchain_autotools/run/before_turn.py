@@ -11,10 +11,8 @@ from langchain_core.messages import BaseMessage
 from ..compat import should_stream
 from ..errors import ConfigurationError
 from ..executor.names import tool_name
-from .keywords import drop_settings
-from .phases import generator_of
-from .settings import check_output, form_of
-from .turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, TurnWrapper
+from .settings import check_output, drop_settings, form_of
+from .turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, TurnWrapper, generator_of
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class BeforeTurn(TurnWrapper):
 
 
 def _next_turn(request: TurnRequest) -> NextTurn:
-    names = tuple(map(name_of_tool, request.tools))
+    names = tuple(map(declared_name, request.tools))
     return NextTurn(request.number, tuple(request.messages), request.model, names, request.tool_choice, dict(request.keywords))
 
 
@@ -98,7 +96,7 @@ def _applied(request: TurnRequest, turn: NextTurn, changed: Any) -> TurnRequest:
         raise ConfigurationError(f"before_turn names tools that are not declared: {', '.join(map(repr, unknown))}")
     tools = request.tools
     if set(changed.tools) != set(turn.tools):
-        tools = [tool for tool in request.tools if name_of_tool(tool) in changed.tools]
+        tools = [tool for tool in request.tools if declared_name(tool) in changed.tools]
     return with_changes(
         request,
         messages=_messages("before_turn", changed.messages),
@@ -109,7 +107,7 @@ def _applied(request: TurnRequest, turn: NextTurn, changed: Any) -> TurnRequest:
     )
 
 
-def name_of_tool(tool: Any) -> str:
+def declared_name(tool: Any) -> str:
     """Return the name of a declared tool."""
     return tool_name(tool) if isinstance(tool, Mapping) else str(tool.name)
 

@@ -1,24 +1,26 @@
-"""Keywords bound to a chat model: LangChain's `RunnableBinding` with `resume`, and the model that creates it."""
+"""Keywords bound to a chat model: LangChain's `RunnableBinding` with `resume`, its batches with a progress bar."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing, nullcontext
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
-from langchain_core.runnables import RunnableBinding, RunnableConfig
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.tools import BaseTool
 
 from ..errors import ConfigurationError
 from ..executor.run_tool import ModelRuns, RunTool
-from ..executor.sources import GivenAsTool
+from ..executor.tools import GivenAsTool
+from ..history.expansion import expand
 from ..pickling import check_portable, left_out, refuse
 from ..turn.constructor import tool_labels
 from ..turn.model import SingleTurnChatModel
 from .decisions import Decisions, checked_decisions
-from .keywords import RUN_KEYWORDS, drop_settings
-from .progress import counted
+from .settings import RUN_KEYWORDS, drop_settings
 
 
 class Batched:
@@ -68,7 +70,7 @@ class Batched:
         _check_batch(kwargs)
         if not isinstance(show_progress, bool):
             raise ConfigurationError(f"show_progress must be True or False, not {show_progress!r}")
-        return counted(self, len(inputs)) if show_progress and inputs else nullcontext()
+        return _counted(self, len(inputs)) if show_progress and inputs else nullcontext()
 
 
 def _check_batch(keywords: Mapping[str, Any]) -> None:
@@ -200,7 +202,11 @@ class BindableChatModel(Resumable, SingleTurnChatModel, defer_build=True):
         """Return the estimated number of tokens of a request with these messages and tools in the wire's form, offline."""
         return count_tokens_approximately(messages, tools=[dict(tool) for tool in tools])
 
-    if not TYPE_CHECKING:  # the type that core gives a binding is private to core
+    if not TYPE_CHECKING:  # the type that core gives a binding is private to core; core's counter takes lists alone
+
+        def get_num_tokens_from_messages(self, messages: Sequence[BaseMessage], *args: Any, **kwargs: Any) -> int:
+            """Return the model's own count of the tokens of these messages. A run message counts as those that it carries."""
+            return super().get_num_tokens_from_messages(expand(messages), *args, **kwargs)
 
         def bind(self, **kwargs: Any) -> Any:
             """Return the model with these keywords, run settings included, in every request. A tool declared twice is sent once.
@@ -226,3 +232,77 @@ class BindableChatModel(Resumable, SingleTurnChatModel, defer_build=True):
         def with_alisteners(self, **listeners: Any) -> Any:
             """Return the model with asynchronous listeners, like `with_listeners`."""
             return BoundChatModel.of(super().with_alisteners(**listeners))
+
+
+# ---------------------------------------------------------------------------------------------- a progress bar for a batch
+
+
+@contextmanager
+def _counted(runnable: Runnable[Any, Any], total: int) -> Iterator[Runnable[Any, Any]]:
+    """Yield the runnable with its answers and errors counted on standard error while the body runs.
+
+    Args:
+        runnable: The runnable.
+        total: The total number of answers.
+
+    Raises:
+        ConfigurationError: Nothing is installed that draws a bar.
+    """
+    draw, lock = _drawer(), threading.Lock()
+    with draw(total) as advance:
+
+        def count() -> None:
+            with lock:  # the bars' own counting is not safe for threads
+                advance()
+
+        yield _Counted(runnable, count)
+
+
+class _Counted(Runnable[Any, Any]):
+    """A runnable whose answers and errors are counted.
+
+    Args:
+        runnable: The runnable.
+        count: Called after each.
+    """
+
+    def __init__(self, runnable: Runnable[Any, Any], count: Callable[[], object]) -> None:
+        self._runnable, self._count = runnable, count
+
+    def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+        try:
+            return self._runnable.invoke(input, config, **kwargs)
+        finally:
+            self._count()
+
+    async def ainvoke(self, input: Any, config: Any = None, **kwargs: Any) -> Any:
+        try:
+            return await self._runnable.ainvoke(input, config, **kwargs)
+        finally:
+            self._count()
+
+
+def _drawer() -> Callable[[int], AbstractContextManager[Callable[[], object]]]:
+    if find_spec("tqdm"):
+        return _tqdm_bar
+    if find_spec("rich"):
+        return _rich_bar
+    raise ConfigurationError("show_progress needs tqdm or rich: pip install tqdm")
+
+
+@contextmanager
+def _tqdm_bar(total: int) -> Iterator[Callable[[], object]]:
+    from tqdm.auto import tqdm  # in notebooks a widget
+
+    with tqdm(total=total) as bar:
+        yield bar.update
+
+
+@contextmanager
+def _rich_bar(total: int) -> Iterator[Callable[[], object]]:
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress
+
+    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda: bar.advance(task)

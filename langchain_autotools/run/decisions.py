@@ -14,12 +14,20 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from ..errors import ConfigurationError
 from ..executor import Decision, ToolExecutor, pending_calls
-from ..executor.approval.approvals import Approvals
-from ..executor.approval.identity import CallIdentity, identities
-from ..executor.approval.pending import by_position, caller_digest, check_ids, check_offered, edited, read_decisions
-from ..executor.continuing import continued_calls
+from ..executor.approvals import Approvals
+from ..executor.pending import (
+    CallIdentity,
+    by_position,
+    caller_digest,
+    check_ids,
+    check_offered,
+    identities,
+    read_decisions,
+    with_edited_arguments,
+)
+from ..executor.run_tool import continued_calls
 from ..messages.calls import CLIENT_TOOL, FOR_CALLER, ToolCallRecord, awaited_calls, calls_of, canonical_call, open_end, records_of
-from ..messages.open_runs import open_results
+from ..messages.run_messages import open_results
 from ..strict_json import equivalent, read_object
 from .loop import OpenCalls
 
@@ -284,7 +292,7 @@ class _Resumed:
             raise ConfigurationError(
                 f"call {call.id!r} cannot be executed: {meant.name!r} was only declared; run it yourself and append its ToolMessage"
             )
-        made = edited(call, decision) if isinstance(decision, Mapping) else call
+        made = with_edited_arguments(call, decision) if isinstance(decision, Mapping) else call
         (meant,) = self.executor.meant([made])
         judged = self.approvals.judge_one(meant, self.executor.prepared.arguments_of)
         if judged.waits is not None:

@@ -1,7 +1,7 @@
-"""Emission of a run's events for its listeners."""
+"""The emission of a run's events for its listeners."""
 
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import replace
 from typing import Any, ClassVar, cast
@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from ..deadline import DeadlinePassed
-from ..event_bus import NobodyListens, Place, listening
+from ..event_bus import NobodyListens, Scope, current_scope
 from ..event_types import (
     CallArgumentsDelta,
     CallDiscarded,
@@ -28,20 +28,19 @@ from ..event_types import (
     RunStarted,
     TextDelta,
     TurnUsage,
+    VendorCallDone,
+    VendorCallStarted,
 )
 from ..executor import ToolCallResult, pending_calls
-from ..executor.observer import CallObserver
+from ..executor.call_hooks import CallObserver
+from ..messages.attached import CarrierDict
+from ..messages.blocks import deltas_of
 from ..messages.calls import ToolCallRecord, awaited_calls, calls_of
-from ..messages.deltas import deltas_of
-from ..messages.failover import FAILOVER, is_cut
-from ..messages.joints import Joints
-from ..messages.metadata import KEY, text_of
-from ..messages.notes import NotedDict
+from ..messages.metadata import FAILOVER, KEY, is_cut_reply, text_of
+from ..messages.run_messages import Separators
 from ..messages.stop_reasons import StopReason
-from ..turn.partial_calls import CallPiece, is_restart, pieces_of
-from .observer import RunObserver
-from .turn_wrappers import AsyncProceed, Discarded, Emitted, Mark, Notice, Proceed, Restart, TurnPart, TurnRequest, TurnWrapper
-from .vendor_calls import VendorCalls
+from ..turn.accumulator import CallPiece, is_restart, pieces_of
+from .turn_wrappers import AsyncProceed, Discarded, Emitted, Mark, Notice, Proceed, Restart, RunObserver, TurnPart, TurnRequest, TurnWrapper
 
 _NOT_WHOLE = "the reply ended before the call was whole"
 _AGAIN = "the reply broke off, and is asked for again"
@@ -77,9 +76,9 @@ class RunEvents(RunObserver, TurnWrapper):
     layer: ClassVar[str] = "observer"
     listens = True
 
-    def __init__(self, place: Place, separator: str = "") -> None:
+    def __init__(self, place: Scope, separator: str = "") -> None:
         self.place = place
-        self._joints = Joints(separator)
+        self._joints = Separators(separator)
         self._separator = ""  # before the next text
         self._run_id = ""
         self._about: dict[str, Any] = {}
@@ -91,7 +90,7 @@ class RunEvents(RunObserver, TurnWrapper):
             self._tell = self._tell_inside
             for method in _CONCERN_ONE_ANOTHER:  # its tool may be given up while it goes on
                 setattr(self, method, _locked(self._lock, getattr(self, method)))
-        self._vendor_calls = VendorCalls()
+        self._vendor_calls = _VendorCalls()
         self._turn = 0
         self._message_id: str | None = None
         self._attempt = 0  # at the current reply
@@ -185,7 +184,7 @@ class RunEvents(RunObserver, TurnWrapper):
     def _noted(self, part: AIMessage, message_id: str) -> TurnPart:
         """Emit what a part brings beside its data: pieces of calls, what the vendor does, or the mark of a restart."""
         extra = part.__dict__["additional_kwargs"]
-        if extra.__class__ is NotedDict and extra.note.__class__ is CallPiece:
+        if extra.__class__ is CarrierDict and extra.note.__class__ is CallPiece:
             piece = extra.note
             if piece.name is not None or piece.call_id not in self._written:
                 self._piece(message_id, piece)
@@ -251,7 +250,7 @@ class RunEvents(RunObserver, TurnWrapper):
         turn = self._turn + 1
         self._message_id, self._attempt = None, 0
         self._discard(why_discarded)
-        if message is None or FAILOVER not in (message.response_metadata.get(KEY) or ()) or not is_cut(message):
+        if message is None or FAILOVER not in (message.response_metadata.get(KEY) or ()) or not is_cut_reply(message):
             self._turn = turn
         if message is not None:
             self._joints.before(text_of(message))
@@ -303,14 +302,14 @@ class RunEvents(RunObserver, TurnWrapper):
         self.answered(result)
         self._tell(MessageDone(**self._about, message=result.message))
 
-    def place_of(self, call_id: str) -> Place | None:
+    def place_of(self, call_id: str) -> Scope | None:
         """Return the place of runs inside the tool of a call; None without a listener."""
         listener = self._listener.for_tools
-        return None if listener is None else Place(listener, self._run_id, call_id, is_outermost=False)
+        return None if listener is None else Scope(listener, self._run_id, call_id, is_outermost=False)
 
-    def watch(self) -> "CallWatch":
+    def watch(self) -> "_CallWatch":
         """Return an observer of the calls of a batch."""
-        return CallWatch(self)
+        return _CallWatch(self)
 
     # ------------------------------------------------------------------------------------------ the end
 
@@ -359,7 +358,15 @@ class RunEvents(RunObserver, TurnWrapper):
         self._over = True
 
 
-class CallWatch(CallObserver):
+def _locked(lock: threading.RLock, method: Callable[..., Any]) -> Callable[..., Any]:
+    def locked(*args: Any) -> Any:
+        with lock:
+            return method(*args)
+
+    return locked
+
+
+class _CallWatch(CallObserver):
     """Observes the calls of a batch; made by `RunEvents.watch`."""
 
     listens = True
@@ -378,7 +385,7 @@ class CallWatch(CallObserver):
 
     def entered(self, call: ToolCallRecord) -> None:
         """Record that a call begins, in the context in which its tools will run."""
-        listening.set(self._events.place_of(call.id))
+        current_scope.set(self._events.place_of(call.id))
 
     def progressed(self, call: ToolCallRecord, value: Any) -> None:
         """Emit a tool's progress report."""
@@ -389,9 +396,42 @@ class CallWatch(CallObserver):
         self._events.answered(result)
 
 
-def _locked(lock: threading.RLock, method: Callable[..., Any]) -> Callable[..., Any]:
-    def locked(*args: Any) -> Any:
-        with lock:
-            return method(*args)
+# ----------------------------------------------------------------------------------- the vendor's own calls, so that each start has its end
 
-    return locked
+
+class _VendorCalls:
+    """Keeps the open calls of the vendor's own tools in a run. One may end in a later turn than it began in."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, VendorCallStarted] = {}
+
+    def of(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield the event of a turn, behind the start that it lacks."""
+        rule = _RULES.get(type(event))
+        return iter((event,)) if rule is None else rule(self, event)
+
+    def left(self) -> Iterator[RunEvent]:
+        """Yield the ends of the calls that are open: nothing more comes of them."""
+        calls, self._open = self._open, {}
+        for call in calls.values():
+            yield VendorCallDone(**{**vars(call), "failed": True})
+
+    def _begin(self, event: VendorCallStarted) -> Iterator[RunEvent]:
+        begun = self._open.get(event.call_id)
+        self._open[event.call_id] = event if begun is None or event.args is not None else begun
+        if begun is None:  # a second one only adds what it is called with
+            yield event
+
+    def _end(self, event: VendorCallDone) -> Iterator[RunEvent]:
+        begun = self._open.pop(event.call_id, None)
+        if begun is None:
+            yield VendorCallStarted(**{name: value for name, value in vars(event).items() if name not in ("output", "failed")})
+            yield event
+        else:  # a result in a later reply says neither the name nor the arguments
+            yield replace(event, name=begun.name, args=begun.args if event.args is None else event.args)
+
+
+_RULES: Mapping[type[RunEvent], Callable[[_VendorCalls, Any], Iterator[RunEvent]]] = {
+    VendorCallStarted: _VendorCalls._begin,
+    VendorCallDone: _VendorCalls._end,
+}

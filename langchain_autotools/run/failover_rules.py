@@ -1,8 +1,10 @@
-"""The rules of failover: which failures another model answers, how often a model is tried, how long it is left alone."""
+"""The rules of failover: which failures another model answers, a reply that begins too late among them."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, TypeVar, get_args
 
 from langchain_core.exceptions import (
     ContextOverflowError,
@@ -10,10 +12,12 @@ from langchain_core.exceptions import (
     ModelNotFoundError,
     ModelPermissionDeniedError,
     ModelRateLimitError,
+    ModelTimeoutError,
 )
 
+from ..deadline import Deadline, DeadlinePassed, reply_begins
 from ..errors import ConfigurationError
-from ..retry.headers import is_transient
+from ..retry.attempts import is_transient
 
 AfterText = Literal["continue", "raise"]
 """Action when a model fails after text has left: another model goes on with the reply, or the error is raised."""
@@ -89,14 +93,14 @@ class FailoverRules:
         if model.after_text not in get_args(AfterText):
             raise ConfigurationError(f"after_text must be one of {', '.join(get_args(AfterText))}, not {model.after_text!r}")
         ended_as = frozenset(one for one in conditions if isinstance(one, str))
-        return cls(errors or [is_failure], min(times, default=None), ended_as, attempts, cooldown, model.after_text)
+        return cls(errors or [_is_failure], min(times, default=None), ended_as, attempts, cooldown, model.after_text)
 
     def applies(self, error: BaseException) -> bool:
         """Whether another model answers this error."""
         return any(predicate(error) for predicate in self.errors)
 
 
-def is_failure(error: BaseException) -> bool:
+def _is_failure(error: BaseException) -> bool:
     """Whether an error is a failure of its model or server, which another one need not have: what retries repeat, refused keys, spent
     quotas and unknown models. A request that is wrong, or too long, is none."""
     if isinstance(error, ContextOverflowError):
@@ -133,3 +137,86 @@ def _conditions(given: Any) -> list[Any]:
 
 def _predicate(condition: Any) -> Callable[[BaseException], bool]:
     return (lambda error: isinstance(error, condition)) if isinstance(condition, type) else lambda error: bool(condition(error))
+
+
+# ---------------------------------------------------------------------------------------------- a limit on the time until a reply begins
+
+
+_Part = TypeVar("_Part")
+_END: Any = object()
+
+
+def first_in_time(parts: Iterator[_Part], seconds: float | None) -> Generator[_Part, None, None]:
+    """Yield parts of which the first must come within so many seconds; None for no limit. Closes them.
+
+    Raises:
+        ModelTimeoutError: It does not.
+    """
+    try:
+        if seconds is not None:
+            first = _first(parts, seconds)
+            if first is _END:
+                return
+            yield first
+        yield from parts
+    finally:
+        getattr(parts, "close", lambda: None)()
+
+
+def _first(parts: Iterator[_Part], seconds: float) -> _Part:
+    deadline = _BeginDeadline(seconds)
+    token = reply_begins.set(deadline.release)
+    try:
+        with deadline.in_sight():
+            return next(parts, _END)
+    except DeadlinePassed as passed:
+        if passed.deadline is not deadline:
+            raise
+        raise _too_late(seconds) from None
+    finally:
+        reply_begins.reset(token)
+        deadline.release()
+
+
+async def afirst_in_time(parts: AsyncGenerator[_Part, None], seconds: float | None) -> AsyncGenerator[_Part, None]:
+    """Like `first_in_time`, asynchronously."""
+    async with aclosing(parts):
+        if seconds is not None:
+            first = await _afirst(parts, seconds)
+            if first is _END:
+                return
+            yield first
+        async for part in parts:
+            yield part
+
+
+async def _afirst(parts: AsyncGenerator[_Part, None], seconds: float) -> _Part:
+    try:
+        async with asyncio.timeout(seconds) as scope:
+            token = reply_begins.set(lambda: scope.reschedule(None))
+            try:
+                return await anext(parts, _END)
+            finally:
+                reply_begins.reset(token)
+    except TimeoutError:
+        if not scope.expired():
+            raise
+        raise _too_late(seconds) from None
+
+
+class _BeginDeadline(Deadline):
+    """The end of the wait for a reply's first piece."""
+
+    ends_run = False
+
+    def longest(self) -> float | None:
+        """Return the time that the deadlines around this one leave: a reply that has begun may pause for longer than it took to begin."""
+        return None if self._around is None else self._around.longest()
+
+    def release(self) -> None:
+        """Let the reply go on: from here on only the deadlines around this one count."""
+        self.at = float("inf") if self._around is None else self._around.at
+
+
+def _too_late(seconds: float) -> ModelTimeoutError:
+    return ModelTimeoutError(f"the reply had not begun after {seconds:g} s")

@@ -1,4 +1,4 @@
-"""Models and agents as tools: what their runs may use of what the run around has left, and what they have used of it."""
+"""Models and agents as tools: what their runs may use of what the run around has left."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,15 +8,14 @@ from typing import Any, NamedTuple
 from langchain_core.messages import BaseMessage
 
 from ..executor.call import ToolRun
+from ..executor.call_hooks import PENDING, Proceed, Steps, ends_as
 from ..executor.nested_runs import InnerBudget
 from ..executor.plan import PlannedCall
 from ..executor.results import failed
 from ..executor.run_tool import is_run_tool
-from ..executor.steps import LEFT, Proceed, Steps, ends_as
-from ..messages.inner_usage import InnerUsage, paid_replies
-from ..messages.open_runs import open_run
-from .keywords import CallSettings
-from .limits import Limits, Progress
+from ..messages.metadata import InnerUsage, paid_replies
+from ..messages.run_messages import open_run
+from .loop import Limits, Progress
 
 _USED_UP = "Not run: the {limit} of this run is used up. Answer with what is known."
 _BEHIND = (
@@ -78,14 +77,14 @@ class InnerRuns:
         """Bound and count the runs inside a call, if it is one of a model or an agent; run no call behind one that waits."""
         run = planned.run
         if self._waits and planned.call.run is None:
-            return ends_as(LEFT if self._resumed else failed(planned.call, _BEHIND, RuntimeError(_BEHIND)))
+            return ends_as(PENDING if self._resumed else failed(planned.call, _BEHIND, RuntimeError(_BEHIND)))
         steps = proceed(planned) if run is None or not is_run_tool(run.prepared.tool) else self._counted(run, planned, proceed)
         return self._noted(steps) if self._in_order else steps
 
     def _noted(self, steps: Steps) -> Steps:
         """Note whether the call waits, with a run inside or since it was changed."""
         outcome = yield from steps
-        self._waits = self._waits or (outcome is not LEFT and open_run(outcome.message) is not None)
+        self._waits = self._waits or (outcome is not PENDING and open_run(outcome.message) is not None)
         return outcome
 
     def _counted(self, run: ToolRun, planned: PlannedCall, proceed: Proceed) -> Steps:
@@ -99,7 +98,7 @@ class InnerRuns:
         if self._around is not None:
             self._around.inside.append(used)
         outcome = yield from proceed(planned)
-        return outcome if outcome is LEFT else replace(outcome, message=used.on(outcome.message))
+        return outcome if outcome is PENDING else replace(outcome, message=used.on(outcome.message))
 
     def _left(self) -> _Left:
         """Return what is left now, after what the runs inside other calls of the turn are known to have used."""
@@ -115,13 +114,13 @@ class InnerRuns:
 
     def _cost_left(self, limit: Any, inside: InnerUsage) -> Decimal:
         """Return what is left of the maximum cost; 0 if what was spent is not known."""
-        from ..pricing.meter import cost_of_replies  # here, because it costs every other program its import
+        from ..pricing.costs import cost_of_replies  # here, because it costs every other program its import
 
         spent = cost_of_replies([*paid_replies(self._messages), *inside.as_messages()], self._prices)
         return Decimal(0) if spent is None else Decimal(str(limit)) - spent
 
-    def _bounded(self, call: CallSettings) -> CallSettings:
-        """Return the settings of a run inside, bounded by what is left."""
+    def _bounded(self, call: Any) -> Any:
+        """Return the `CallSettings` of a run inside, bounded by what is left."""
         left, limits = self._left(), call.limits
         changes: dict[str, Any] = {}
         if left.token_budget is not None:

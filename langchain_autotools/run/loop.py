@@ -1,37 +1,33 @@
-"""The tool loop, free of I/O: a generator that yields the next action and receives its result.
+"""The tool loop, free of I/O: a generator that yields the next action, then receives its result.
 
 `tool_loop` is a generator. It yields `CallModel` and is sent the turn's AI message (or `TurnCut`), or yields `RunTools` and is sent the
 results, and returns a `RunOutcome`. It owns the run's history, decides which calls are executed, answered or left to the
-caller, and applies the limits. It never waits, reads no clock of its own and knows no model, so one loop serves the
+caller, and applies the limits. It never waits, reads no clock of its own (the time is passed in) and knows no model, so one loop serves the
 synchronous and the asynchronous drivers.
 """
 
 import json
+import logging
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
+from inspect import iscoroutinefunction
+from typing import Any, Literal, get_args
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.ai import UsageMetadata, add_usage
 
-from ..errors import LimitReachedError
+from ..errors import ConfigurationError, LimitReachedError
 from ..executor import ToolCallResult
 from ..messages.calls import FOR_CALLER, ToolCallRecord, awaited_calls, calls_of
-from ..messages.failover import FAILOVER, is_cut
-from ..messages.finish_reasons import stop_reason_of
-from ..messages.inner_usage import InnerUsage, inner_usage
-from ..messages.metadata import KEY
-from ..messages.open_runs import in_call_order, open_run
-from ..messages.pauses import is_paused, pause_content
-from ..messages.rejected import REJECTED, rejected_replies
-from ..messages.stop_reasons import StopReason
-from .limits import Limits, Progress
+from ..messages.metadata import FAILOVER, KEY, REJECTED, InnerUsage, inner_usage, is_cut_reply, rejected_replies
+from ..messages.run_messages import in_call_order, open_run
+from ..messages.stop_reasons import StopReason, is_paused, pause_content, stop_reason_of
 
+_logger = logging.getLogger("langchain_autotools")
 _NO_CALLS_LEFT = "Not run: the limit of tool calls for this run is reached. Answer with what is known."
 _OVERDUE = "Not run: the time for this run is over. Answer with what is known."
 _ENDED = "Not run: the model's turn did not end normally."
-
-
 Choice = Literal["requested", "auto", "none"]
 
 
@@ -123,6 +119,80 @@ class RunOutcome:
     opened: Sequence[ToolMessage] = ()
 
 
+OnLimit = Literal["answer", "return", "raise"]
+"""Action when a limit is reached: one last answer without tools, the run as it is, or `LimitReachedError`."""
+
+
+@dataclass(frozen=True)
+class RunSoFar:
+    """A run after a turn whose calls are answered, for `stop_when`.
+
+    Attributes:
+        messages: The new messages of the run, the results of the last turn included.
+        turns: The number of requests made.
+        tool_calls: The number of calls that were admitted, with those of models and agents as tools.
+        usage: The tokens of all turns together, likewise; None if none were reported.
+    """
+
+    messages: Sequence[BaseMessage]
+    turns: int
+    tool_calls: int
+    usage: UsageMetadata | None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of one run. None switches a limit off.
+
+    Attributes:
+        max_turns: Maximum number of turns that may call tools.
+        max_tool_calls: Maximum number of executed tool calls; later ones are answered as not run.
+        token_budget: Maximum number of tokens of all turns together.
+        max_cost: Maximum cost of the run in US dollars. A request that would exceed it is not made, for a last answer neither.
+        context_window: Maximum number of tokens in the context: the last turn's input and output.
+        deadline: Maximum duration of the run in seconds. It ends then, whatever it waits for, without a last answer.
+        no_progress: Number of turns in a row with the same calls and results, or paused by the server without new content, after which
+            the run ends.
+        polling_tools: Names of tools exempt from the no-progress check.
+        on_limit: Action when a limit is reached.
+        stop_when: Called with a `RunSoFar` after each turn whose calls are answered; the run ends if it returns True.
+    """
+
+    max_turns: int | None = 25
+    max_tool_calls: int | None = None
+    token_budget: int | None = None
+    max_cost: float | Decimal | None = None
+    context_window: int | None = None
+    deadline: float | None = None
+    no_progress: int | None = 3
+    polling_tools: Collection[str] = ()
+    on_limit: OnLimit = "answer"
+    stop_when: Callable[[RunSoFar], bool] | None = None
+
+    def __post_init__(self) -> None:
+        if self.on_limit not in get_args(OnLimit):
+            raise ConfigurationError(f"on_limit must be one of {', '.join(get_args(OnLimit))}, not {self.on_limit!r}")
+        for name in ("max_turns", "token_budget", "max_cost", "context_window", "deadline"):
+            _check(name, getattr(self, name), 0, "greater than 0")
+        if isinstance(self.polling_tools, str) or not isinstance(self.polling_tools, Collection):
+            raise ConfigurationError(f"polling_tools must be a list of names of tools, not {self.polling_tools!r}")
+        _check("max_tool_calls", self.max_tool_calls, -1, "0 or more")
+        _check("no_progress", self.no_progress, 1, "2 or more")
+        if self.stop_when is not None and (not callable(self.stop_when) or iscoroutinefunction(self.stop_when)):
+            raise ConfigurationError(f"stop_when must be a function that returns True or False at once, not {self.stop_when!r}")
+
+
+def _check(name: str, value: float | Decimal | None, above: float, words: str) -> None:
+    if value is None:
+        return
+    # Decimal's NaN refuses to be compared by size
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or value != value or not value > above:
+        raise ConfigurationError(f"{name} must be {words}, or None for no limit, not {value!r}")
+
+
+_NAMES = frozenset(one.name for one in fields(Limits)) & frozenset(get_args(StopReason)) - {"stop_when"}
+
+
 @dataclass(frozen=True)
 class RunPlan:
     """The plan of a run, fixed before it starts.
@@ -138,6 +208,8 @@ class RunPlan:
         inner: The runs of models and agents that are given as tools, and the order of calls around waiting ones; None without either.
         used: Counts what the run uses, for the run around it; None if none counts it.
         leaves: What a call may wait for, so that it is left to the caller. What waits for anything else is decided about before it runs.
+        outputs: Names whose calls end the run also where they cannot be read: who reads the output of a schema says what is wrong with
+            it. None: whatever is called.
     """
 
     limits: Limits
@@ -148,6 +220,7 @@ class RunPlan:
     inner: Any = None
     used: InnerUsage | None = None
     leaves: Collection[str] = ("caller", *FOR_CALLER, "approval", "queued")
+    outputs: Collection[str] | None = ()
 
 
 Action = CallModel | RunTools
@@ -201,7 +274,9 @@ class _Cut(Exception):
 class _Run:
     """The state of one run of the loop."""
 
-    def __init__(self, history: list[BaseMessage], plan: RunPlan, progress: Progress, clock: Callable[[], float], too_costly: Any) -> None:
+    def __init__(
+        self, history: list[BaseMessage], plan: RunPlan, progress: "Progress", clock: Callable[[], float], too_costly: Any
+    ) -> None:
         self._history = history
         self._start = len(history)
         self._plan = plan
@@ -227,7 +302,9 @@ class _Run:
             outcome = self._end_without_results(message, calls, blocked)
             if outcome is not None and not calls:
                 return (yield from self._at_limit("deadline")) if outcome.stop_reason == "deadline" else outcome
-            outcome = (yield from self._answer(message, list(enumerate(calls)), self._plan.caller_tools)) or outcome
+            outputs = self._plan.outputs
+            left = {call.id for call in calls if outputs is None or call.name in outputs}
+            outcome = (yield from self._answer(message, list(enumerate(calls)), self._plan.caller_tools, left)) or outcome
             if outcome is not None:
                 return outcome
             if not calls:
@@ -258,7 +335,7 @@ class _Run:
             own = message.response_metadata.get(KEY) or ()
             for rejected in rejected_replies(message) if REJECTED in own else ():
                 self._progress.count_turn(rejected.usage_metadata, goes_on=True)
-            goes_on = FAILOVER in own and is_cut(message)
+            goes_on = FAILOVER in own and is_cut_reply(message)
             self._progress.count_turn(message.usage_metadata, goes_on=goes_on)
             self._history.append(message)
             if self._plan.used is not None:
@@ -280,6 +357,7 @@ class _Run:
         message: AIMessage,
         calls: list[tuple[int, ToolCallRecord]],
         callers: Collection[str] = (),
+        left: Collection[str] = (),
         opened: Sequence[ToolMessage] = (),
     ) -> Generator[Action, Any, RunOutcome | None]:
         """Answer calls, except those left to the caller: calls of declared tools, and calls that wait for a decision.
@@ -288,11 +366,12 @@ class _Run:
             message: The AI message that made them.
             calls: The calls, with their positions in the message.
             callers: The names of the declared tools.
+            left: The ids of calls that stay as they are, also where they cannot be read.
             opened: The results of calls of it that wait, which a new result replaces.
         """
         leaves = self._plan.leaves
         ours = [one for one in calls if one[1].waits not in leaves]  # what waits goes on waiting, whatever this run may do
-        answered = [one for one in ours if one[1].args is None or one[1].name not in callers]
+        answered = [one for one in ours if (one[1].args is None or one[1].name not in callers) and one[1].id not in left]
         results: list[ToolCallResult] = []
         if answered:
             results = yield from self._run_tools(message, self._admitted(answered))
@@ -387,3 +466,105 @@ def _signature(result: ToolCallResult) -> tuple[str, str, str]:
     call = result.call
     arguments = call.arguments if call.args is None else json.dumps(call.args, sort_keys=True, default=str)
     return call.name, arguments, str(result.message.content)
+
+
+# ---------------------------------------------------------------------------------------------- the check whether a run has reached a limit
+
+
+@dataclass
+class Progress:
+    """The consumption of a run so far.
+
+    `started` is the time, in seconds, at which it began; `cancelled` returns whether its caller has cancelled it."""
+
+    limits: Limits
+    started: float
+    cancelled: Callable[[], bool] | None = field(default=None, repr=False)
+    turns: int = 0
+    tool_calls: int = 0
+    usage: UsageMetadata | None = None
+    context: int = 0
+    _last: object = field(default=None, repr=False)
+    _repeats: int = field(default=0, repr=False)
+    _refused_calls: bool = field(default=False, repr=False)
+
+    def count_turn(self, usage: UsageMetadata | None, *, goes_on: bool = False) -> None:
+        """Count one model turn and its reported tokens. Of a reply with which another one goes on only the tokens count."""
+        self.turns += not goes_on
+        if usage is not None:
+            self.usage = add_usage(self.usage, usage) if self.usage else usage
+            self.context = usage["input_tokens"] + usage["output_tokens"]
+
+    def count_inside(self, used: InnerUsage) -> None:
+        """Count what runs inside the tools have used: their tokens and tool calls. The context is this run's own."""
+        for reply in used.replies:
+            if reply["usage_metadata"] is not None:
+                self.usage = add_usage(self.usage, reply["usage_metadata"])
+        self.tool_calls += used.tool_calls
+
+    def admit(self, calls: int) -> int:
+        """Count these calls and return how many, from the first on, may still be executed."""
+        allowed = calls
+        if self.limits.max_tool_calls is not None:
+            allowed = max(0, min(allowed, self.limits.max_tool_calls - self.tool_calls))  # runs inside may have made more
+        self._refused_calls = self._refused_calls or allowed < calls
+        self.tool_calls += allowed
+        return allowed
+
+    def count_results(self, results: Sequence[tuple[str, str, str]]) -> None:
+        """Record the results of one turn, as (name, arguments, result), to detect repetition in the next turn."""
+        self._note([result for result in results if result[0] not in self.limits.polling_tools] or None)
+
+    def count_pause(self, text: str) -> None:
+        """Record the content of a turn that the server has paused, to detect whether the next one adds any."""
+        self._note(("pause", text))
+
+    def _note(self, signature: object) -> None:
+        if signature is None:
+            self._last, self._repeats = None, 0
+        elif signature == self._last:
+            self._repeats += 1
+        else:
+            self._last, self._repeats = signature, 1
+
+    def stops(self, messages: Callable[[], Sequence[BaseMessage]]) -> bool:
+        """Whether the caller's condition ends the run; `messages` returns the run's new messages.
+
+        Raises:
+            ConfigurationError: The condition says neither True nor False.
+        """
+        if self.limits.stop_when is None:
+            return False
+        said = self.limits.stop_when(RunSoFar(messages(), self.turns, self.tool_calls, self.usage))
+        if not isinstance(said, bool):
+            raise ConfigurationError(f"stop_when must return True or False, not {type(said).__name__}")
+        return said
+
+    def overdue(self, now: float) -> bool:
+        """Whether the deadline has passed."""
+        return self.limits.deadline is not None and now - self.started >= self.limits.deadline
+
+    def reached(self, now: float) -> StopReason | None:
+        """Return the stop reason that rules out another ordinary turn, by the caller or a limit; None if there is none."""
+        limits = self.limits
+        checks: list[tuple[StopReason, bool]] = [
+            ("cancelled", self.cancelled is not None and self.cancelled()),
+            ("deadline", self.overdue(now)),
+            ("max_tool_calls", self._refused_calls),
+            ("no_progress", limits.no_progress is not None and self._repeats >= limits.no_progress),
+            ("token_budget", limits.token_budget is not None and self._total_tokens() >= limits.token_budget),
+            ("context_window", limits.context_window is not None and self.context >= limits.context_window),
+            ("max_turns", limits.max_turns is not None and self.turns >= limits.max_turns),
+        ]
+        return next((reason for reason, hit in checks if hit), None)
+
+    def note_end(self, reason: StopReason) -> None:
+        """Log the end of the run if a limit has ended it."""
+        if reason not in _NAMES:
+            return
+        value = getattr(self.limits, reason)
+        shown = reason if value is None else f"{reason}={value}"  # the deadline may be that of a run around this one
+        _logger.warning("a run has ended at its limit %s, after %d turns and %d tool calls", shown, self.turns, self.tool_calls)
+
+    def _total_tokens(self) -> int:
+        return self.usage["total_tokens"] if self.usage else 0

@@ -13,14 +13,13 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.tool import ToolCallChunk
 
 from ..chunks import growing_text, new_chunk
+from ..compat import UNPARSABLE
+from ..messages.attached import attach_messages
 from ..messages.blocks import is_call_block
 from ..messages.calls import ToolCallRecord, entries_of_awaited, id_of_item, records_of
-from ..messages.carrier import serialize_messages
-from ..messages.joints import Joints
-from ..messages.live import attach_messages
-from ..messages.metadata import ASKED, KEY, text_of
-from ..messages.open_runs import OPEN_CALLS, shown_entries
-from ..messages.places import generation_id, number_messages
+from ..messages.metadata import ASKED, CACHED_ID, KEY, text_of, without_cached_id
+from ..messages.run_messages import OPEN_CALLS, Separators, generation_id, number_messages, serialize_messages, shown_entries
+from ..strict_json import read_object
 from .loop import RunOutcome
 
 _OF_VENDOR = {"model_provider"}
@@ -54,7 +53,7 @@ class RunOutput:
         known: dict[str, Any] = {"position": position, "separator": separator, "carry_messages": carry_messages, "blocks": blocks}
         self.anew: Callable[[], RunOutput] = partial(RunOutput, **known, listed=listed, withholds=withholds)
         self._position = position
-        self._joints = Joints(separator)
+        self._joints = Separators(separator)
         self._carry = carry_messages
         self._blocks = blocks
         self._generation: str | None = None
@@ -203,7 +202,10 @@ class RunOutput:
 
     def message(self, message: AIMessage) -> tuple[AIMessage, AIMessageChunk]:
         """Return a turn's AI message with its position, and the chunk that carries it."""
-        self._generation = generation_id(message, self._position + len(self.handed_out))
+        own = message.response_metadata.get(KEY)
+        cached = own.get(CACHED_ID) if isinstance(own, Mapping) else None
+        self._generation = generation_id(message, self._position + len(self.handed_out), cached)
+        message = message if cached is None else without_cached_id(message)
         (self._message,) = number_messages(self._generation, [message])
         self._joints.ended(message)
         return self._message, self.carrier_chunk(self._message)
@@ -300,6 +302,11 @@ def _id_of(block: Mapping[str, Any]) -> Any:
     return block.get("call_id") or block.get("id")
 
 
+def is_unreadable(call: ToolCallRecord) -> bool:
+    """Whether a call that is left to the caller is no call, but an output that nobody can read."""
+    return call.args is None and not call.waits and read_object(call.arguments) is None
+
+
 def _call_chunk(call: ToolCallRecord, index: int) -> ToolCallChunk:
-    arguments = call.arguments or json.dumps(call.args)
+    arguments = UNPARSABLE + call.arguments if is_unreadable(call) else call.arguments or json.dumps(call.args)
     return ToolCallChunk(name=call.spelling, args=arguments, id=call.id, index=index, type="tool_call_chunk")

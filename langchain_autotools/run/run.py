@@ -1,78 +1,108 @@
-"""One run of a model with tools, in the part common to synchronous and asynchronous callers.
+"""The steps of one call of a model: of a run when it has tools, of a single answer when it has none.
 
-A `Run` joins the I/O-free loop to what it hands out. A driver only carries: it fetches the chunks of a turn or the results
-of calls, gives them to the run, and hands the returned chunks to the caller.
+`drive` takes a call from step to step. It only carries: it fetches the parts of a turn or the results of calls, gives them to the `Run` or
+the `SingleAnswer`, and hands on the chunks that these return. A `Run` joins the loop, which is free of I/O, to what leaves of it.
 """
 
 import logging
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
 
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.callbacks import AsyncCallbackManager, AsyncCallbackManagerForChainRun, CallbackManager, CallbackManagerForChainRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, BaseMessageChunk
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config, patch_config
 
 from ..chunks import ChunkSum, sum_chunks
-from ..errors import AlreadyResumedError
-from ..executor import AsyncToolCallBatch, PendingCall, ToolCallBatch, ToolCallResult, ToolExecutor, pending_calls
-from ..executor.approval.approvals import Approvals
-from ..executor.approval.pending import ON_CLIENT
-from ..executor.nested_runs import inside
+from ..compat import should_stream, unvalidated
+from ..errors import AlreadyResumedError, ConfigurationError, LimitReachedError
+from ..executor import AsyncToolCallBatch, PendingCall, ToolCallBatch, ToolCallResult, pending_calls
+from ..executor.approvals import Approvals
+from ..executor.nested_runs import current_nested_runs
+from ..executor.pending import ON_CLIENT
 from ..history import repair
-from ..messages.calls import ToolCallRecord, call_ids, calls_of, with_records
-from ..messages.live import attach_messages, known_reply
-from ..messages.metadata import text_of
-from ..messages.pauses import is_paused
-from ..messages.places import numbered_result, result_id
-from ..messages.provisional import without_provisional
-from ..turn.accumulator import canonical_message
-from ..turn.output_version import stored_message, with_output_version
-from .composing import RunParts
+from ..messages.attached import attach_messages, known_of_cut_reply, take_reply
+from ..messages.blocks import without_provisional
+from ..messages.calls import ToolCallRecord, awaited_calls, call_ids, calls_of, with_records
+from ..messages.metadata import CACHED_ID, KEY, text_of, without_cached_id
+from ..messages.run_messages import numbered_result, result_id
+from ..messages.stop_reasons import is_paused, stop_reason
+from ..turn.accumulator import ai_message
+from ..turn.stored_messages import caller_metadata, canonical_message, with_output_version
+from ..turn.tools import ToolChoice, format_request_tools
 from .decisions import open_calls, without_open_results
-from .keywords import CallSettings
-from .loop import Action, CallModel, RunOutcome, RunPlan, RunTools, TurnCut, tool_loop, turn_calls
-from .output import RunOutput
-from .phases import Chunks, Phase
-from .tracing import Trace, astart_trace, start_trace
-from .turn_wrappers import NOTHING_DECLARED, Discarded, Stored, TurnPart, TurnRequest, WireForm
+from .loop import Action, CallModel, RunOutcome, RunTools, TurnCut, tool_loop, turn_calls
+from .output import RunOutput, is_unreadable
+from .settings import RunParts, RunSettings, compose, drop_settings
+from .turn_wrappers import NOTHING_DECLARED, Discarded, Emitted, Stored, TurnPart, TurnRequest, WireForm
 
 _logger = logging.getLogger("langchain_autotools")
 _Batch = ToolCallBatch | AsyncToolCallBatch
 
+Chunks = Sequence[AIMessageChunk]
+"""Chunks that leave at once."""
 
-@dataclass(frozen=True)
-class RunSettings:
-    """The presentation settings of a run, fixed before it starts.
+
+class Phase(NamedTuple):
+    """The processing of one action of a call.
 
     Attributes:
-        plan: Limits, and whose calls are whose.
-        call: What the model's fields and the keywords of the call say.
-        executor: Executes the calls.
-        form: What requests declare, in the form of the model's wire.
-        approvals: What calls need before they run; None for nothing.
-        tools: The declared tools: objects where they are known as such, else as the caller declared them.
-        tool_choice: The tool choice as the caller gave it.
-        last_text_only: Whether the texts of turns that call tools are withheld: a parser reads what the run says.
-        output_version: The model's output version.
-        lists_content: Whether the content of its replies is always a list of blocks.
-        client_tools: The names of tools of the vendor's that run on the caller's machine: pending calls say so.
+        steps: The parts of a turn, or the results of calls; an asynchronous generator for an asynchronous driver.
+        take: Processes a step, and returns the chunks that leave at once.
+        done: Ends the phase after its last step, and returns such chunks.
     """
 
-    plan: RunPlan
-    call: CallSettings
-    executor: ToolExecutor
-    form: WireForm = NOTHING_DECLARED
-    tools: Sequence[Any] = ()
-    tool_choice: Any = None
-    last_text_only: bool = False
-    output_version: str | None = None
-    lists_content: bool = False
-    usage_limits: Sequence[str] = ()
-    approvals: Approvals | None = None
-    client_tools: frozenset[str] = frozenset()
+    steps: Any
+    take: Callable[[Any], Chunks]
+    done: Callable[[], Chunks]
+
+
+def drive(driven: "Driven", trace: "Trace") -> Iterator[Chunks]:
+    """Drive a call to its end and yield its chunks as they are made."""
+    yield driven.begin(trace)
+    while (action := driven.next()) is not None:
+        steps, take, done = driven.phase(action, trace.child)
+        try:
+            for step in steps:
+                yield take(step)
+        finally:
+            if hasattr(steps, "close"):
+                steps.close()
+        yield done()
+    yield driven.end()
+
+
+async def adrive(driven: "Driven", trace: "Trace") -> AsyncGenerator[Chunks, None]:
+    """Like `drive`, asynchronously."""
+    yield driven.begin(trace)
+    while (action := driven.next()) is not None:
+        steps, take, done = driven.aphase(action, trace.child)
+        async with aclosing(steps):
+            async for step in steps:
+                yield take(step)
+        yield done()
+    yield driven.end()
+
+
+@contextmanager
+def failing(driven: "Driven", *, streamed: bool = False) -> Iterator[None]:
+    """Return a context manager that reports an exception that ends the call, or that it was left."""
+    try:
+        yield
+    except GeneratorExit:
+        driven.left()
+        raise
+    except BaseException as error:
+        driven.failed(error, streamed=streamed)
+        raise
+
+
+# ---------------------------------------------------------------------------------------------- a run
 
 
 class Run:
@@ -95,6 +125,7 @@ class Run:
         self.outcome: RunOutcome | None = None
         self._parts = parts
         self._request = request
+        self._whole_form: Callable[[AIMessage], AIMessage] = request.model._whole_message
         self._observer = parts.observer
         self._output = RunOutput(
             position=len(history),
@@ -111,7 +142,7 @@ class Run:
         history = history if plan.decisions is None else without_open_results(history)
         self._loop = tool_loop(history, plan, parts.clock, found, parts.end.is_set, parts.meter(request, history))
         self._cache: dict[str, Any] = {}
-        if (around := inside.get()) is not None:
+        if (around := current_nested_runs.get()) is not None:
             around.take_up(call_id for message in history if isinstance(message, AIMessage) for call_id in call_ids(message))
         self._counts_usage = bool(settings.usage_limits)
         self._chunks = ChunkSum()
@@ -124,15 +155,15 @@ class Run:
         self._failure: Exception | None = None
         self._last = False
 
-    def trace(self, model: BaseChatModel, config: RunnableConfig | None) -> Trace:
+    def trace(self, model: BaseChatModel, config: RunnableConfig | None) -> "Trace":
         """Begin the trace, the parent run of turns and tool calls."""
-        return start_trace(model, config, self.input)
+        return _start_trace(model, config, self.input)
 
-    async def atrace(self, model: BaseChatModel, config: RunnableConfig | None) -> Trace:
+    async def atrace(self, model: BaseChatModel, config: RunnableConfig | None) -> "Trace":
         """Like `trace`, asynchronously."""
-        return await astart_trace(model, config, self.input)
+        return await _astart_trace(model, config, self.input)
 
-    def begin(self, trace: Trace) -> Chunks:
+    def begin(self, trace: "Trace") -> Chunks:
         """Begin the run; return the chunks that leave at once."""
         self._observer.begin(*trace.identity())
         return [self._output.hand_over()] if self._observer.due else ()
@@ -181,6 +212,8 @@ class Run:
             self._stored = part.message
         elif isinstance(part, Discarded):
             self._void()
+        elif isinstance(part, BaseMessage):
+            return self.part(ai_message(part))
         return out if out or not self._observer.due else [self._output.hand_over()]
 
     def _void(self) -> None:
@@ -208,7 +241,7 @@ class Run:
         withheld: list[AIMessageChunk] = []
         if self.settings.last_text_only and not calls and not is_paused(whole):
             withheld = self._turn_chunks(parts, came_whole)
-        stored = stored_message(whole, self.settings.output_version)
+        stored = self._request.model._stored_message(whole, self.settings.output_version)
         if self.settings.executor.handlers is not None:
             calls = self.settings.executor.handled(calls)
         if self.settings.approvals is not None and not self._last:
@@ -244,12 +277,12 @@ class Run:
             _logger.debug("the deadline of a run has ended a turn before its reply was whole%s", because)
         parts, self._chunks = self._chunks, ChunkSum()
         withheld = self._turn_chunks(parts) if self.settings.last_text_only else []
-        if parts and (known := known_reply(self._parts.end.reply)) is not None:
+        if parts and (known := known_of_cut_reply(self._parts.end.reply)) is not None:
             parts.add(known)
         said = cut_message(parts.message()) if parts else None
         message, brings = None, []
         if said is not None:
-            message, chunk = self._output.message(with_output_version(said, self.settings.output_version))
+            message, chunk = self._output.message(self._whole_form(with_output_version(said, self.settings.output_version)))
             brings = [chunk]
         self._observer.turn_cut(message)
         self._sent = TurnCut(message, reason)
@@ -311,10 +344,11 @@ class Run:
             raise RuntimeError("the run has not ended")
         outcome = self.outcome
         _logger.debug("run done: %s after %d turns", outcome.stop_reason, outcome.turns)
-        if (around := inside.get()) is not None:
+        if (around := current_nested_runs.get()) is not None:
             around.leave_open(self._open_calls(outcome))
         if outcome.asked is not None:
-            self._observer.pending(outcome.asked, outcome.pending, outcome.opened)
+            readable = [call for call in outcome.pending if not is_unreadable(call)]
+            self._observer.pending(outcome.asked, readable, outcome.opened)
         self._observer.ended(outcome.stop_reason, outcome.turns, outcome.usage, partial(self._run_message, outcome))
         return list(self._output.end(outcome))
 
@@ -334,13 +368,13 @@ class Run:
             elif isinstance(message, AIMessage) and not (self.settings.last_text_only and (calls_of(message) or is_paused(message))):
                 chunks += output.from_message(message)
             chunks.append(output.message(message)[1] if isinstance(message, AIMessage) else output.carrier_chunk(message))
-        whole = sum_chunks([*chunks, *output.end(outcome)])
+        whole = self._whole_form(sum_chunks([*chunks, *output.end(outcome)]))
         attach_messages(whole, self._output.handed_out)
         return whole
 
     def message(self, chunks: Sequence[AIMessageChunk]) -> AIMessage:
         """Return the run message of all chunks of a run that was not streamed."""
-        message = sum_chunks(chunks)
+        message = self._whole_form(sum_chunks(chunks))
         attach_messages(message, self._output.undelivered())
         return message
 
@@ -350,11 +384,23 @@ class Run:
         """Attach the completed messages that the caller does not have to the exception, every call of them answered."""
         if streamed:
             self._output.delivered()
+        if (reply := take_reply(error)) is not None:
+            self._take_up(reply)
         if self._tools is not None and self._batch is not None and not isinstance(error, AlreadyResumedError):  # whose calls still wait
             for result in self._batch.settled()[len(self._results) :]:
                 self.result(self._tools, result)
         attach_messages(error, self._output.undelivered())
         self._observer.stopped(error)
+
+    def _take_up(self, reply: AIMessage) -> None:
+        """End the turn whose reply was whole when an exception ended the run, such as a callback handler's. None of its calls runs."""
+        chunks = self._chunks.chunks
+        if self._whole is self._stored is None and not (chunks and chunks[-1].chunk_position == "last"):  # it had not come so far
+            self._chunks, self._whole = ChunkSum(), reply
+        with suppress(Exception):  # the first exception is the one to raise
+            self.turn_done()
+            if isinstance(action := self.next(), RunTools):
+                self._answering(ToolCallBatch, action, None)
 
     def left(self) -> None:
         """Record that the run was left before its end."""
@@ -368,3 +414,321 @@ def cut_message(message: AIMessage) -> AIMessage | None:
         content = [block for block in content if isinstance(block, str) or block.get("type") == "text"]
     said = AIMessage(content=content, id=message.id, response_metadata=message.response_metadata, usage_metadata=message.usage_metadata)
     return said if text_of(said) else None
+
+
+# ---------------------------------------------------------------------------------------------- a single answer
+#
+# The side of the driver that has no loop, no run message and no trace of its own. Core gets the input as the caller gave it, and the chunks
+# leave as they are. There is no stop reason: as of any reply that broke off, the message's finish reason says how it ended.
+
+
+class SingleAnswer:
+    """The state of one reply of a model without tools. Never shared.
+
+    Args:
+        model: The model.
+        input: The input, as the caller gave it.
+        keywords: The keywords of the call. All run settings are removed from them.
+        streamed: Whether the caller streams the reply.
+        async_api: Whether the caller is asynchronous.
+
+    Raises:
+        ConfigurationError: A keyword cannot work.
+    """
+
+    def __init__(self, model: Any, input: LanguageModelInput, keywords: dict[str, Any], *, streamed: bool, async_api: bool) -> None:
+        if keywords.pop("resume", None) is not None:
+            raise ConfigurationError("resume takes a model with tools=[...] or handlers={...}; elsewhere a message answers a call")
+        cancel, limits = keywords.pop("cancel", None), drop_settings(model, keywords) or model
+        self._seconds, self._raises = limits.deadline, limits.on_limit == "raise"
+        self._parts: RunParts = compose(cancel, self._seconds, wrappers=model._turn_wrappers())
+        self._observer = self._parts.observer
+        self._stored_form = model._reply_message
+        self._streamed = streamed
+        self._actions: list[Action] = [CallModel((), "requested")]
+        self._request = _single_request(model, input, keywords, self._parts, streamed=streamed, async_api=async_api)
+        self._chunks = ChunkSum()
+        self._last: AIMessageChunk | None = None
+        self._whole: BaseMessage | None = None
+        self._stored: AIMessage | None = None
+        self._message: BaseMessage | None = None
+        self._is_told = False
+
+    def trace(self, model: BaseChatModel, config: RunnableConfig | None) -> "Trace":
+        """Return the trace: the caller's own, with the reply's LLM run in it."""
+        return Trace(model, config)
+
+    async def atrace(self, model: BaseChatModel, config: RunnableConfig | None) -> "Trace":
+        """Like `trace`."""
+        return Trace(model, config)
+
+    def begin(self, trace: "Trace") -> Chunks:
+        """Begin the reply."""
+        if self._observer.listens:
+            self._observer.begin(*trace.identity())
+        return ()
+
+    def next(self) -> Action | None:
+        """Return the request, once."""
+        self._observer.check()
+        return self._actions.pop() if self._actions else None
+
+    def phase(self, action: Action, config: RunnableConfig | None) -> Phase:
+        """Return the processing of the turn."""
+        return Phase(self._parts.turns.make(replace(self._request, config=config)), self.part, self.turn_done)
+
+    def aphase(self, action: Action, config: RunnableConfig | None) -> Phase:
+        """Return the processing of the turn by an asynchronous driver."""
+        return Phase(self._parts.turns.amake(replace(self._request, config=config)), self.part, self.turn_done)
+
+    def part(self, part: TurnPart) -> Chunks:
+        """Process a part of the turn (a chunk, the whole message or a mark); return the chunk, which leaves at once.
+
+        The last one too: core tells its handlers of the end when it is asked for more. It knows the whole message."""
+        if isinstance(part, AIMessageChunk):
+            self._chunks.add(part)
+            self._message = None
+            return (part,) if part.__dict__["chunk_position"] != "last" else (self._ending(part),)
+        if isinstance(part, BaseMessageChunk):  # of another kind, which leaves as it is
+            self._chunks.add(cast("AIMessageChunk", ai_message(part)))
+            return (cast("AIMessageChunk", part),)  # whoever reads the stream of such a class knows
+        if isinstance(part, BaseMessage):
+            self._whole = part
+        elif isinstance(part, Stored):
+            self._stored = part.message
+        elif isinstance(part, Emitted) and self._observer.due:
+            return (part.chunk,)
+        return ()
+
+    def _ending(self, last: AIMessageChunk) -> AIMessageChunk:
+        """Return the last chunk for the caller. Core keeps the given one for its handlers."""
+        metadata = caller_metadata(last.response_metadata)
+        self._last = made = unvalidated(type(last), {**last.__dict__, "response_metadata": metadata}, last.model_fields_set, {})
+        self._message = self._as_stored(self._chunks.message())
+        attach_messages(made, [self._message])
+        return made
+
+    def turn_done(self) -> Chunks:
+        """End the turn; return the last chunk of a reply that was cut, or the message that came in place of chunks."""
+        cut = self._last is None and self._whole is None and self._parts.end.cut is not None
+        left = self.part(self._cut()) if cut else ()
+        whole = self._stored or self._whole
+        if whole is not None or self._message is None:
+            self._message = self._as_stored(whole or self._chunks.message())
+            if self._last is not None:
+                attach_messages(self._last, [self._message])
+        message = cast("AIMessage", self._message)
+        self._tell()
+        if self._last is not None or self._whole is None:
+            return left
+        if self._streamed:
+            attach_messages(message, [message])
+        return (cast("AIMessageChunk", message),)  # as core hands on what `invoke` returns
+
+    def _as_stored(self, message: BaseMessage) -> BaseMessage:
+        """Return a whole message as it leaves; one that is no AI message as it came, as LangChain does."""
+        if not isinstance(message, AIMessage):
+            return message
+        own = message.response_metadata.get(KEY)
+        is_cached = isinstance(own, Mapping) and CACHED_ID in own
+        stored: AIMessage = self._stored_form(without_cached_id(message) if is_cached else message)
+        return stored
+
+    def _cut(self) -> AIMessageChunk:
+        """Return the last chunk of a reply that the deadline or the caller has cut."""
+        reason = self._parts.end.reason
+        if reason == "deadline":
+            _logger.warning("a reply has ended at its limit deadline=%s", self._seconds)
+        last = known_of_cut_reply(self._parts.end.reply) or AIMessageChunk(content="")
+        last.id = self._chunks.message().id or str(uuid.uuid4())
+        last.response_metadata["finish_reason"] = reason
+        last.chunk_position = "last"
+        return last
+
+    def _tell(self) -> None:
+        """Notify the observer, once, of the whole message, and of the end, as of a run of one turn."""
+        observer = self._observer
+        if self._is_told or not observer.listens:
+            return
+        self._is_told, message = True, ai_message(cast("BaseMessage", self._message))
+        observer.turn_done(message)
+        if pending_calls(message):
+            observer.pending(message, [*(call for call in calls_of(message) if call.args is not None), *awaited_calls(message)])
+        observer.ended(stop_reason(message) or "complete", 1, message.usage_metadata, lambda: message)
+
+    def end(self) -> Chunks:
+        """Return no chunks.
+
+        Raises:
+            LimitReachedError: The deadline has cut the reply, and that is an error.
+        """
+        if self._raises and self._message is not None and stop_reason(self._message) == "deadline":
+            raise LimitReachedError("the reply reached its limit: deadline", "deadline")
+        return ()
+
+    def message(self, chunks: Sequence[AIMessageChunk]) -> AIMessage:
+        """Return the whole message."""
+        return cast("AIMessage", self._message)
+
+    def failed(self, error: BaseException, *, streamed: bool) -> None:
+        """Attach a message that the caller does not have to the exception."""
+        reply = take_reply(error)
+        if reply is not None and self._message is None:
+            self._message = self._as_stored(reply if self._last is None else self._chunks.message())
+        delivered = streamed and (self._last is not None or reply is None)
+        if self._message is not None and not delivered:
+            attach_messages(error, [self._message])
+        self._observer.stopped(error)
+
+    def left(self) -> None:
+        """Record that the reply was left. With its last chunk it had come whole."""
+        if self._message is not None:
+            self._tell()
+        self._observer.leave()
+
+
+def _single_request(
+    model: Any, input: LanguageModelInput, keywords: dict[str, Any], parts: RunParts, *, streamed: bool, async_api: bool
+) -> TurnRequest:
+    streams = (streamed or parts.observer.listens) and should_stream(model, keywords, async_api=async_api)
+    declared = keywords.pop("tools") if keywords.get("tools") else ()
+    choice = keywords.pop("tool_choice") if keywords.get("tool_choice") is not None else None
+    form = NOTHING_DECLARED
+    if declared or choice is not None:
+        form = WireForm(model, format_request_tools(model, declared), ToolChoice(asked=choice))
+    return TurnRequest(
+        model=model,
+        messages=input,
+        choice="requested",
+        keywords=keywords,
+        end=parts.end,
+        tools=declared,
+        tool_choice=choice,
+        form=form,
+        streams=streams,
+        output_version=model.output_version,
+    )
+
+
+Driven = Run | SingleAnswer
+"""What is driven."""
+
+
+# ---------------------------------------------------------------------------------------------- the trace in LangChain's callbacks
+
+
+def _start_trace(
+    model: BaseChatModel, config: RunnableConfig | None, messages: Sequence[BaseMessage]
+) -> "_RunTrace[CallbackManagerForChainRun]":
+    """Begin the parent run of a synchronous run."""
+    config = ensure_config(config)
+    manager = CallbackManager.configure(*_arguments(model, config))
+    start = _start(model, config, messages)
+    started: CallbackManagerForChainRun = manager.on_chain_start(**start)
+    return _RunTrace(model, started, config, start["name"])
+
+
+async def _astart_trace(
+    model: BaseChatModel, config: RunnableConfig | None, messages: Sequence[BaseMessage]
+) -> "_RunTrace[AsyncCallbackManagerForChainRun]":
+    """Begin the parent run of an asynchronous run."""
+    config = ensure_config(config)
+    manager = AsyncCallbackManager.configure(*_arguments(model, config))
+    start = _start(model, config, messages)
+    started: AsyncCallbackManagerForChainRun = await manager.on_chain_start(**start)
+    return _RunTrace(model, started, config, start["name"])
+
+
+def _start(model: BaseChatModel, config: RunnableConfig, messages: Sequence[BaseMessage]) -> dict[str, Any]:
+    name = config.get("run_name") or model.get_name()
+    return {"serialized": None, "inputs": {"messages": list(messages)}, "name": name, "run_id": config.pop("run_id", None)}
+
+
+def _arguments(model: BaseChatModel, config: RunnableConfig) -> tuple[Any, ...]:
+    tags, metadata = config.get("tags"), config.get("metadata")
+    return config.get("callbacks"), model.callbacks, model.verbose, tags, model.tags, metadata, model.metadata
+
+
+_Manager = TypeVar("_Manager", CallbackManagerForChainRun, AsyncCallbackManagerForChainRun)
+
+
+class Trace:
+    """The trace of one call. This base class makes no parent run: the LLM run is the caller's.
+
+    Args:
+        model: The model.
+        config: LangChain's configuration.
+
+    Attributes:
+        child: The configuration of turns and tool calls.
+        records: Whether the chunks of the call are recorded.
+    """
+
+    records = False
+
+    def __init__(self, model: BaseChatModel, config: RunnableConfig | None) -> None:
+        self._model = model
+        self.child = config
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None: ...
+
+    async def __aenter__(self) -> None: ...
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None: ...
+
+    def identity(self) -> tuple[str, str]:
+        """Return the id and the name by which listeners know the call."""
+        known = ensure_config(self.child)
+        return str(known.get("run_id") or uuid.uuid4()), known.get("run_name") or self._model.get_name()
+
+    def record(self, chunks: Iterable[AIMessageChunk]) -> None:
+        """Record chunks for the output of the parent run."""
+
+    def end(self, message: AIMessage | None = None) -> None:
+        """Report the end of the parent run, with the message or the sum of the recorded chunks."""
+
+    async def aend(self, message: AIMessage | None = None) -> None:
+        """Like `end`, asynchronously."""
+
+
+class _RunTrace(Trace, Generic[_Manager]):
+    """The trace of a call with a parent run. As a context manager it reports the error that ends the run."""
+
+    def __init__(self, model: BaseChatModel, manager: _Manager, config: RunnableConfig, name: str) -> None:
+        super().__init__(model, patch_config(config, callbacks=manager.get_child()))
+        self._manager: _Manager = manager
+        self._name = name
+        self._sum = ChunkSum()
+        self.records = bool(manager.handlers)
+
+    def __exit__(self: "_RunTrace[CallbackManagerForChainRun]", kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self._manager.on_chain_error(error)
+
+    async def __aexit__(
+        self: "_RunTrace[AsyncCallbackManagerForChainRun]", kind: object, error: BaseException | None, trace: object
+    ) -> None:
+        if error is not None:
+            await self._manager.on_chain_error(error)
+
+    def identity(self) -> tuple[str, str]:
+        """Return the id and the name of the parent run."""
+        return str(self._manager.run_id), self._name
+
+    def record(self, chunks: Iterable[AIMessageChunk]) -> None:
+        """Record chunks for the output of the parent run."""
+        for chunk in chunks:
+            self._sum.add(chunk)
+
+    def _output(self, message: AIMessage | None) -> AIMessage | None:
+        return message or (self._sum.message() if self._sum else None)
+
+    def end(self: "_RunTrace[CallbackManagerForChainRun]", message: AIMessage | None = None) -> None:
+        """Report the end of the parent run, with the message or the sum of the recorded chunks."""
+        self._manager.on_chain_end(self._output(message))
+
+    async def aend(self: "_RunTrace[AsyncCallbackManagerForChainRun]", message: AIMessage | None = None) -> None:
+        """Like `end`, asynchronously."""
+        await self._manager.on_chain_end(self._output(message))

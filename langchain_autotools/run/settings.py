@@ -1,40 +1,78 @@
-"""The settings of a run, from the model's fields and the keywords of a call."""
+"""What is fixed of a run before it begins, by the model's fields together with the keywords of a call.
 
-import logging
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, Protocol
+Its settings are one record, its optional parts another: its end, clock, journal, observer, wrappers. A run asks nothing of these: it has
+an end that may never come, an observer that may do nothing, and turns that nothing may wrap.
+"""
+
+import time
+import uuid
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache, partial
+from inspect import signature
+from typing import Any, ClassVar, Protocol, cast
 
 from langchain_core.messages import BaseMessage
 
+from ..deadline import NEVER, Deadline, abounded, bounded, checked_cancel, deadline_after, deadline_of
 from ..errors import ConfigurationError
+from ..event_bus import current_scope
 from ..executor import ToolExecutor
+from ..executor.approvals import Approvals
+from ..executor.call_hooks import Admission, CallWrapper, Reservation
 from ..executor.names import tool_name
-from ..executor.nested_runs import inside
+from ..executor.nested_runs import current_nested_runs
 from ..executor.run_tool import is_run_tool
-from ..executor.sources import ToolSource
-from ..executor.steps import CallWrapper
+from ..executor.settings import ExecutionSettings, checked_listener
+from ..executor.tools import ToolSource, callable_tools
 from ..messages.calls import FOR_CALLER
-from ..messages.inner_usage import InnerUsage
-from ..turn.tool_choice import ToolChoice
-from ..turn.tools import Formatter, format_request_tools, format_tool_choice, format_tools, is_builtin
-from .composing import RunParts
+from ..messages.metadata import InnerUsage
+from ..turn.constructor import MISTAKEN
+from ..turn.tools import Formatter, ToolChoice, format_request_tools, format_tool_choice, format_tools, is_builtin
 from .decisions import read_resume
-from .keywords import CallSettings, Settable, call_settings
-from .loop import RunPlan
-from .run import RunSettings
-from .turn_wrappers import TurnRequest, WireForm
+from .loop import Limits, RunPlan
+from .turn_wrappers import (
+    NOTHING_DECLARED,
+    UNOBSERVED,
+    AsyncProceed,
+    Proceed,
+    RunJournal,
+    RunObserver,
+    TurnPart,
+    TurnRequest,
+    Turns,
+    TurnWrapper,
+    WireForm,
+)
 
-_logger = logging.getLogger("langchain_autotools")
+_OUTPUT = "ls_structured_output_format"
+"""The keyword of a call whose output has a schema, as LangChain's tracing knows it."""
+
+_OF_ANOTHER = frozenset({"model", "model_name"})
+_LIMITS = frozenset(one.name for one in fields(Limits))
+_OF_EXECUTION = frozenset(signature(ExecutionSettings.read).parameters)
+_OTHERS = frozenset({"message_separator", "carry_messages", "resume", "cancel", "journal", "before_turn", "prices", "output_check"})
+
+RUN_KEYWORDS = _LIMITS | _OTHERS | _OF_EXECUTION - {"approval_key"}
+"""Keywords of a call that configure a run and never reach the vendor."""
+
+_LIFTED_BY_NONE = _LIMITS - {"on_limit", "polling_tools"}
+_NEAR = 2
 
 
-class Configured(Formatter, Settable, Protocol):
-    """The interface of a model whose fields configure its runs."""
+class Configured(Formatter, Protocol):
+    """The interface of a model whose fields configure its runs.
+
+    It also has one field for each name in `RUN_KEYWORDS` except `resume`, `cancel`, `journal` and `output_check`."""
 
     tools: Any
     handlers: Any
     output_version: str | None
+    context_window: int | None
+    profile: Any
+    middleware: Any
+    _not_per_call: ClassVar[frozenset[str]]
+    _first_request_only: ClassVar[frozenset[str]]
 
 
 @dataclass(frozen=True)
@@ -64,6 +102,82 @@ class Toolbox:
     requests: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
+@dataclass(frozen=True)
+class CallSettings:
+    """The settings of one call, from the model's fields and the call's keywords.
+
+    Attributes:
+        limits: The limits of the run.
+        usage_limits: The names of those among them that somebody has set and that need to know the usage of tokens.
+        separator: The separator between the texts of two turns.
+        carry_messages: Whether chunks carry the new messages as data.
+        decisions: The decisions about calls at the end of the input.
+        cancel: The caller's cancellation flag; None if there is none.
+        output_check: Checks the output of each reply, and makes the turn again; None where nothing does.
+        before_turn: Changes each request; None where nothing does.
+        middleware: Stands around the turns and calls.
+        journal: Remembers what the run does, so that a later process goes on with it; None where nothing does.
+        call: How this call wants the tools' calls executed.
+        fields: How the model's fields do.
+        prices: Prices of models, for `max_cost`.
+    """
+
+    limits: Limits
+    usage_limits: Sequence[str]
+    separator: str
+    carry_messages: bool
+    decisions: Any
+    cancel: Any
+    output_check: Any
+    before_turn: Any
+    middleware: Sequence[Any]
+    journal: RunJournal | None
+    call: ExecutionSettings
+    fields: ExecutionSettings
+    prices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def executor(self, own: ToolExecutor) -> ToolExecutor:
+        """Return the executor as this run wants it.
+
+        Raises:
+            ConfigurationError: A setting names a tool that the executor does not have.
+        """
+        settings = self.call.over(own.settings).over(self.fields)
+        return own.with_settings(settings if own.tools or own.handlers else replace(settings, policies=own.policies))
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """The presentation settings of a run, fixed before it starts.
+
+    Attributes:
+        plan: Limits, and whose calls are whose.
+        call: What the model's fields and the keywords of the call say.
+        executor: Executes the calls.
+        form: What requests declare, in the form of the model's wire.
+        approvals: What calls need before they run; None for nothing.
+        tools: The declared tools: objects where they are known as such, else as the caller declared them.
+        tool_choice: The tool choice as the caller gave it.
+        last_text_only: Whether the texts of turns that call tools are withheld: a parser reads what the run says.
+        output_version: The model's output version.
+        lists_content: Whether the content of its replies is always a list of blocks.
+        client_tools: The names of tools of the vendor's that run on the caller's machine: pending calls say so.
+    """
+
+    plan: RunPlan
+    call: CallSettings
+    executor: ToolExecutor
+    form: WireForm = NOTHING_DECLARED
+    tools: Sequence[Any] = ()
+    tool_choice: Any = None
+    last_text_only: bool = False
+    output_version: str | None = None
+    lists_content: bool = False
+    usage_limits: Sequence[str] = ()
+    approvals: Approvals | None = None
+    client_tools: frozenset[str] = frozenset()
+
+
 def toolbox_of(model: Configured) -> Toolbox:
     """Return the model's tools, prepared.
 
@@ -75,12 +189,13 @@ def toolbox_of(model: Configured) -> Toolbox:
     if isinstance(tools, ToolExecutor):
         executor = tools
     elif isinstance(tools, Mapping):
-        executor = ToolExecutor(tools)
+        executor = ToolExecutor(callable_tools(tools) if model.skip_invalid_tools else tools)
     elif isinstance(tools, str) or not isinstance(tools, Sequence):
         raise ConfigurationError(f"tools must be a list, a mapping or a ToolExecutor, not {type(tools).__name__}")
     else:
         builtin = [tool for tool in tools if is_builtin(tool)]
-        executor = ToolExecutor([tool for tool in tools if not is_builtin(tool)])
+        own_tools = [tool for tool in tools if not is_builtin(tool)]
+        executor = ToolExecutor(callable_tools(own_tools) if model.skip_invalid_tools else own_tools)
     on_client = model.client_tool_names(builtin)
     if model.handlers:
         executor = executor.with_handlers(model.handlers, on_client)
@@ -106,7 +221,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
     call = call_settings(model, keywords)
     if prices_of_call is not None and call.limits.max_cost is None:
         raise ConfigurationError("prices has an effect only with max_cost; run_cost takes prices of its own")
-    around = inside.get()
+    around = current_nested_runs.get()
     call = call if around is None else around.bound(call)
     unknown = [name for name in call.limits.polling_tools if toolbox.source and name not in toolbox.executor.tools]
     if unknown:
@@ -126,6 +241,9 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
         approvals = approvals if around is None else around.governs(approvals)
         executor = executor.with_settings(replace(executor.settings, approvals=replace(approvals, judged=True)))
     optional: dict[str, Any] = {}
+    if _OUTPUT in keywords:
+        alone = not (own.tools or own.handlers or added or toolbox.caller_tools)
+        optional["outputs"] = None if alone else {*_output_names(keywords)}
     if approvals is not None and approvals.approve is not None:
         optional["leaves"] = ("caller", *FOR_CALLER)
     used = None if around is None else around.used
@@ -166,33 +284,281 @@ def _inner_runs(call: CallSettings, around: InnerUsage | None, *, in_order: bool
     return InnerRuns(call.limits, call.prices, around, in_order=in_order)
 
 
-def _tool_choice(model: Configured, choice: Any, tools: Sequence[Mapping[str, Any]]) -> ToolChoice:
-    """The tool choice of the call, within that of the constructor's `model_kwargs`."""
-    own = (getattr(model, "model_kwargs", None) or {}).get("tool_choice")
-    asked, outer = (model.read_tool_choice(format_tool_choice(model, one, tools)) for one in (choice, own))
-    return asked.within(outer)
+def check_output(keywords: Mapping[str, Any], declared: Collection[str], allowed: Collection[str] | None) -> None:
+    """Raise if a tool choice rules out the call that holds the structured output.
+
+    Raises:
+        ConfigurationError: It is such a choice.
+    """
+    form = keywords.get(_OUTPUT)
+    method = form.get("kwargs", {}).get("method") if isinstance(form, Mapping) else None
+    if method == "function_calling" and allowed is not None and not {*declared} & {*allowed}:
+        names = " or ".join(map(repr, declared))
+        raise ConfigurationError(f"the output is a call of {names}, which this tool_choice leaves out: allow it, or leave tool_choice out")
 
 
-def wire_form(
-    model: Configured, tools: Sequence[Mapping[str, Any]], tool_choice: Any, caller_tools: Collection[str], keywords: Mapping[str, Any]
-) -> tuple[WireForm, Collection[str]]:
-    """What the requests of a run say besides their messages, in the form of a model's wire, and the names of the tools one of which must
-    be called to end the run.
+def _output_names(keywords: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the name of the tool whose call holds the structured output; nothing where the text does."""
+    form = keywords[_OUTPUT]
+    if isinstance(form, Mapping) and form.get("kwargs", {}).get("method") == "function_calling" and isinstance(form.get("schema"), Mapping):
+        yield tool_name(form["schema"])
+
+
+def is_parsed(keywords: Mapping[str, Any]) -> bool:
+    """Whether the caller parses the run's text: structured output, or a `response_format` other than text."""
+    form = keywords.get("response_format")
+    plain = form is None or (isinstance(form, Mapping) and form.get("type") == "text")
+    return not plain or _OUTPUT in keywords
+
+
+# ---------------------------------------------------------------------------------------------- the keywords of a call
+
+
+def _checked(kind: type, words: str, name: str, value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise ConfigurationError(f"{name} must be {words}, not {value!r}")
+    return value
+
+
+_boolean, _text = partial(_checked, bool, "True or False"), partial(_checked, str, "a text")
+
+
+def call_settings(model: Configured, keywords: dict[str, Any]) -> CallSettings:
+    """Return the settings of one call and remove them from `keywords`.
+
+    Raises:
+        ConfigurationError: A setting cannot work, a keyword has no effect at a call, or is very nearly the name of one that has.
+    """
+    _check_names(model, keywords)
+    limits = {name: _setting(model, name, keywords) for name in sorted(_LIMITS - {"context_window"})}
+    counting = {"token_budget": limits["token_budget"], "context_window": keywords.get("context_window", model.context_window)}
+    call = {name: keywords.pop(name) for name in sorted(_OF_EXECUTION & RUN_KEYWORDS) if _is_given(name, keywords)}
+    return CallSettings(
+        limits=Limits(**limits, context_window=_context_window(model, keywords)),
+        usage_limits=[name for name, value in counting.items() if value is not None],
+        separator=_text("message_separator", _setting(model, "message_separator", keywords)),
+        carry_messages=_boolean("carry_messages", _setting(model, "carry_messages", keywords)),
+        decisions=keywords.pop("resume", None),
+        cancel=checked_cancel(keywords.pop("cancel")) if _is_given("cancel", keywords) else None,
+        output_check=keywords.pop("output_check", None),
+        before_turn=checked_listener("before_turn", _setting(model, "before_turn", keywords)),
+        middleware=model.middleware,
+        journal=keywords.pop("journal", None),
+        call=ExecutionSettings.read(**call),
+        fields=ExecutionSettings.read(**{name: getattr(model, name) for name in sorted(_OF_EXECUTION)}),
+        prices=_prices(_setting(model, "prices", keywords)),
+    )
+
+
+def drop_settings(model: Configured, keywords: dict[str, Any]) -> Limits | None:
+    """Remove the settings of a run from the keywords of a single request; return the limits, or None if no keyword is set.
+
+    Raises:
+        ConfigurationError: As of `call_settings`.
+    """
+    if RUN_KEYWORDS.isdisjoint(keywords):
+        _check_names(model, keywords)
+        return None
+    return call_settings(model, keywords).limits
+
+
+def _is_given(name: str, keywords: dict[str, Any]) -> bool:
+    """Whether the call sets this keyword: None lifts a limit, and is no value for other keywords."""
+    if name in keywords and keywords[name] is None and name not in _LIFTED_BY_NONE:
+        del keywords[name]
+    return name in keywords
+
+
+def _setting(model: Any, name: str, keywords: dict[str, Any]) -> Any:
+    return keywords.pop(name) if _is_given(name, keywords) else getattr(model, name)
+
+
+def _prices(prices: Any) -> Mapping[str, Mapping[str, Any]]:
+    if prices is None:
+        return {}
+    from ..pricing.price_lists import own_prices  # here, because it costs every other program its import
+
+    return own_prices(prices)
+
+
+def _context_window(model: Configured, keywords: dict[str, Any]) -> int | None:
+    """Return the context window of the call, the model or its profile, which only applies to the model's own name."""
+    if "context_window" in keywords:
+        asked: int | None = keywords.pop("context_window")
+        return asked
+    profile = {} if _OF_ANOTHER & keywords.keys() else model.profile or {}
+    known = profile.get("max_input_tokens") if isinstance(profile, Mapping) else None
+    of_profile = known if isinstance(known, int) and known > 0 else None  # a class of somebody else's may have anything there
+    return of_profile if model.context_window is None else model.context_window
+
+
+# ---------------------------------------------------------------------------------------------- hints for misspelt keywords
+
+
+def _check_names(model: Configured, keywords: Mapping[str, Any]) -> None:
+    if "show_progress" in keywords:
+        raise ConfigurationError("show_progress is for batch, abatch and their kin: here it has no effect")
+    for name in keywords.keys() - RUN_KEYWORDS:
+        if name in model._not_per_call:
+            raise ConfigurationError(
+                f"{name} is set where the model is made, not at a call; a vendor's own parameter of that name goes in extra_body"
+            )
+        if name in MISTAKEN and not _is_known(model, name):
+            raise ConfigurationError(f"there is no keyword {name!r}: {MISTAKEN[name]}")
+        near = _nearest(name)
+        if near is not None and not _is_known(model, name):
+            raise ConfigurationError(f"there is no keyword {name!r}: did you mean {near!r}?")
+
+
+def _is_known(model: Any, name: str) -> bool:
+    """Whether the model itself accepts a keyword of this name, as a constructor argument or in its request methods."""
+    own = type(model)
+    return name in own._argument_names() or any(name in signature(method).parameters for method in (own.raw_stream, own._stream))
+
+
+@lru_cache(maxsize=512)
+def _nearest(name: str) -> str | None:
+    """Return the run keyword within two letters of `name`."""
+    near = [(_distance(name, keyword), keyword) for keyword in sorted(RUN_KEYWORDS) if abs(len(name) - len(keyword)) <= _NEAR]
+    distance, keyword = min(near, default=(_NEAR + 1, ""))
+    return keyword if distance <= _NEAR else None
+
+
+def _distance(one: str, other: str) -> int:
+    """Return the edit distance of two words."""
+    row: Sequence[int] = range(len(other) + 1)
+    for number, letter in enumerate(one, 1):
+        last, above = number, number - 1
+        made = [last]
+        for column, against in enumerate(other, 1):
+            last = min(last + 1, row[column] + 1, above + (letter != against))
+            above = row[column]
+            made.append(last)
+        row = made
+    return row[-1]
+
+
+# ---------------------------------------------------------------------------------------------- the optional parts
+
+
+_UNWRAPPED = Turns()
+"""Turns without wrappers: LLM runs of core alone."""
+
+
+def _random_uuid(message_id: str, call_id: str) -> str:
+    return str(uuid.uuid4())
+
+
+def _unmetered(request: TurnRequest, history: Sequence[BaseMessage]) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class RunParts:
+    """The optional parts of a run.
+
+    Attributes:
+        end: The deadline, and the caller's cancellation.
+        clock: Seconds since any fixed start.
+        observer: Observes the run.
+        turns: Makes its turns.
+        admissions: What admits its calls besides approvals, one after another.
+        meter: Returns the function that tells whether the next request would cost too much; None if there is no such limit.
+        call_wrappers: What stands around each of its calls, the outermost first.
+        new_uuid: Makes the UUID of a call that waits, of the ids of its message and of the call.
+    """
+
+    end: Deadline = NEVER
+    clock: Callable[[], float] = time.monotonic
+    observer: RunObserver = UNOBSERVED
+    turns: Turns = _UNWRAPPED
+    admissions: Sequence[Admission] = ()
+    meter: Callable[[TurnRequest, Sequence[BaseMessage]], Callable[[Sequence[BaseMessage]], bool] | None] = _unmetered
+    call_wrappers: Sequence[CallWrapper] = ()
+    new_uuid: Callable[[str, str], str] = _random_uuid
+
+
+def run_parts(call: CallSettings, wrappers: Iterable[TurnWrapper] = (), call_wrappers: Sequence[CallWrapper] = ()) -> RunParts:
+    """Compose the optional parts of a run.
 
     Args:
-        model: The model whose wire it is.
-        tools: The declared tools in the wire's form.
-        tool_choice: The tool choice as the caller gave it.
-        caller_tools: The names of those tools whose calls are left to the caller.
-        keywords: The caller's other keywords.
+        call: The settings of the call.
+        wrappers: Wrappers of turns that the model and the call bring.
+        call_wrappers: Wrappers of calls, likewise, the outermost first.
     """
-    choice = _tool_choice(model, tool_choice, tools)
-    any_tool = model.format_tool_choice("any", tools) if caller_tools and choice.forced else None
-    until_called = any_tool is not None and (choice.asked == any_tool or "ls_structured_output_format" in keywords)
-    ends = caller_tools if until_called else ()
-    once = model._first_request_only & {*keywords, *(getattr(model, "model_kwargs", None) or ())}
-    lasting = replace(choice, asked=any_tool, lasting=any_tool) if until_called else choice
-    return WireForm(model, tools, lasting, model.format_tool_choice(_last_choice(ends), tools), once), ends
+    parts = compose(call.cancel, call.limits.deadline, call.journal, separator=call.separator, wrappers=wrappers)
+    meter = _unmetered if call.limits.max_cost is None else partial(_meter, call)
+    return replace(parts, meter=meter, call_wrappers=call_wrappers) if call_wrappers or meter is not _unmetered else parts
+
+
+def _meter(call: CallSettings, request: TurnRequest, history: Sequence[BaseMessage]) -> Callable[[Sequence[BaseMessage]], bool]:
+    """Return the function that tells whether the next request of a run would exceed its maximum cost.
+
+    Args:
+        call: The settings of the call.
+        request: The run's requests, but for their messages.
+        history: The messages that the run begins with.
+
+    Raises:
+        ConfigurationError: The model has no price.
+    """
+    from ..pricing.costs import CostMeter  # here, because it costs every other program its import
+
+    return CostMeter(cast("float", call.limits.max_cost), call.prices, request, history).exceeded
+
+
+def compose(
+    cancel: Any,
+    seconds: float | None,
+    journal: RunJournal | None = None,
+    *,
+    separator: str = "",
+    wrappers: Iterable[TurnWrapper] = (),
+) -> RunParts:
+    """Compose the optional parts of a run or a reply.
+
+    Args:
+        cancel: The caller's cancellation flag; None if there is none.
+        seconds: The time limit; None for no limit.
+        journal: Records the run; None if nothing does.
+        separator: The separator between the texts of two turns.
+        wrappers: Wrappers of turns that the model brings.
+
+    Raises:
+        ConfigurationError: The flag is neither an event nor a function.
+    """
+    around = list(wrappers)
+    clock, new_uuid = time.monotonic, _random_uuid
+    admissions: Sequence[Admission] = ()
+    if journal is not None:
+        around.append(journal)
+        admissions = (Reservation(journal.entries),)
+        cancel, seconds, clock, new_uuid = journal.is_cancelled, journal.left(seconds), journal.now, journal.uuid
+    end = deadline_after(seconds) if cancel is None else deadline_of(cancel, seconds)
+    if end is not NEVER:
+        around.append(_Bounded())
+    observer: RunObserver = UNOBSERVED
+    if (place := current_scope.get()) is not None:
+        from .event_emitter import RunEvents  # here, because it costs every other program its import
+
+        observer = events = RunEvents(place, separator)
+        around.append(events)
+    return RunParts(end, clock, observer, Turns(around) if around else _UNWRAPPED, admissions, new_uuid=new_uuid)
+
+
+class _Bounded(TurnWrapper):
+    """A wrapper that ends a turn at the end of its run."""
+
+    layer: ClassVar[str] = "end"
+
+    def wrap_turn(self, request: TurnRequest, proceed: Proceed) -> Iterator[TurnPart]:
+        return bounded(proceed(request), request.end)
+
+    def awrap_turn(self, request: TurnRequest, proceed: AsyncProceed) -> AsyncGenerator[TurnPart, None]:
+        return abounded(cast("AsyncGenerator[TurnPart, None]", proceed(request)), request.end)
+
+
+# ---------------------------------------------------------------------------------------------- requests in the form of a model's wire
 
 
 def run_request(model: Configured, settings: RunSettings, parts: RunParts, keywords: Mapping[str, Any], *, streams: bool) -> TurnRequest:
@@ -226,26 +592,35 @@ def form_of(model: Configured, request: TurnRequest) -> WireForm:
     return form.insisting() if request.insists else form
 
 
+def wire_form(
+    model: Configured, tools: Sequence[Mapping[str, Any]], tool_choice: Any, caller_tools: Collection[str], keywords: Mapping[str, Any]
+) -> tuple[WireForm, Collection[str]]:
+    """What the requests of a run say besides their messages, in the form of a model's wire, and the names of the tools one of which must
+    be called to end the run.
+
+    Args:
+        model: The model whose wire it is.
+        tools: The declared tools in the wire's form.
+        tool_choice: The tool choice as the caller gave it.
+        caller_tools: The names of those tools whose calls are left to the caller.
+        keywords: The caller's other keywords.
+    """
+    choice = _tool_choice(model, tool_choice, tools)
+    any_tool = model.format_tool_choice("any", tools) if caller_tools and choice.forced else None
+    until_called = any_tool is not None and (choice.asked == any_tool or _OUTPUT in keywords)
+    ends = caller_tools if until_called else ()
+    once = model._first_request_only & {*keywords, *(getattr(model, "model_kwargs", None) or ())}
+    lasting = replace(choice, asked=any_tool, lasting=any_tool) if until_called else choice
+    return WireForm(model, tools, lasting, model.format_tool_choice(_last_choice(ends), tools), once), ends
+
+
+def _tool_choice(model: Configured, choice: Any, tools: Sequence[Mapping[str, Any]]) -> ToolChoice:
+    """The tool choice of the call, within that of the constructor's `model_kwargs`."""
+    own = (getattr(model, "model_kwargs", None) or {}).get("tool_choice")
+    asked, outer = (model.read_tool_choice(format_tool_choice(model, one, tools)) for one in (choice, own))
+    return asked.within(outer)
+
+
 def _last_choice(ends: Collection[str]) -> str:
     """Return the tool choice of a last turn: the call that must end the run, or no call."""
     return "none" if not ends else next(iter(ends)) if len(ends) == 1 else "any"
-
-
-def check_output(keywords: Mapping[str, Any], declared: Collection[str], allowed: Collection[str] | None) -> None:
-    """Raise if a tool choice rules out the call that holds the structured output.
-
-    Raises:
-        ConfigurationError: It is such a choice.
-    """
-    form = keywords.get("ls_structured_output_format")
-    method = form.get("kwargs", {}).get("method") if isinstance(form, Mapping) else None
-    if method == "function_calling" and allowed is not None and not {*declared} & {*allowed}:
-        names = " or ".join(map(repr, declared))
-        raise ConfigurationError(f"the output is a call of {names}, which this tool_choice leaves out: allow it, or leave tool_choice out")
-
-
-def is_parsed(keywords: Mapping[str, Any]) -> bool:
-    """Whether the caller parses the run's text: structured output, or a `response_format` other than text."""
-    form = keywords.get("response_format")
-    plain = form is None or (isinstance(form, Mapping) and form.get("type") == "text")
-    return not plain or "ls_structured_output_format" in keywords

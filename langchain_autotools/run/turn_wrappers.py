@@ -1,27 +1,34 @@
-"""Wrappers around each model turn: the request, the parts of its reply, and the wrappers that both pass through.
+"""The wrappers that may stand around the turns of a run: their interface, their order, what passes through them.
 
 A wrapper gets a neutral request and a function that makes the turn of it. It may change the request, make the turn more than once
 or not at all, and change the parts. The innermost layer is one LLM run of core: the model that makes the request writes the form
 of its wire.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, aclosing, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.messages.ai import UsageMetadata
 from langchain_core.runnables import RunnableConfig
 
 from ..deadline import Deadline, DeadlinePassed
+from ..errors import ConfigurationError
 from ..event_bus import NobodyListens
+from ..executor import ToolCallResult
+from ..executor.call_hooks import NOBODY, CallObserver, CallWrapper
 from ..executor.names import tool_name
+from ..executor.plan import Meaning, forbidden
+from ..messages.calls import AWAITS, ToolCallRecord
 from ..messages.metadata import KEY
-from ..turn.partial_calls import is_restart
-from ..turn.tool_choice import ToolChoice
+from ..messages.stop_reasons import StopReason
+from ..strict_json import read_object
+from ..turn.accumulator import ai_message, is_restart
+from ..turn.tools import ToolChoice
 from .loop import Choice
-from .narrowing import narrowed
 
 ORDER = (
     "observer",  # sees each part as it goes out, also of a turn that the journal has; there only while somebody listens
@@ -34,9 +41,14 @@ ORDER = (
 """The places of wrappers, outermost first. Inside the last one is the LLM run of core."""
 
 _OURS = ORDER.index("end")  # what is inside of this place may be anybody's, and may not swallow an end that has come
+
 ENDS = (DeadlinePassed, NobodyListens)
 """What ends a run from outside, raised inside a turn. A wrapper lets it through."""
+
 _NO_CHOICE = ToolChoice()
+
+
+# ---------------------------------------------------------------------------------------------- what a turn is asked for
 
 
 @dataclass(frozen=True)
@@ -119,7 +131,7 @@ class TurnRequest:
     insists: bool = False
 
 
-# ---------------------------------------------------------------------------------------------- parts
+# ---------------------------------------------------------------------------------------------- the parts of a turn
 
 
 class Mark:
@@ -178,6 +190,13 @@ Proceed = Callable[[TurnRequest], Iterator[TurnPart]]
 AsyncProceed = Callable[[TurnRequest], AsyncIterator[TurnPart]]
 """A function that makes a turn asynchronously."""
 
+_T = TypeVar("_T")
+
+
+def generator_of(parts: AsyncIterator[_T]) -> AsyncGenerator[_T, None]:
+    """Return core's stream as a generator, which it is though typed as an iterator; closing it closes its request."""
+    return cast("AsyncGenerator[_T, None]", parts)
+
 
 # ---------------------------------------------------------------------------------------------- wrappers
 
@@ -203,6 +222,112 @@ class TurnWrapper:
     def awrap_turn(self, request: TurnRequest, proceed: AsyncProceed) -> AsyncIterator[TurnPart]:
         """Make the parts of a turn asynchronously; see `wrap_turn`."""
         return proceed(request)
+
+
+class RunJournal(TurnWrapper):
+    """The journal that records one run for a later process: its turns, the results of its calls, its clock.
+
+    A run that is given a journal (the keyword `journal`) does what it always does; where it would make a request or run a tool it asks the
+    journal, which has the answer from an earlier process or lets it be made. How a journal keeps what it records is its own matter.
+    """
+
+    layer: ClassVar[str] = "journal"
+
+    def wrap_turn(self, request: TurnRequest, proceed: Proceed) -> Iterator[TurnPart]:
+        """Yield the parts of a turn and record their sum, or yield the recorded message.
+
+        Args:
+            request: The request. Its `end` tells what has cut the turn; a turn that stands in the journal as cut is cut again.
+            proceed: Makes the turn.
+        """
+        raise NotImplementedError
+
+    def awrap_turn(self, request: TurnRequest, proceed: AsyncProceed) -> AsyncIterator[TurnPart]:
+        """Raise, because turns of an asynchronous run cannot be recorded.
+
+        Raises:
+            ConfigurationError: Always.
+        """
+        raise ConfigurationError("a journal is for invoke and stream: an asynchronous run has none")
+
+    def entries(self, count: int) -> Sequence[CallWrapper]:
+        """Return the wrappers that record the outcomes (a result, or `LEFT`) of this number of calls, in call order.
+
+        It is called before any of the calls begins, in the thread of the run.
+        """
+        raise NotImplementedError
+
+    def uuid(self, message_id: str, call_id: str) -> str:
+        """Return a UUID for a waiting call, the same in every process that continues the run."""
+        raise NotImplementedError
+
+    def now(self) -> float:
+        """Return the seconds since the run first began; during replay those at which the replayed entry was written."""
+        raise NotImplementedError
+
+    def left(self, seconds: float | None) -> float | None:
+        """Return the rest of a run's time limit; negative after its end."""
+        raise NotImplementedError
+
+    def is_cancelled(self) -> bool:
+        """Whether the run has been cancelled; never during replay."""
+        raise NotImplementedError
+
+
+class RunObserver:
+    """Observes one run. This base class does nothing.
+
+    Its methods are synchronous, return nothing that the run waits for, and raise nothing but `NobodyListens`, which says that the reader
+    has left.
+
+    Attributes:
+        listens: Whether it does anything.
+        due: Whether a reader waits for the next chunk to be handed over.
+    """
+
+    listens: bool = False
+    due: bool = False
+
+    def begin(self, run_id: str, name: str) -> None:
+        """Observe that the run begins."""
+
+    def check(self) -> None:
+        """Raise if the reader has left."""
+
+    def turn_done(self, message: AIMessage) -> None:
+        """Observe the end of a turn, with its stored message."""
+
+    def turn_cut(self, message: AIMessage | None) -> None:
+        """Observe the end of a cut turn, with its remaining message."""
+
+    def calls_begin(self, message: AIMessage, calls: Sequence[ToolCallRecord]) -> None:
+        """Observe that these calls of a message are about to be answered."""
+
+    def watch(self) -> CallObserver:
+        """Return the observer of one turn's calls."""
+        return NOBODY
+
+    def result_done(self, result: ToolCallResult) -> None:
+        """Observe that a result's message is complete."""
+
+    def pending(self, message: AIMessage, calls: Sequence[ToolCallRecord], opened: Sequence[ToolMessage] = ()) -> None:
+        """Observe that the run is about to end with these calls of a message, and with runs that wait inside others."""
+
+    def ended(self, reason: StopReason, turns: int, usage: UsageMetadata | None, message: Callable[[], AIMessage]) -> None:
+        """Observe the end of the run; `message` returns the run message."""
+
+    def stopped(self, error: BaseException) -> None:
+        """Observe an exception that ended the run."""
+
+    def leave(self) -> None:
+        """Observe that the run was left before its end."""
+
+
+UNOBSERVED = RunObserver()
+"""An observer that does nothing, for runs without a listener."""
+
+
+# ---------------------------------------------------------------------------------------------- turns inside their wrappers
 
 
 class Turns:
@@ -292,12 +417,14 @@ class _Guard:
                 async for part in parts:
                     yield Restart() if is_restart(part) else self._narrowed(part, request)
 
-    def _narrowed(self, part: AIMessage, request: TurnRequest) -> AIMessage:
-        """Return a part of the turn; of its calls only those run whose tools a wrapper has left."""
+    def _narrowed(self, part: BaseMessage, request: TurnRequest) -> AIMessage:
+        """Return a part of the turn as an AI message; of its calls only those run whose tools a wrapper has left."""
+        if not isinstance(part, AIMessage):
+            return ai_message(part)
         whole, left = self._request.form, request.form
         if whole is left or KEY not in part.response_metadata:
             return part
-        return narrowed(part, whole.names, left.names, request.caller_tools)
+        return _restrict_calls(part, whole.names, left.names, request.caller_tools)
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
@@ -319,12 +446,6 @@ class _Guard:
         self.check()
 
 
-def _nothing() -> None: ...
-
-
-async def _anothing() -> None: ...
-
-
 def _core(request: TurnRequest) -> Iterator[AIMessage]:
     """Return one LLM run of core."""
     parts: Iterator[AIMessage] = request.model._turn_parts(request)
@@ -334,3 +455,56 @@ def _core(request: TurnRequest) -> Iterator[AIMessage]:
 def _acore(request: TurnRequest) -> AsyncIterator[AIMessage]:
     parts: AsyncIterator[AIMessage] = request.model._aturn_parts(request)
     return parts
+
+
+def _nothing() -> None: ...
+
+
+async def _anothing() -> None: ...
+
+
+# ---------------------------------------------------------------------------------------------- calls of tools that a wrapper has left out
+
+
+def _restrict_calls(part: AIMessage, known: Collection[str], allowed: Collection[str], caller_tools: Collection[str]) -> AIMessage:
+    """Return a part of a turn whose verdict lets only calls of allowed tools run, however they are written.
+
+    Args:
+        part: The part; one without a verdict is returned as it is.
+        known: The names of the run's tools.
+        allowed: The names of those that the turn's request has left.
+        caller_tools: The names of those whose calls are left to the caller.
+    """
+    verdict = part.response_metadata[KEY]
+    meaning = Meaning(dict.fromkeys([*known, *allowed]), caller_tools, allowed)
+    changed: dict[str, Any] = {}
+    if "blocked" in verdict and verdict["calls"]:
+        changed["calls"] = [{**record, **_refusal(record, meaning)} for record in verdict["calls"]]
+    if AWAITS in verdict:
+        changed[AWAITS] = [{**entry, **_refusal_of_item(entry, known, allowed)} for entry in verdict[AWAITS]]
+    return part.model_copy(update={"response_metadata": {**part.response_metadata, KEY: {**verdict, **changed}}}) if changed else part
+
+
+def _refusal(record: Mapping[str, Any], meaning: Meaning) -> dict[str, Any]:
+    """Return the reason why a call must not run, as an entry of its verdict; empty if it may."""
+    arguments = record["arguments"]
+    call = ToolCallRecord(record["id"], record["name"], arguments, read_object(arguments), extra=record.get("extra", {}))
+    if not record["ok"] or call.args is None:
+        return {}
+    if call.toolset is not None:
+        declared = [name for name in meaning.tools if name == call.toolset or name.startswith(f"{call.toolset}_toolset")]
+        return _left_out(call.name, declared, meaning.only)
+    meant = meaning.of(call)
+    refused = [one.why for one in meant.inner or (meant,) if one.args is None]
+    return {"why": refused[0]} if refused else {}
+
+
+def _refusal_of_item(entry: Mapping[str, Any], known: Collection[str], allowed: Collection[str]) -> dict[str, Any]:
+    """The same of a call that is the vendor's own item: its entry says which tools make such items."""
+    declared = [name for name in known if name in entry.get("tools", ())]
+    return _left_out(str(entry["answer"]).removesuffix("_output"), declared, allowed)
+
+
+def _left_out(name: str, declared: Collection[str], allowed: Any) -> dict[str, Any]:
+    """The same of a call of a tool of the vendor's that is declared under one of these names, or not at all."""
+    return {"why": forbidden(name, allowed)} if declared and not any(one in allowed for one in declared) else {}

@@ -1,26 +1,41 @@
 """The view of runs as messages of Gradio's `Chatbot`, in plain dicts, without Gradio itself."""
 
 import asyncio
+import base64
 import json
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from html import escape, unescape
 from typing import Any, Final, TypeAlias
 
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 
 from .. import event_types as kinds
-from .. import vendor_event_types as vendor_kinds
 from ..addresses import is_page
-from ..event_tables import NOTHING, EventTable
-from ..event_types import RunEvent
-from ..executor.approval.pending import PendingCall
-from ..messages.printable import short_result, text_and_media
-from .failures import failure_text
-from .gradio_text import gradio_code, gradio_image, gradio_images, gradio_link, gradio_markdown, gradio_message, gradio_words
+from ..encoders.public import public
+from ..event_types import NOTHING, EventTable, RunEvent
+from ..executor.pending import PendingCall
+from ..messages.blocks import standard_blocks
+from ..messages.display import printable, short_result, text_and_media
+from ..messages.metadata import text_of
+from ..strict_json import mend_surrogates
 from .page import part_text, value_text
-from .vendor_words import file_name, source_name, vendor_call_brief
-from .view_model import CallView, EndView, FileView, MessageView, PartView, SourcesView, VendorCallView, ViewModel
+from .rich_text import markdown_parts
+from .view_model import (
+    CallView,
+    EndView,
+    FileView,
+    MessageView,
+    PartView,
+    SourcesView,
+    VendorCallView,
+    ViewModel,
+    file_name,
+    source_name,
+    vendor_call_brief,
+)
 
 _UPDATE_SECONDS: Final = 0.2
 _IDLE_SECONDS: Final = 5.0  # a page that was closed is noticed when something is sent to it
@@ -30,6 +45,60 @@ _WORDS: Final = {"writing": "is being written", "waiting": "waits for you", "int
 _BUSY: Final = ("writing", "running")
 _ROLES: Final[Mapping[str, str]] = {"human": "user", "ai": "assistant"}
 _ALL: Final = "all runs"
+
+_MEANINGS: Final[Mapping[str, str]] = {
+    "InvalidRequestError": "the model's server refused the request",
+    "UnprocessableEntityError": "the model's server refused the request",
+    "ContextOverflowError": "the conversation is too long for the model",
+    "AuthenticationError": "the model's server did not accept the key",
+    "PermissionDeniedError": "the key may not use this model",
+    "ModelNotFoundError": "the model's server does not know the model",
+    "RateLimitError": "the model's server has too much to do, or the account has reached its limit",
+    "OverloadedError": "the model's server has too much to do",
+    "ConnectionError": "the model's server cannot be reached",
+    "TimeoutError": "the model's server did not answer in time",
+    "DeadlineExceededError": "the model's server did not answer in time",
+    "APIError": "the model's server had an error",
+    "StatusError": "the model's server had an error",
+}
+"""Descriptions of the vendors' errors, by the end of their names."""
+
+_OWN_MEANINGS: Final[Mapping[str, str]] = {
+    "StreamError": "the model's answer cannot be read",
+    "LimitReachedError": "a limit of the run was reached",
+    "ConfigurationError": "it cannot work as it is set up",
+}
+_PAGE_POLICY: Final = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; form-action 'self'; base-uri 'none'; object-src 'none'"
+
+_PAGE_STYLE: Final = """
+.message, .sidebar label { overflow-wrap: anywhere; }
+.message .md > div { margin: .45em 0; }
+.refused textarea { color: #c0392b !important; }
+"""
+
+_PAGE_SCRIPT: Final = """
+let waiting = 0;
+new MutationObserver(() => {
+  const found = document.querySelectorAll('.approval');
+  if (found.length > waiting) for (const wait of [200, 1000]) setTimeout(() => {
+    document.querySelectorAll('[aria-label="chatbot conversation"]').forEach(one => one.scrollTop = one.scrollHeight);
+    found[0].scrollIntoView({block: 'nearest'});
+  }, wait);
+  waiting = found.length;
+}).observe(document, {childList: true, subtree: true});
+const draft = () => 'draft ' + location.search;
+addEventListener('pagehide', () => sessionStorage.setItem(draft(), document.querySelector('.draft textarea')?.value || ''));
+function keptDraft() { return sessionStorage.getItem(draft()) || ''; }
+"""
+
+CHAT_HEAD: Final = f"""<meta http-equiv="Content-Security-Policy" content="{_PAGE_POLICY}">
+<style>{_PAGE_STYLE}</style>
+<script>{_PAGE_SCRIPT}</script>"""
+"""The HTML head of a page with a chat, for `launch(head=CHAT_HEAD)`.
+
+The browser asks nobody else for anything and sends no form elsewhere. Components with the class `approval` are scrolled to when they come.
+What stands in a text box with the class `draft` when the page is left or loads itself again is what `keptDraft()` gives afterwards.
+"""
 
 _Message: TypeAlias = dict[str, Any]
 
@@ -68,6 +137,7 @@ class GradioChat:
 
     def show(self, event: RunEvent) -> None:
         """Process an event."""
+        event = public(event)
         if event.parent_run_id is None:
             self._run_id = event.run_id
             self._note(event)
@@ -90,10 +160,10 @@ class GradioChat:
     def _added(self, event: kinds.MessagesAdded) -> None:
         self.pending, self.failed = [], None
         for message in event.messages:
-            self._show(f"{event.run_id} {message.id}", message.type, gradio_message(message))
+            self._show(f"{event.run_id} {message.id}", message.type, _gradio_message(message))
 
     def _message(self, event: kinds.MessageDone) -> None:
-        self._show(f"{event.run_id} {event.message.id} images", event.message.type, gradio_images(event.message))
+        self._show(f"{event.run_id} {event.message.id} images", event.message.type, _gradio_images(event.message))
 
     def _decided(self, event: kinds.CallReady | kinds.CallResult) -> None:
         """A run goes on with a call that was decided; the other calls wait on meanwhile."""
@@ -133,11 +203,11 @@ _NOTES: Final = EventTable[Callable[[GradioChat, Any], None]](
         kinds.MessagesAdded: GradioChat._added,
         kinds.TurnUsage: NOTHING,
         kinds.CallsPending: GradioChat._calls_pending,
-        vendor_kinds.VendorCallStarted: NOTHING,
-        vendor_kinds.VendorCallProgress: NOTHING,
-        vendor_kinds.VendorCallDone: NOTHING,
-        vendor_kinds.SourceFound: NOTHING,
-        vendor_kinds.FileMade: NOTHING,
+        kinds.VendorCallStarted: NOTHING,
+        kinds.VendorCallProgress: NOTHING,
+        kinds.VendorCallDone: NOTHING,
+        kinds.SourceFound: NOTHING,
+        kinds.FileMade: NOTHING,
         kinds.RunEnded: GradioChat._run_ended,
         kinds.RunFailed: GradioChat._run_failed,
     },
@@ -197,37 +267,41 @@ def _message_of(part: PartView) -> _Message:
     if isinstance(part, EndView):
         return {"role": "assistant", "content": gradio_markdown(_end(part))}
     if isinstance(part, MessageView):
-        return {"role": "user", "content": gradio_message(part.message)}
+        return {"role": "user", "content": _gradio_message(part.message)}
     shown = {"role": "assistant", "content": gradio_markdown(part.text)}
     return {**shown, "metadata": {"title": "Reasoning"}} if part.is_reasoning else shown
 
 
-def _vendor_call(call: VendorCallView) -> _Message:
+def _vendor_call_message(call: VendorCallView) -> _Message:
     result = "" if call.done is None or call.done.output is None else value_text(call.done.output, indent=2)
-    texts = [gradio_code(short_result(text)) for text in (call.written, result) if text]
+    texts = [_gradio_code(short_result(text)) for text in (call.written, result) if text]
     state = call.status.replace("_", " ") if call.state == "running" else "" if call.state == "done" else call.state
     brief = f"{state} {vendor_call_brief(call)}".strip()
-    title = {"title": gradio_words(call.name), "log": brief, "status": "pending" if call.state == "running" else "done"}
-    shown = "\n\n".join([*texts, *([gradio_image(call.image)] if call.image else [])])
-    return {"role": "assistant", "content": shown or gradio_words(call.state), "metadata": title}
+    title = {"title": _gradio_words(call.name), "log": brief, "status": "pending" if call.state == "running" else "done"}
+    shown = "\n\n".join([*texts, *([_gradio_image(call.image)] if call.image else [])])
+    return {"role": "assistant", "content": shown or _gradio_words(call.state), "metadata": title}
 
 
-def _sources(found: SourcesView) -> _Message:
-    rows = (f"{number}. {gradio_words(source_name(one))}{_address(one.url)}" for number, one in enumerate(found.sources, 1))
+def _sources_message(found: SourcesView) -> _Message:
+    rows = (f"{number}. {_gradio_words(source_name(one))}{_address(one.url)}" for number, one in enumerate(found.sources, 1))
     return {"role": "assistant", "content": "\n".join(rows)}
 
 
 def _address(url: str | None) -> str:
-    return f" {gradio_link(url)}" if is_page(url) else ""
+    return f" {_gradio_link(url)}" if is_page(url) else ""
 
 
-def _file(shown: FileView) -> _Message:
+def _file_message(shown: FileView) -> _Message:
     """Return a file that is no image: an image stands in its message."""
     event = shown.event
-    return {"role": "assistant", "content": "" if event.mime_type.startswith("image/") else gradio_words(file_name(event))}
+    return {"role": "assistant", "content": "" if event.mime_type.startswith("image/") else _gradio_words(file_name(event))}
 
 
-_VENDOR_MESSAGES: Mapping[type, Callable[[Any], _Message]] = {VendorCallView: _vendor_call, SourcesView: _sources, FileView: _file}
+_VENDOR_MESSAGES: Mapping[type, Callable[[Any], _Message]] = {
+    VendorCallView: _vendor_call_message,
+    SourcesView: _sources_message,
+    FileView: _file_message,
+}
 
 
 def _title(call: CallView) -> dict[str, Any]:
@@ -239,7 +313,7 @@ def _title(call: CallView) -> dict[str, Any]:
     elif state == "running" and call.progress:
         detail = value_text(call.progress[-1])
     line = " ".join(detail.split())
-    title = {"title": gradio_words(call.name), "log": line if len(line) <= _BRIEF else f"{line[: _BRIEF - 1]}…"}
+    title = {"title": _gradio_words(call.name), "log": line if len(line) <= _BRIEF else f"{line[: _BRIEF - 1]}…"}
     return title if state == "waiting" else {**title, "status": "pending" if state in _BUSY else "done"}
 
 
@@ -270,12 +344,119 @@ def _details(call: CallView) -> str:
     images = ""
     if call.result is not None:
         texts.append(_outcome(call, call.result.message))
-        images = gradio_images(call.result.message)
-    return "\n\n".join([*(gradio_code(short_result(text)) for text in texts if text), *([images] if images else [])])
+        images = _gradio_images(call.result.message)
+    return "\n\n".join([*(_gradio_code(short_result(text)) for text in texts if text), *([images] if images else [])])
 
 
 def _end(end: EndView) -> str:
     if isinstance(end.event, kinds.RunFailed):
-        return f"*The run failed: {failure_text(end.event.error)}*"
+        return f"*The run failed: {_failure_text(end.event.error)}*"
     reason = end.event.stop_reason
     return "" if reason in _EXPECTED else f"*The run was stopped: {reason.replace('_', ' ')}*"
+
+
+def _failure_text(error: BaseException) -> str:
+    """Describe an error by its class alone, without its text, which may contain data not for the reader."""
+    name = type(error).__name__
+    if name == "RunFailedError":  # it was seen in a run that is kept: its text begins with the class
+        name = str(error).partition(":")[0]
+    if not name.isidentifier():
+        return "it was ended from outside"
+    meaning = _OWN_MEANINGS.get(name) or next((text for end, text in _MEANINGS.items() if name.endswith(end) and name != end), None)
+    return f"{meaning} ({name})" if meaning else name
+
+
+# --------------------------------------------------------------------------------------- text of a model or a client as Markdown for Gradio
+#
+# Gradio takes tags of HTML in Markdown for tags, forms and styles among them. So the text is made into HTML in which nothing comes from
+# it but words, and that stands in Markdown as blocks of HTML, which Gradio leaves alone: they begin with a tag, have no empty line, and
+# whatever could mean something to Gradio is a character reference. Code is the exception: it stands in a fence that it cannot end.
+
+
+MATH_DELIMITERS: Final[list[dict[str, str | bool]]] = [
+    {"left": "$$", "right": "$$", "display": True},
+    {"left": "\\(", "right": "\\)", "display": False},
+]
+"""Delimiters for `gr.Chatbot(latex_delimiters=...)` that also render formulas within a line."""
+
+_CODE = re.compile(r'<pre><code(?: class="language-([\w+#.-]+)")?>(.*)</code></pre>', re.DOTALL)
+_MATH = re.compile(r'<span class="at-(math|inline_math)">(?:\$\$|\\\[|\\\()(.*?)(?:\$\$|\\\]|\\\))</span>')
+_MEANS_MORE = re.compile(r"\$\$|\\[\[(]|%%%")  # to Gradio, which looks for formulas in code too
+_REFERENCES: Final = {ord(mark): f"&#{ord(mark)};" for mark in "$\\%\n"}
+_IMAGE = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif|bmp|svg\+xml);base64,[A-Za-z0-9+/=]+")
+_ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*://")
+_IMAGE_STYLE: Final = "width:auto;max-width:100%;max-height:28em;border-radius:8px"
+_CONTAINED: Final = "contain:paint"  # a formula may ask to be drawn elsewhere
+
+
+def gradio_markdown(text: str) -> str:
+    """Return a text in Markdown that Gradio shows without HTML from the text.
+
+    Args:
+        text: What was written, also as far as it has been.
+    """
+    return "\n\n".join(_code_block(*code.groups()) if (code := _CODE.fullmatch(part)) else _block(part) for part in markdown_parts(text))
+
+
+def _gradio_code(text: str) -> str:
+    """Return text with every character shown literally."""
+    return _code_block("text", escape(printable(mend_surrogates(text))))
+
+
+def _gradio_words(text: str) -> str:
+    """Return text on one line, with every character shown literally."""
+    words = " ".join(printable(mend_surrogates(text)).split())
+    return "".join(one if one.isalnum() or one in " _-,;" else f"&#{ord(one)};" for one in words)
+
+
+def _gradio_images(message: BaseMessage) -> str:
+    """Return the images in a message, from their data. For an image elsewhere, which is not fetched, its address."""
+    return "\n\n".join(_block(_image_tag(block)) for block in standard_blocks(message) if block["type"] == "image")
+
+
+def _gradio_image(address: str) -> str:
+    """Return an image from an address that holds its data."""
+    return _block(_image_tag({"url": address}))
+
+
+def _gradio_link(address: str) -> str:
+    """Return an address as a link of HTML within a line."""
+    shown = escape(address).translate(_REFERENCES)
+    return f'<a href="{shown}" target="_blank" rel="noopener noreferrer nofollow">{shown}</a>'
+
+
+def _gradio_message(message: BaseMessage) -> str:
+    """Return the text of a message, and its images."""
+    return "\n\n".join(part for part in (gradio_markdown(text_of(message)), _gradio_images(message)) if part)
+
+
+def _image_tag(block: Mapping[str, Any]) -> str:
+    address = str(block.get("url") or "")
+    if data := block.get("base64"):
+        data = base64.b64encode(data).decode() if isinstance(data, bytes) else data
+        address = f"data:{block.get('mime_type') or 'image/png'};base64,{data}"
+    if _IMAGE.fullmatch(address):
+        return f'<img src="{address}" alt="image" style="{_IMAGE_STYLE}">'
+    if is_page(address):
+        return "".join(markdown_parts(f"Image: {address}"))
+    return f"<p>Image: {escape(printable(mend_surrogates(address)))}</p>" if _ELSEWHERE.match(address) else "<p>[image]</p>"
+
+
+def _block(html: str) -> str:
+    """Return a block of HTML, on one line."""
+    pieces, at = [], 0
+    for math in _MATH.finditer(html):
+        left, right = ("$$", "$$") if math[1] == "math" else ("\\(", "\\)")
+        inside = f'<span style="{_CONTAINED};display:inline-block;max-width:100%">{left}{math[2].translate(_REFERENCES)}{right}</span>'
+        pieces += [html[at : math.start()].translate(_REFERENCES), inside]
+        at = math.end()
+    return f"<div>{''.join(pieces)}{html[at:].translate(_REFERENCES)}</div>"
+
+
+def _code_block(language: str | None, escaped: str) -> str:
+    """Return code in a safe fence; as HTML if Gradio would process its content."""
+    code = unescape(escaped)
+    if language == "mermaid" or _MEANS_MORE.search(code):
+        return _block(f"<pre><code>{escaped}</code></pre>")
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
+    return f"{fence}{language or ''}\n{code}\n{fence}"

@@ -8,18 +8,15 @@ from typing import Any, ClassVar, Final, TextIO
 from langchain_core.messages import AIMessage, BaseMessage
 
 from .. import event_types as kinds
-from .. import vendor_event_types as vendor_kinds
-from ..encoders.plain import to_json
-from ..event_tables import NOTHING, EventTable
-from ..event_types import RunEvent
-from ..executor.approval.pending import full_name
+from ..encoders.public import public, public_message, to_json
+from ..event_types import NOTHING, EventTable, RunEvent
+from ..executor.pending import full_name
 from ..messages.calls import ToolCallRecord
-from ..messages.joints import Joints
+from ..messages.display import call_text, escaped, printable, quoted, summary_text, text_and_media
 from ..messages.metadata import text_of
-from ..messages.printable import call_text, escaped, printable, quoted, summary_text, text_and_media
+from ..messages.run_messages import Separators
 from ..strict_json import mend_surrogates
-from .vendor_words import file_name, source_line, vendor_call_brief
-from .view_model import VendorCallView
+from .view_model import VendorCallView, file_name, source_line, vendor_call_brief
 
 _LONGEST_LINE: Final = 200
 _LONGEST_NAME: Final = 60
@@ -33,7 +30,7 @@ class LinesRun:
     calls_of: str = ""
     calls: dict[str, ToolCallRecord] = field(default_factory=dict)
     line: str = ""
-    sources: dict[tuple[str | None, str | None], vendor_kinds.SourceFound] = field(default_factory=dict)
+    sources: dict[tuple[str | None, str | None], kinds.SourceFound] = field(default_factory=dict)
 
 
 class JoinedText:
@@ -52,7 +49,7 @@ class JoinedText:
         self._start_over()
 
     def _start_over(self) -> None:
-        self._joints = Joints(self._separator)
+        self._joints = Separators(self._separator)
         self._results: list[str] = []  # of the latest turn
 
     def piece(self, event: RunEvent) -> str:
@@ -107,11 +104,11 @@ _PIECES: Final = EventTable[Callable[[JoinedText, Any], str]](
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: NOTHING,
         kinds.CallsPending: NOTHING,
-        vendor_kinds.VendorCallStarted: NOTHING,
-        vendor_kinds.VendorCallProgress: NOTHING,
-        vendor_kinds.VendorCallDone: NOTHING,
-        vendor_kinds.SourceFound: NOTHING,
-        vendor_kinds.FileMade: NOTHING,
+        kinds.VendorCallStarted: NOTHING,
+        kinds.VendorCallProgress: NOTHING,
+        kinds.VendorCallDone: NOTHING,
+        kinds.SourceFound: NOTHING,
+        kinds.FileMade: NOTHING,
         kinds.RunEnded: JoinedText._ended,
         kinds.RunFailed: JoinedText._failed,
     },
@@ -140,6 +137,7 @@ class Lines:
 
     def show(self, event: RunEvent) -> None:
         """Show an event."""
+        event = public(event)
         run = self._runs.get(event.run_id)
         if run is None:
             around = self._runs.get(event.parent_run_id or "")
@@ -150,7 +148,7 @@ class Lines:
 
     def show_input(self, message: BaseMessage) -> None:
         """Show a message of a model's input."""
-        self._line(quoted(message), "quiet")
+        self._line(quoted(public_message(message)), "quiet")
 
     def note(self, text: str) -> None:
         """Write a remark on a line of its own."""
@@ -181,7 +179,7 @@ class Lines:
         self._end_line(run)
         sources, run.sources = run.sources, {}
         for number, found in enumerate(sources.values(), 1):
-            self._line(f"[{number}] {one_line_of(source_line(found))}", "quiet", run.depth)
+            self._line(f"[{number}] {_one_line_of(source_line(found))}", "quiet", run.depth)
 
     def _end_line(self, run: LinesRun) -> None:
         line, run.line = run.line, ""
@@ -200,11 +198,11 @@ class Lines:
 
     def _progress(self, event: kinds.CallProgress, run: LinesRun) -> None:
         value = event.value if isinstance(event.value, str) else to_json(event.value)
-        self._line(f"… {self._name(event.call_id, run)}: {one_line_of(value)}", "quiet", run.depth)
+        self._line(f"… {self._name(event.call_id, run)}: {_one_line_of(value)}", "quiet", run.depth)
 
     def _result(self, event: kinds.CallResult, run: LinesRun) -> None:
         style = "failure" if event.message.status == "error" else "result"
-        self._line(f"← {self._name(event.call_id, run, event.call.name)}: {one_line_of(text_and_media(event.message))}", style, run.depth)
+        self._line(f"← {self._name(event.call_id, run, event.call.name)}: {_one_line_of(text_and_media(event.message))}", style, run.depth)
 
     def _name(self, call_id: str, run: LinesRun, tool: str | None = None) -> str:
         """Return the name of a call: its tool's, with arguments if the turn calls the tool more than once."""
@@ -212,13 +210,13 @@ class Lines:
         if call is None:  # of a run that was resumed
             return "a call" if tool is None else escaped(tool)
         alone = sum(other.name == call.name for other in run.calls.values()) == 1
-        return escaped(call.name) if alone else one_line_of(call_text(call), _LONGEST_NAME)
+        return escaped(call.name) if alone else _one_line_of(call_text(call), _LONGEST_NAME)
 
     def _discarded(self, event: kinds.CallDiscarded, run: LinesRun) -> None:
-        self._line(f"(a call came to nothing: {one_line_of(event.reason)})", "quiet", run.depth)
+        self._line(f"(a call came to nothing: {_one_line_of(event.reason)})", "quiet", run.depth)
 
     def _model_changed(self, event: kinds.ModelChanged, run: LinesRun) -> None:
-        self._line(f"({one_line_of(event.to_model)} goes on, after {one_line_of(event.from_model)})", "quiet", run.depth)
+        self._line(f"({_one_line_of(event.to_model)} goes on, after {_one_line_of(event.from_model)})", "quiet", run.depth)
 
     def _pending(self, event: kinds.CallsPending, run: LinesRun) -> None:
         for call in event.calls:
@@ -237,21 +235,21 @@ class Lines:
         outcome = f"failed: {type(event.error).__name__}" if isinstance(event.error, Exception) else "interrupted"
         self._line(f"[{outcome}]", "failure", run.depth)
 
-    def _vendor_call_started(self, event: vendor_kinds.VendorCallStarted, run: LinesRun) -> None:
+    def _vendor_call_started(self, event: kinds.VendorCallStarted, run: LinesRun) -> None:
         self._end_line(run)
-        self._line(f"⌕ {one_line_of(event.name)}…", "call", run.depth)
+        self._line(f"⌕ {_one_line_of(event.name)}…", "call", run.depth)
 
-    def _vendor_call_done(self, event: vendor_kinds.VendorCallDone, run: LinesRun) -> None:
+    def _vendor_call_done(self, event: kinds.VendorCallDone, run: LinesRun) -> None:
         brief = vendor_call_brief(VendorCallView(event.name, event.args))
-        line = one_line_of(f"{event.name}: {brief}" if brief else event.name)
+        line = _one_line_of(f"{event.name}: {brief}" if brief else event.name)
         self._line(f"⌕ {line} (failed)" if event.failed else f"⌕ {line}", "failure" if event.failed else "result", run.depth)
 
-    def _source(self, event: vendor_kinds.SourceFound, run: LinesRun) -> None:
+    def _source(self, event: kinds.SourceFound, run: LinesRun) -> None:
         run.sources.setdefault((event.url, event.document), event)
 
-    def _file(self, event: vendor_kinds.FileMade, run: LinesRun) -> None:
+    def _file(self, event: kinds.FileMade, run: LinesRun) -> None:
         self._end_line(run)
-        self._line(f"[{one_line_of(file_name(event))}]", "result", run.depth)
+        self._line(f"[{_one_line_of(file_name(event))}]", "result", run.depth)
 
     table: ClassVar = EventTable[Callable[[Any, Any, LinesRun], None]](
         "lines",
@@ -271,11 +269,11 @@ class Lines:
             kinds.MessagesAdded: NOTHING,
             kinds.TurnUsage: NOTHING,
             kinds.CallsPending: _pending,
-            vendor_kinds.VendorCallStarted: _vendor_call_started,
-            vendor_kinds.VendorCallProgress: NOTHING,
-            vendor_kinds.VendorCallDone: _vendor_call_done,
-            vendor_kinds.SourceFound: _source,
-            vendor_kinds.FileMade: _file,
+            kinds.VendorCallStarted: _vendor_call_started,
+            kinds.VendorCallProgress: NOTHING,
+            kinds.VendorCallDone: _vendor_call_done,
+            kinds.SourceFound: _source,
+            kinds.FileMade: _file,
             kinds.RunEnded: _ended,
             kinds.RunFailed: _failed,
         },
@@ -302,7 +300,7 @@ class Lines:
         stream.flush()
 
 
-def one_line_of(text: str, longest: int = _LONGEST_LINE) -> str:
+def _one_line_of(text: str, longest: int = _LONGEST_LINE) -> str:
     """Return text on one line, shortened if it is long."""
     line = escaped(" ".join(text.split()))
     return line if len(line) <= longest else f"{line[: longest - 1]}…"

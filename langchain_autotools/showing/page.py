@@ -10,16 +10,28 @@ from html import escape
 from typing import Any, Final
 
 from ..addresses import is_page
-from ..encoders.plain import plain
-from ..event_types import RunEnded, partial_arguments
-from ..executor.approval.pending import PendingCall
+from ..encoders.public import plain
+from ..event_types import RunEnded, SourceFound, partial_arguments
+from ..executor.pending import PendingCall
 from ..messages.calls import ToolCallRecord
-from ..messages.printable import call_text, escaped, printable, quoted, short_call, short_result, summary_text, text_and_media
+from ..messages.display import call_text, escaped, printable, quoted, short_call, short_result, summary_text, text_and_media
 from ..strict_json import mend_surrogates
-from ..vendor_event_types import SourceFound
 from .rich_text import markdown_html
-from .vendor_words import file_name, source_name, vendor_call_brief, vendor_text
-from .view_model import CallView, EndView, FileView, MessageView, PartView, RunView, SourcesView, TextView, VendorCallView
+from .view_model import (
+    CallView,
+    EndView,
+    FileView,
+    MessageView,
+    PartView,
+    RunView,
+    SourcesView,
+    TextView,
+    VendorCallView,
+    file_name,
+    source_name,
+    vendor_call_brief,
+    vendor_text,
+)
 
 _ONE_LINE: Final = 100  # a call that is longer opens while it is written
 _BRIEF: Final = 160
@@ -47,15 +59,15 @@ def part_html(part: PartView) -> str:
     if isinstance(part, VendorCallView | SourcesView | FileView):
         inner = _VENDOR_HTML[type(part)](part)
     elif isinstance(part, TextView):
-        inner = _reasoning(part.text) if part.is_reasoning else markdown_html(part.text)
+        inner = _reasoning_html(part.text) if part.is_reasoning else markdown_html(part.text)
     elif isinstance(part, MessageView):
-        inner = f'<div class="at-given">{_block(_words(part.message.type), text_and_media(part.message))}</div>'
+        inner = f'<div class="at-given">{_block_html(_words(part.message.type), text_and_media(part.message))}</div>'
     else:
-        inner = _call(part) if isinstance(part, CallView) else _end(part)
+        inner = _call_html(part) if isinstance(part, CallView) else _end_html(part)
     return f'<div class="at-piece tex2jax_ignore mathjax_ignore">{inner}</div>'
 
 
-def _reasoning(text: str) -> str:
+def _reasoning_html(text: str) -> str:
     last = text.rstrip().rpartition("\n")[2]
     brief = f"…{last[-_BRIEF:]}" if len(last) > _BRIEF else last
     summary = f'<span class="at-name">Reasoning</span> <span class="at-brief">{_words(brief)}</span>'
@@ -79,7 +91,7 @@ def part_text(part: PartView) -> str:
 # ---------------------------------------------------------------------------------------------- calls
 
 
-def _call(call: CallView) -> str:
+def _call_html(call: CallView) -> str:
     state, text = call.state, _call_line(call)
     duration = call.result.duration if call.result is not None else 0.0
     time = f"{duration:.1f} s" if duration >= _LEAST_SECONDS else ""
@@ -88,7 +100,7 @@ def _call(call: CallView) -> str:
     shown = "".join(f' <span class="at-{kind}">{_words(words)}</span>' for kind, words in marks if words)
     summary = f'<code class="at-name">{_words(short_call(text))}</code>{shown}'
     is_open = state in ("failed", "waiting") or (state == "running" and bool(call.runs)) or (state == "writing" and len(text) > _ONE_LINE)
-    return _folded(state, summary, "".join(_details(call)), is_open=is_open)
+    return _folded(state, summary, "".join(_details_html(call)), is_open=is_open)
 
 
 def _call_line(call: CallView) -> str:
@@ -110,21 +122,21 @@ def _brief(call: CallView) -> str:
     return f"{line[:_BRIEF]}…" if len(line) > _BRIEF else line
 
 
-def _details(call: CallView) -> Iterator[str]:
-    yield _arguments(call)
+def _details_html(call: CallView) -> Iterator[str]:
+    yield _arguments_html(call)
     if call.pending is not None:
-        yield f"<p>{escape(_next(call.pending))}</p>"
+        yield f"<p>{escape(_next_html(call.pending))}</p>"
     if call.discarded is not None:
         yield f"<p>{_words(call.discarded)}</p>"
     if call.progress:
-        yield _block("Progress", "\n".join(value_text(value) for value in call.progress))
-    yield from (_run(run) for run in call.runs)
+        yield _block_html("Progress", "\n".join(value_text(value) for value in call.progress))
+    yield from (_run_html(run) for run in call.runs)
     if call.result is not None:
         failed = call.result.message.status == "error"
-        yield _block("Error" if failed else "Result", short_result(text_and_media(call.result.message)))
+        yield _block_html("Error" if failed else "Result", short_result(text_and_media(call.result.message)))
 
 
-def _arguments(call: CallView) -> str:
+def _arguments_html(call: CallView) -> str:
     """Return the arguments by name, in full if a decision is needed."""
     if call.pending is not None:
         args: Any = call.pending.args
@@ -133,22 +145,22 @@ def _arguments(call: CallView) -> str:
     else:
         args = partial_arguments(call.written)
     if args is None:
-        return _block("Arguments", short_result(call.record.arguments if call.record is not None else call.written))
-    texts = {name: _argument(value) if call.pending is not None else short_result(_argument(value)) for name, value in args.items()}
+        return _block_html("Arguments", short_result(call.record.arguments if call.record is not None else call.written))
+    texts = {name: _one_argument(value) if call.pending is not None else short_result(_one_argument(value)) for name, value in args.items()}
     rows = "".join(f"<tr><th>{_words(name)}</th><td><pre>{_lines(text)}</pre></td></tr>" for name, text in texts.items())
     return f"<table><tbody>{rows}</tbody></table>" if rows else ""
 
 
-def _next(pending: PendingCall) -> str:
+def _next_html(pending: PendingCall) -> str:
     return _NEXT[pending.kind]
 
 
-def _run(run: RunView) -> str:
+def _run_html(run: RunView) -> str:
     name = f'<p class="at-label">{_words(run.name)}</p>' if run.name else ""
     return f'<div class="at-run">{name}{"".join(part_html(part) for part in run.parts)}</div>'
 
 
-def _end(end: EndView) -> str:
+def _end_html(end: EndView) -> str:
     bad = "" if isinstance(end.event, RunEnded) else " at-bad"
     end_html = f'<p class="at-end{bad}">{_words(_end_text(end))}</p>'
     if not (end.waiting and end.top):
@@ -168,44 +180,44 @@ def _end_text(end: EndView) -> str:
 # ---------------------------------------------------------------------------------------------- what the vendor does
 
 
-def _vendor_call(call: VendorCallView) -> str:
+def _vendor_call_html(call: VendorCallView) -> str:
     word = call.status.replace("_", " ") if call.state == "running" else ""
     marks = (("brief", vendor_call_brief(call)), ("word", word or ("" if call.state == "done" else call.state)))
     shown = "".join(f' <span class="at-{kind}">{_words(words)}</span>' for kind, words in marks if words)
-    details = _block("Input", short_result(call.written)) if call.written else ""
+    details = _block_html("Input", short_result(call.written)) if call.written else ""
     if call.done is not None and call.done.output is not None:
-        details += _block("Error" if call.done.failed else "Result", short_result(value_text(call.done.output, indent=2)))
-    image = _image(call.image, "partial image") if call.image else ""
+        details += _block_html("Error" if call.done.failed else "Result", short_result(value_text(call.done.output, indent=2)))
+    image = _image_html(call.image, "partial image") if call.image else ""
     return _folded(call.state, f'<code class="at-name">{_words(call.name)}</code>{shown}', details, is_open=False) + image
 
 
-def _sources(found: SourcesView) -> str:
-    rows = [f"<li>{_source(one)}</li>" for one in found.sources]
+def _sources_html(found: SourcesView) -> str:
+    rows = [f"<li>{_source_html(one)}</li>" for one in found.sources]
     return f'<p class="at-label">Sources</p><ol>{"".join(rows)}</ol>' if rows else ""
 
 
-def _source(found: SourceFound) -> str:
+def _source_html(found: SourceFound) -> str:
     name = _words(source_name(found))
     if not is_page(found.url):
         return name
     return f'<a href="{escape(found.url)}" target="_blank" rel="noopener noreferrer nofollow">{name}</a>'
 
 
-def _file(shown: FileView) -> str:
+def _file_html(shown: FileView) -> str:
     event = shown.event
     if event.mime_type in _IMAGES and event.data is not None:
-        return _image(f"data:{event.mime_type};base64,{event.data}", event.name or "image")
+        return _image_html(f"data:{event.mime_type};base64,{event.data}", event.name or "image")
     if is_page(event.url):
         return f'<p><a href="{escape(event.url)}" target="_blank" rel="noopener noreferrer nofollow">{_words(file_name(event))}</a></p>'
     return f"<p>{_words(file_name(event))}</p>"
 
 
-def _image(address: str, name: str) -> str:
+def _image_html(address: str, name: str) -> str:
     is_image = _IMAGE_ADDRESS.fullmatch(address) is not None
     return f'<img src="{address}" alt="{_words(name)}" style="{_IMAGE_STYLE}">' if is_image else f"<p>{_words(name)}</p>"
 
 
-_VENDOR_HTML: Mapping[type, Callable[[Any], str]] = {VendorCallView: _vendor_call, SourcesView: _sources, FileView: _file}
+_VENDOR_HTML: Mapping[type, Callable[[Any], str]] = {VendorCallView: _vendor_call_html, SourcesView: _sources_html, FileView: _file_html}
 
 
 # ---------------------------------------------------------------------------------------------- pieces
@@ -217,7 +229,7 @@ def _folded(state: str, summary: str, inner: str, *, is_open: bool) -> str:
     )
 
 
-def _block(label: str, text: str) -> str:
+def _block_html(label: str, text: str) -> str:
     return f'<p class="at-label">{label}</p><pre>{_lines(text)}</pre>'
 
 
@@ -226,7 +238,7 @@ def value_text(value: Any, indent: int | None = None) -> str:
     return value if isinstance(value, str) else json.dumps(plain(value), ensure_ascii=False, indent=indent)
 
 
-def _argument(value: Any) -> str:
+def _one_argument(value: Any) -> str:
     """Return an argument's value: multi-line text as it is, everything else as JSON."""
     is_text = isinstance(value, str) and "\n" not in value
     return json.dumps(value, ensure_ascii=False) if is_text else value_text(value, indent=2)

@@ -11,7 +11,7 @@ from html import escape
 from itertools import takewhile
 from typing import Final, TypeAlias
 
-from ..messages.printable import printable
+from ..messages.display import printable
 from ..strict_json import mend_surrogates
 
 _Lines: TypeAlias = Sequence[str]

@@ -8,13 +8,15 @@ from typing import Any, Final, TypeAlias
 from langchain_core.messages import BaseMessage
 
 from .. import event_types as kinds
-from .. import vendor_event_types as vendor_kinds
-from ..event_tables import NOTHING, EventTable
-from ..event_types import RunEvent
-from ..executor.approval.pending import PendingCall, full_name, page_id
+from ..addresses import is_page
+from ..encoders.public import public, public_message, to_json
+from ..event_types import NOTHING, EventTable, FileMade, RunEvent, SourceFound
+from ..executor.pending import PendingCall, full_name, page_id
 from ..messages.calls import ToolCallRecord
+from ..messages.display import escaped
 
 _LATEST: Final = 8  # how many reports of a call are kept
+_BRIEF = 160
 
 
 @dataclass(eq=False)
@@ -97,7 +99,7 @@ class EndView:
     """The end of a run.
 
     Attributes:
-        event: kinds.The event that says so.
+        event: The event that says so.
         waiting: The calls that it left to somebody.
         top: Whether no other run is around it.
     """
@@ -125,7 +127,7 @@ class VendorCallView:
     written: str = ""
     status: str = ""
     image: str | None = None
-    done: vendor_kinds.VendorCallDone | None = None
+    done: kinds.VendorCallDone | None = None
 
     @property
     def state(self) -> str:
@@ -143,7 +145,7 @@ class SourcesView:
     """
 
     message_id: str
-    sources: list[vendor_kinds.SourceFound] = field(default_factory=list)
+    sources: list[kinds.SourceFound] = field(default_factory=list)
 
     def clear(self) -> None:
         """Drop the sources, which are void."""
@@ -158,7 +160,7 @@ class FileView:
         event: The event with its data, as far as they are known.
     """
 
-    event: vendor_kinds.FileMade
+    event: kinds.FileMade
 
 
 PartView: TypeAlias = MessageView | TextView | CallView | VendorCallView | SourcesView | FileView | EndView
@@ -200,6 +202,7 @@ class ViewModel:
 
     def apply(self, event: RunEvent) -> None:
         """Process an event."""
+        event = public(event)
         run = self._run(event)
         handler = _HANDLERS.get(type(event))
         part = handler(self, event, run) if handler is not None else None
@@ -208,7 +211,7 @@ class ViewModel:
 
     def add_input(self, message: BaseMessage) -> None:
         """Add a message of a model's input."""
-        self._touch(RunView(""), MessageView(message))
+        self._touch(RunView(""), MessageView(public_message(message)))
 
     def break_off(self, error: BaseException) -> None:
         """Record that the stream ended with an exception, which may have no event."""
@@ -292,7 +295,7 @@ class ViewModel:
                 part.clear()
                 self._touch(run, part)
 
-    def _vendor_call_started(self, event: vendor_kinds.VendorCallStarted, run: RunView) -> PartView:
+    def _vendor_call_started(self, event: kinds.VendorCallStarted, run: RunView) -> PartView:
         return self._vendor_call(event, run)
 
     def _vendor_call(self, event: Any, run: RunView) -> VendorCallView:
@@ -304,19 +307,19 @@ class ViewModel:
         call.args = getattr(event, "args", None) or call.args
         return call
 
-    def _vendor_call_progress(self, event: vendor_kinds.VendorCallProgress, run: RunView) -> PartView:
+    def _vendor_call_progress(self, event: kinds.VendorCallProgress, run: RunView) -> PartView:
         call = self._vendor_call(event, run)
         call.written += event.text
         call.status = event.status or call.status
         call.image = f"data:{event.mime_type};base64,{event.image}" if event.image else call.image
         return call
 
-    def _vendor_call_done(self, event: vendor_kinds.VendorCallDone, run: RunView) -> PartView:
+    def _vendor_call_done(self, event: kinds.VendorCallDone, run: RunView) -> PartView:
         call = self._vendor_call(event, run)
         call.done, call.image = event, None
         return call
 
-    def _source(self, event: vendor_kinds.SourceFound, run: RunView) -> PartView:
+    def _source(self, event: kinds.SourceFound, run: RunView) -> PartView:
         shown = next((part for part in run.parts if isinstance(part, SourcesView) and part.message_id == event.message_id), None)
         if shown is None:
             shown = SourcesView(event.message_id)
@@ -325,7 +328,7 @@ class ViewModel:
             shown.sources.append(event)
         return shown
 
-    def _file(self, event: vendor_kinds.FileMade, run: RunView) -> PartView:
+    def _file(self, event: kinds.FileMade, run: RunView) -> PartView:
         run.parts.append(file := FileView(event))
         return file
 
@@ -376,12 +379,47 @@ _HANDLERS: Final = EventTable[Callable[[ViewModel, Any, RunView], PartView | Non
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: NOTHING,
         kinds.CallsPending: ViewModel._pending,
-        vendor_kinds.VendorCallStarted: ViewModel._vendor_call_started,
-        vendor_kinds.VendorCallProgress: ViewModel._vendor_call_progress,
-        vendor_kinds.VendorCallDone: ViewModel._vendor_call_done,
-        vendor_kinds.SourceFound: ViewModel._source,
-        vendor_kinds.FileMade: ViewModel._file,
+        kinds.VendorCallStarted: ViewModel._vendor_call_started,
+        kinds.VendorCallProgress: ViewModel._vendor_call_progress,
+        kinds.VendorCallDone: ViewModel._vendor_call_done,
+        kinds.SourceFound: ViewModel._source,
+        kinds.FileMade: ViewModel._file,
         kinds.RunEnded: ViewModel._ended,
         kinds.RunFailed: ViewModel._ended,
     },
 )
+
+
+# ---------------------------------------------------------------------------------------------- what a vendor does by itself, in words
+
+
+def source_name(found: SourceFound) -> str:
+    """Return what a source is called."""
+    return found.title or found.document or found.url or "a source"
+
+
+def source_line(found: SourceFound) -> str:
+    """Return a source on one line, with its address."""
+    return f"{source_name(found)} <{found.url}>" if is_page(found.url) and found.url != source_name(found) else source_name(found)
+
+
+def file_name(event: FileMade) -> str:
+    """Return what a file is called, with its type and its size."""
+    size = f", {event.size / 1000:.1f} kB" if event.size else ""
+    return f"{event.name or event.file_id or 'file'} ({event.mime_type}{size})"
+
+
+def vendor_call_brief(call: VendorCallView) -> str:
+    """Return what a call is called with, for one line."""
+    words = ", ".join(value if isinstance(value, str) else to_json(value) for value in (call.args or {}).values())
+    line = escaped(" ".join(words[: 2 * _BRIEF].split()))
+    return f"{line[:_BRIEF]}…" if len(line) > _BRIEF else line
+
+
+def vendor_text(part: VendorCallView | SourcesView | FileView) -> str:
+    """Return what a vendor does as plain text."""
+    if isinstance(part, FileView):
+        return f"[{file_name(part.event)}]"
+    if isinstance(part, SourcesView):
+        return "\n".join(f"[{number}] {source_line(one)}" for number, one in enumerate(part.sources, 1))
+    return f"⌕ {part.name} {vendor_call_brief(part)}".rstrip() + f" ({part.state})"

@@ -1,4 +1,4 @@
-"""Parsing of a call's complete arguments, by a closed list of accepted forms.
+"""How the JSON text of a call's arguments is read, complete or unfinished.
 
 A call may run only if its text reduces, by one of these ways, to exactly one complete JSON object. Nothing is completed, nothing
 is guessed: whatever is not on the list is refused, with a reason that the model can act on.
@@ -8,7 +8,7 @@ is guessed: whatever is not on the list is refused, with a reason that the model
 3. cumulative text: every piece begins with the one before it, and the last piece is one object;
 4. several objects one after another, of which all but one are placeholders (`{}` in front, sent as a piece of its own) or copies
    (also as a string);
-5. an object, then what a careless chat template leaves behind it (`]`, `</function>`, code fences);
+5. an object, then what a careless chat template leaves behind it (`]`, `</function>`, code fences, whole end tokens);
 6. several different objects inside one piece of text: several calls.
 """
 
@@ -16,15 +16,22 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, product
 from typing import Any, Final
 
-from ..strict_json import canonical, decoder, read_json, same
-from .json_text import is_prefix, mend_json
+from ..compat import is_unterminated
+from ..strict_json import canonical, decoder, mend_surrogates, read_json, same
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-_LEFT_BEHIND = re.compile(r"(?:\s|\]|```|</function>|</tool_call>)*")
+_END_TOKENS = (
+    *("</s>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<|call|>", "<|endoftext|>", "<|end_of_text|>", "<end_of_turn>"),
+    "<\uff5cend\u2581of\u2581sentence\uff5c>",
+)
+"""Tokens by which models end a turn, as their templates write them (wire quirk B-34)."""
+_LEFT_BEHIND = re.compile(rf"(?:\s|\]|```|</function>|</tool_call>|{'|'.join(map(re.escape, _END_TOKENS))})*")
 _WRAPPED: Final = 2
+_NOTHING_GIVEN: Final = frozenset({"", "null", "none"})
+_CONFLICT: Final = "its arguments came more than once, and not the same"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +163,44 @@ def _several(pieces: Sequence[str], text: str, documents: list[_Document]) -> li
     return [document.arguments for document in different]
 
 
+# ---------------------------------------------------------------------------------------------- several accounts of one call
+
+
+def agreed(accounts: Sequence[Sequence[str]]) -> tuple[str, str | None]:
+    """Return the text on which all accounts of one call's arguments agree, and why it must not run if there is none.
+
+    Servers give the arguments of one call several times: in pieces, at the end of them, as an item, in the whole reply. What counts is
+    their values: all objects that are not empty are equal; one wins over empty accounts, and over unreadable pieces of itself.
+
+    Args:
+        accounts: The pieces of each.
+    """
+    given = {text: pieces for pieces in accounts if (text := "".join(pieces)).strip().lower() not in _NOTHING_GIVEN}
+    if len(given) < 2:
+        return next(iter(given), ""), None
+    read = {text: read_arguments(pieces) for text, pieces in given.items()}
+    broken = [text for text, found in read.items() if any(one.value is None for one in found)]
+    whole = [(text, found) for text, found in read.items() if text not in broken and any(one.value for one in found)]
+    if not whole:
+        return (broken or [*given])[0], _CONFLICT if len(broken) > 1 else None
+    (text, first), *others = whole
+    if any(_spelled(found) != _spelled(first) for _, found in others) or not all(_is_part_of(piece, whole) for piece in broken):
+        return text, _CONFLICT
+    return (first[0].raw if len(first) == 1 else text), None
+
+
+def _spelled(found: Sequence[Arguments]) -> list[str]:
+    return [canonical(one.value) for one in found]
+
+
+def _is_part_of(piece: str, whole: Sequence[tuple[str, list[Arguments]]]) -> bool:
+    """Whether a text is a piece of one of these, in the layout of that text or in a usual one."""
+    layouts = [text for text, _ in whole]
+    for separators, ascii_only in product(((",", ":"), (", ", ": ")), (True, False)):
+        layouts += [json.dumps(one.value, separators=separators, ensure_ascii=ascii_only) for _, found in whole for one in found]
+    return any(piece.strip() in layout for layout in layouts)
+
+
 def as_text(value: object) -> str:
     """Return arguments as text: a string unchanged, None as "", anything else as its JSON."""
     if isinstance(value, str):
@@ -171,3 +216,114 @@ def spelling(found: Sequence[Arguments]) -> str | None:
 def spell_text(text: str) -> str | None:
     """Return a fragment's text in canonical form if it is complete arguments by itself; None if it is not."""
     return spelling(read_arguments([text])) if text.lstrip()[:1] in ("{", '"') else None
+
+
+# ---------------------------------------------------------------------------------------------- json text
+# Inspection of unfinished JSON text: whether it is complete, can continue, or contains several documents.
+
+
+_MOST_PIECES = 12
+_OUTSIDE = re.compile(r'["{}\[\]]')
+_INSIDE = re.compile(r'["\\]')
+_BEGUN = re.compile(r"\s*(?:u[0-9a-fA-F]{0,4}|-|tr?u?|fa?l?s?|nu?l?|\.|[eE][+-]?|)")
+"""Pattern of an unfinished escape, word or number at the point where a truncated document breaks."""
+_ESCAPES = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
+
+
+def is_prefix(text: str, error: ValueError) -> bool:
+    """Whether `text`, which failed to parse with `error`, is a prefix of some JSON document."""
+    if not isinstance(error, json.JSONDecodeError):
+        return False
+    if is_unterminated(error):
+        return True
+    return _BEGUN.fullmatch(text, error.pos) is not None
+
+
+def mend_json(text: str) -> str:
+    """Return JSON text with surrogate pairs joined and lone surrogates (also as escapes) replaced by U+FFFD.
+
+    A half alone has no UTF-8: it could not be sent back (wire quirk B-20).
+    """
+    text = mend_surrogates(text)
+    if "\\ud" in text or "\\uD" in text:
+        text = _ESCAPES.sub(lambda match: r"\ufffd" if match[1] else match[0], text)
+    return text
+
+
+class JsonScanner:
+    """Tracks whether the brackets and strings of a growing JSON text are closed, in linear time."""
+
+    __slots__ = ("_depth", "_escaped", "_in_string", "_seen")
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._in_string = False
+        self._escaped = False
+        self._seen = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether the text so far ends after a closed bracket or string at the top level."""
+        return self._seen and not self._depth and not self._in_string
+
+    def feed(self, piece: str) -> None:
+        """Process the next piece of the text."""
+        position, end = 0, len(piece)
+        if self._escaped and end:
+            position, self._escaped = 1, False
+        while position < end:
+            match = (_INSIDE if self._in_string else _OUTSIDE).search(piece, position)
+            if match is None:
+                return
+            position = match.end()
+            character = match[0]
+            if character == "\\":
+                self._escaped = position == end
+                position += 1
+            else:
+                self._step(character)
+
+    def _step(self, character: str) -> None:
+        self._seen = True
+        if character == '"':
+            self._in_string = not self._in_string
+        elif character in "{[":
+            self._depth += 1
+        else:
+            self._depth = max(0, self._depth - 1)
+
+
+# ---------------------------------------------------------------------------------------------- one object, or several
+
+
+def has_other_split(pieces: Sequence[str]) -> bool:
+    """Whether the pieces can be distributed over two or more objects, each valid as far as it goes.
+
+    A new object starts with a piece that begins with a bracket. `{"a":` `{"b":1}` `}` cannot be dealt out: `{"a":}` is nothing.
+    `{"a":[` `{"b":1}` `]}` can. More pieces than can be tried out are taken for such a case.
+    """
+    if len(pieces) > _MOST_PIECES:
+        return True
+    return _deal((pieces[0],), pieces[1:])
+
+
+def _deal(objects: tuple[str, ...], pieces: Sequence[str]) -> bool:
+    if not pieces:
+        return len(objects) > 1
+    piece, rest = pieces[0], pieces[1:]
+    if piece.lstrip().startswith("{") and _is_valid_so_far(piece) and _deal((*objects, piece), rest):
+        return True
+    for number, text in enumerate(objects):
+        longer = text + piece
+        if _is_valid_so_far(longer) and _deal((*objects[:number], longer, *objects[number + 1 :]), rest):
+            return True
+    return False
+
+
+def _is_valid_so_far(text: str) -> bool:
+    text = text.strip()
+    try:
+        read_json(text)
+    except ValueError as error:
+        return is_prefix(text, error)
+    return True

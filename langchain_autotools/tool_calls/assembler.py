@@ -1,4 +1,4 @@
-"""Assembly of tool calls from the fragments of a stream, in any server's dialect.
+"""The assembly of a stream's fragments to tool calls, in any server's dialect.
 
 No single field identifies a call: index, id, name, position and the end of the JSON text are each broken on some server, and
 each is the only thing that tells on another. So nothing is decided before the stream has ended. Then an index is believed if
@@ -8,15 +8,12 @@ their arguments by a closed list of ways (`arguments`). A call that could be rea
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..messages.calls import ToolCallRecord
-from .ambiguity import MIXED
-from .arguments import Arguments
-from .by_index import Groups, read_groups
-from .fragments import Fragment, read_fragment, read_list, text_at
-from .slot import Progress, Slot
+from .arguments import Arguments, agreed
+from .assignment import Groups, read_groups
+from .slot import MIXED, REPEATS, Fragment, Progress, Slot, read_fragment, read_list, text_at
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -36,6 +33,7 @@ class ToolCallAssembler:
         self._groups: Groups = {}
         self._order: list[int | None] = []
         self._ids: dict[str, int | None] = {}
+        self._again: list[Fragment] = []
 
     @property
     def begun(self) -> bool:
@@ -48,10 +46,16 @@ class ToolCallAssembler:
             fragments = (fragments,)
         texts = list(map(text_at, fragments))
         if len(texts) > 1 and None in texts:
-            for fragment in read_list(fragments):
-                self._add(fragment)
+            for raw, fragment in zip(fragments, read_list(fragments), strict=True):
+                if REPEATS in raw:
+                    self._again.append(fragment)
+                else:
+                    self._add(fragment)
             return
         for raw, more in zip(fragments, texts, strict=True):
+            if more is None and REPEATS in raw:
+                self._again.append(read_fragment(raw))
+                continue
             if more is None or more[0] not in self._groups:
                 self._add(read_fragment(raw))
                 continue
@@ -61,8 +65,7 @@ class ToolCallAssembler:
 
     def feed_again(self, calls: Sequence[Mapping[str, Any]]) -> None:
         """Add the calls of a whole message that follows fragments and may repeat them."""
-        for fragment in read_list(calls):
-            self._add(replace(fragment, header=frozenset()))
+        self._again += read_list(calls)
 
     def _add(self, fragment: Fragment) -> None:
         key = fragment.index
@@ -79,6 +82,8 @@ class ToolCallAssembler:
         Call it once, when all fragments are in.
         """
         slots, rule = read_groups(self._groups, self._order, self._declared)
+        if self._again:
+            self._compare(slots)
         alone = not any(slot.progress is Progress.EMPTY for slot in slots)
         if any(found.cumulative for slot in slots for found in slot.calls):
             for slot in slots:
@@ -87,6 +92,31 @@ class ToolCallAssembler:
         if calls:
             _logger.debug("%d tool calls told apart by %s, %d may run", len(calls), rule, sum(call.args is not None for call in calls))
         return calls
+
+    def _compare(self, slots: list[Slot]) -> None:
+        """Compare the calls of a whole message with those of its stream, by id or else in their order; append those that are new."""
+        waiting, whole = [*slots], len(slots) == len(self._again)
+        for fragment in self._again:
+            slot = _repeated_slot(fragment, waiting, whole=whole)
+            if slot is None:
+                slots.append(Slot())
+                slots[-1].add(fragment, self._declared)
+                continue
+            waiting.remove(slot)
+            text, doubt = agreed([slot.pieces, [fragment.text]])
+            slot.name, slot.id = slot.name or fragment.name, slot.id or fragment.id
+            slot.ambiguity = slot.ambiguity or doubt or fragment.doubt or (_MISNAMED if fragment.name not in (None, slot.name) else None)
+            slot.learn(fragment.extra)
+            slot.replace_text(text)
+
+
+def _repeated_slot(fragment: Fragment, slots: Sequence[Slot], *, whole: bool) -> Slot | None:
+    """Return the call of a stream that a call of its whole message repeats; `whole`: whether there are as many of them."""
+    same_id = next((slot for slot in slots if slot.id is not None and slot.id == fragment.id), None)
+    if same_id is not None or not slots:
+        return same_id
+    may_be = whole or (None in (slots[0].id, fragment.id) and slots[0].name == fragment.name)
+    return slots[0] if may_be else None
 
 
 def _assembled(slot: Slot, *, alone: bool) -> list[ToolCallRecord]:

@@ -1,14 +1,159 @@
-"""A tool call during assembly: its fragments, and whether more of them may follow."""
+"""A tool call while its fragments arrive: what it holds, whether more may follow, why it may be ambiguous.
 
-from collections.abc import Collection, Mapping
+Wire shapes (wire quirks A-10, A-11, A-26, A-28, N-02): the nested `{index, id, type, function: {name, arguments}}`, the flat
+`{index, id, name, args | arguments}`, the id or index inside `function`, the index as a string, arguments as an object,
+and `""`, `"null"` or `"None"` where nothing is meant.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
-from ..strict_json import read_json
-from .arguments import Arguments, read_arguments, spelling
-from .fragments import Fragment
-from .json_text import JsonScanner, mend_json
+from ..strict_json import canonical, read_json
+from .arguments import Arguments, JsonScanner, agreed, as_text, mend_json, read_arguments, spell_text, spelling
+
+ACCOUNTS = "other_accounts"
+"""The key of a fragment for other accounts of its call's arguments: a list with the pieces of each."""
+DOUBT = "doubt_of_call"
+"""The key of a fragment for why its call must not run, in words for the model."""
+REPEATS = "repeats_call"
+"""The key of a fragment that says a whole call of the stream again."""
+_NOTHING = frozenset({"", "null", "None"})
+_KNOWN = frozenset({"id", "index", "type", "function", "name", "args", "arguments", "error", ACCOUNTS, DOUBT, REPEATS})
+_ARGUMENTS = frozenset({"function", "args", "arguments", ACCOUNTS, DOUBT, REPEATS})
+_OF_FUNCTIONS = frozenset({"args", "arguments"})
+_KINDS = (None, "", "function", "custom", "function_call", "tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call")
+
+
+@dataclass(slots=True)
+class Fragment:
+    """A fragment of a call.
+
+    Attributes:
+        id: The id it names, None where it names none.
+        index: The index it names.
+        name: The tool's name or a part of it, without white space around it.
+        text: Its part of the argument text; an object on the wire as its JSON text.
+        extra: Keys that are no part of a call as this package knows it, which go back to the server with the call; and a `type` that is no
+            word for a function.
+        twin: The number of equal entries before it in its list, which are distinct calls (`read_list`).
+        header: The keys that it has beside its arguments, the `type` with its value; nothing where it has no name, or where it comes from
+            a message that says again what the stream has said.
+        doubt: Why the call must not run: what was said of it differs.
+    """
+
+    id: str | None
+    index: int | None
+    name: str | None
+    text: str
+    extra: Mapping[str, Any] | None = None
+    twin: int = 0
+    header: frozenset[str] = frozenset()
+    doubt: str | None = None
+
+
+def is_header(entry: Fragment | str) -> bool:
+    """Whether a fragment has an id or a name; a string has neither."""
+    return not isinstance(entry, str) and (entry.id is not None or entry.name is not None)
+
+
+def text_at(raw: Mapping[str, Any]) -> tuple[int, str] | None:
+    """Return the index and the text of a fragment that brings nothing but text for the call at an index, as most do; None for others."""
+    if raw.__class__ is not dict or len(raw) != 2:
+        return None
+    function, index = raw.get("function"), raw.get("index")
+    if function.__class__ is not dict or len(function) != 1 or index.__class__ is not int:
+        return None
+    text = function.get("arguments")
+    return (index, text) if text.__class__ is str else None
+
+
+def read_fragment(raw: Mapping[str, Any]) -> Fragment:
+    """Return a raw dict as a `Fragment`. Accepts any content."""
+    inner = raw.get("function")
+    if not isinstance(inner, Mapping):
+        inner = raw
+    text, doubt = as_text(_arguments(inner)), raw.get(DOUBT)
+    name = _text_or_none(inner.get("name")) or _text_or_none(raw.get("name"))
+    others = [*(raw.get(ACCOUNTS) or ()), *([[as_text(_arguments(raw))]] if inner is not raw and not _OF_FUNCTIONS.isdisjoint(raw) else ())]
+    if others:
+        text, conflict = agreed([[text], *others])
+        doubt = doubt or conflict
+    return Fragment(
+        id=_text_or_none(raw.get("id")) or _text_or_none(inner.get("id")),
+        index=_index(raw.get("index", inner.get("index"))),
+        name=name,
+        text=text,
+        extra=_extra(raw) if raw.keys() - _KNOWN or raw.get("type") not in _KINDS else None,
+        header=frozenset() if name is None else _header(raw, inner),
+        doubt=doubt,
+    )
+
+
+def _arguments(function: Mapping[str, Any]) -> Any:
+    arguments = function.get("arguments")
+    return function.get("args") if arguments is None else arguments
+
+
+def _extra(raw: Mapping[str, Any]) -> dict[str, Any]:
+    extra = {key: value for key, value in raw.items() if key not in _KNOWN and value is not None}
+    return extra if raw.get("type") in _KINDS else {**extra, "type": raw["type"]}
+
+
+def _header(raw: Mapping[str, Any], inner: Mapping[str, Any]) -> frozenset[str]:
+    keys = {"name"}
+    for key, value in raw.items():
+        if value is not None and key not in _ARGUMENTS:
+            keys.add(f"type {value}" if key == "type" else key)
+    for key in ("id", "index"):
+        if inner.get(key) is not None:
+            keys.add(key)
+    return frozenset(keys)
+
+
+def read_list(raws: Sequence[Mapping[str, Any]]) -> list[Fragment]:
+    """Return the fragments of one list. Equal whole calls, without ids or each with its own, are distinct calls.
+
+    A server that sends a call once more does so in a later chunk, or (where chunks were put together on the way) without the `type`
+    that a call begins with.
+    """
+    fragments = [read_fragment(raw) for raw in raws]
+    alike: dict[tuple[int | None, str, str, str], list[str | None]] = {}
+    for raw, fragment in zip(raws, fragments, strict=True):
+        spelled = spell_text(fragment.text)
+        if fragment.name is None or spelled is None:
+            continue
+        ids = alike.setdefault((fragment.index, str(raw.get("type")), fragment.name, spelled), [])
+        if not any(ids) if fragment.id is None else None not in ids and fragment.id not in ids:
+            fragment.twin = len(ids)
+        ids.append(fragment.id)
+    return fragments
+
+
+def _text_or_none(value: object) -> str | None:
+    """Return a name or an id; None if it is missing."""
+    if not isinstance(value, str):
+        return None if value is None or isinstance(value, bool) else str(value)
+    value = value.strip()
+    return None if value in _NOTHING else value
+
+
+def _index(value: Any) -> int | None:
+    """Return an index, also from text."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+# ---------------------------------------------------------------------------------------------- slot
+# A tool call during assembly: its fragments, and whether more of them may follow.
+
 
 _MOST_SURPLUS = 16
 
@@ -65,6 +210,8 @@ class Slot:
         if fragment.name is not None and fragment.name != self.name:
             self._call_it(fragment.name, declared)
         self.learn(fragment.extra)
+        if fragment.doubt is not None:
+            self.ambiguity = self.ambiguity or fragment.doubt
         if fragment.text:
             self.pieces.append(fragment.text)
 
@@ -106,6 +253,12 @@ class Slot:
         self.pieces += other.pieces
         self.learn(other.extra)
         self.__dict__.pop("calls", None)
+
+    def replace_text(self, text: str) -> None:
+        """Set the argument text to what all accounts of the call agree on."""
+        if text != "".join(self.pieces):
+            self.pieces, self._scanner, self._scanned, self._spelled = [text], JsonScanner(), 0, (0, None)
+            self.__dict__.pop("calls", None)
 
     @property
     def progress(self) -> Progress:
@@ -166,3 +319,71 @@ def _is_object(text: str) -> bool:
         return isinstance(read_json(text.strip()), dict)
     except ValueError:
         return False
+
+
+# ---------------------------------------------------------------------------------------------- ambiguity
+# Detection of ambiguous calls, which are marked so that they do not run.
+
+
+MIXED: Final = "it is unclear which of the calls the arguments belong to"
+COPY: Final = "it may be the call before it, sent once more"
+OPENER: Final = "it may be only the beginning of the call that follows"
+
+
+def mark_openers(slots: Sequence[Slot]) -> None:
+    """Mark calls without arguments that may be only the beginning of another call.
+
+    A server that starts every call with an empty header, or with `{}`, and names the tool on every fragment, sends the very
+    same as one that makes a call without arguments and then another of the same tool. It is the first kind only if every call
+    with arguments has such a beginning.
+    """
+    for opening in ("", "{}"):
+        for slot in _openers(slots, opening):
+            slot.ambiguity = OPENER
+
+
+def _openers(slots: Sequence[Slot], opening: str) -> list[Slot]:
+    """Return the calls that are only beginnings, if this server starts every call with `opening`."""
+    waiting: dict[str | None, list[Slot]] = {}
+    openers: list[Slot] = []
+    for slot in slots:
+        begins = slot.first.strip() == opening
+        if slot.copied or (begins and slot.fragments > 1):
+            return []
+        if begins:
+            waiting.setdefault(slot.name, []).extend([slot] * (1 + slot.bare_again))
+        elif waiting.get(slot.name):
+            openers.append(waiting[slot.name].pop())
+        elif slot.progress is not Progress.EMPTY:
+            return []
+    return openers
+
+
+def mark_empty(slots: Sequence[Slot]) -> None:
+    """Mark all calls without arguments if some fragments could not be assigned, because these may be their arguments."""
+    for slot in slots:
+        if slot.fragments == 1 and slot.progress in (Progress.EMPTY, Progress.BARE):
+            slot.ambiguity = slot.ambiguity or OPENER
+
+
+def mark_copies(slots: Sequence[Slot], *, readable: bool) -> None:
+    """Mark the later of equal calls if every call occurs at least twice: the server may repeat all arguments.
+
+    Args:
+        slots: All calls of a group.
+        readable: Whether all of them make sense; if not, one copy is enough to mark it.
+    """
+    keys = [_likeness(slot) for slot in slots]
+    counts = Counter(key for key, slot in zip(keys, slots, strict=True) if slot.arguments and slot.arguments.value) or Counter(keys)
+    if readable and min(counts.values()) < 2:
+        return
+    earlier: set[tuple[str | None, str, int]] = set()
+    for key, slot in zip(keys, slots, strict=True):
+        if key in earlier:
+            slot.ambiguity = slot.ambiguity or COPY
+        earlier.add(key)
+
+
+def _likeness(slot: Slot) -> tuple[str | None, str, int]:
+    found = slot.arguments
+    return slot.name, canonical(found.value) if found else f"broken {id(slot)}", slot.twin

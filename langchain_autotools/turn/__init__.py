@@ -1,1 +1,1 @@
-"""A turn: one request to a model and its reply, in the interface of LangChain's core."""
+"""A turn: one request to a model with its reply, in the interface of LangChain's core."""

@@ -1,43 +1,44 @@
-"""Accumulation of one turn of a model: chunks that leave at once, and data for the last chunk.
+"""Accumulation of a turn's chunks to its message: chunks that leave at once, and data for the last chunk.
 
-Text and reasoning leave with the chunk they came with. Fragments of tool calls, usage, finish reason, model name and id are
-kept back and leave on one last chunk, where `+` cannot glue them together or add them up; with them goes the verdict: how
-the turn ended, and for every call whether it may run.
+Text and reasoning leave with the chunk they came with. Fragments of tool calls, usage, finish reason, model name and id are kept back
+and leave on one last chunk, where `+` cannot glue them together or add them up; with them goes the verdict: how the turn ended, and for
+every call whether it may run. What is shown of calls while they are written has no part in that.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from langchain_core.messages import AIMessage, AIMessageChunk, InvalidToolCall
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, BaseMessageChunk
 from langchain_core.messages.ai import UsageMetadata, add_usage
-from langchain_core.messages.tool import ToolCall, ToolCallChunk, invalid_tool_call, tool_call, tool_call_chunk
+from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
+from langchain_core.outputs import ChatGeneration, ChatResult
 
 from ..chunks import new_chunk
 from ..compat import UNPARSABLE
-from ..errors import StreamError
+from ..errors import ConfigurationError, StreamError
+from ..event_types import RunEvent
+from ..messages.attached import CarrierDict, Note, attach, note_of
 from ..messages.blocks import is_call_block
 from ..messages.calls import ToolCallRecord, with_block_keys
-from ..messages.carrier import tells
-from ..messages.failover import FAILOVER
-from ..messages.finish_reasons import BLOCKING
-from ..messages.metadata import KEY, with_own_metadata
-from ..messages.provisional import without_provisional
-from ..messages.rejected import REJECTED
+from ..messages.metadata import CACHED_ID, FAILOVER, KEY, REJECTED
+from ..messages.run_messages import may_repeat
+from ..messages.stop_reasons import BLOCKING
 from ..strict_json import read_json
-from ..tool_calls.arguments import as_text
 from ..tool_calls.assembler import ToolCallAssembler
-from .raw_chunks import as_message
+from ..tool_calls.slot import read_fragment, text_at
 
-CUT: Final = "stream cut"
+_CUT: Final = "stream cut"
 
-_NEVER_RAW = frozenset({"calls", "blocked", "messages", "stop_reason", "turns", "usage", FAILOVER, REJECTED})
+_NEVER_RAW = frozenset({"calls", "blocked", "messages", "stop_reason", "turns", "usage", CACHED_ID, FAILOVER, REJECTED})
 """Metadata that only this package may set; values in a raw chunk (from a nested model) are discarded."""
+
 _FRAGMENTS = frozenset({"tool_calls", "function_call"})
 _ONLY_CALLS = {"tool_calls"}
 _OF_VENDOR = {"model_provider"}
 _FORM = "call_blocks"
 _LOG_PROBABILITIES = "logprobs"
-_ALONE = frozenset({"calls", "blocked", "origin", REJECTED})
+
 _OF_BLOCKS = ("model_provider", "output_version")
 """Metadata by which core reads content blocks; preserved by `+`."""
 
@@ -78,6 +79,7 @@ class TurnAccumulator:
         self._sent_id = sent_id
         self._runs = runs
         self.message_id: str | None = None
+        self._wire_id: str | None = None
         self.adds_usage = False
         self.begun = False
         self.named = False
@@ -115,9 +117,9 @@ class TurnAccumulator:
                 return None
             if not self._leaves_whole(content, extra, metadata):
                 return self._sort(chunk)
-        if fields["id"] != self.message_id or not self.named:
+        if fields["id"] != self._wire_id or not self.named:
             self._name(chunk)
-            fields["id"] = self.message_id
+        fields["id"] = self.message_id
         return chunk if content or extra else None
 
     def _leaves_whole(self, content: Any, extra: dict[str, Any], metadata: dict[str, Any]) -> bool:
@@ -129,10 +131,13 @@ class TurnAccumulator:
     def _name(self, chunk: AIMessageChunk) -> None:
         """Set the message's id from the first chunk with content; later ids are ignored.
 
-        Core gives a chunk without an id that of its run, by which listeners then know the message."""
+        Core gives a chunk without an id that of its run, by which listeners then know the message. An id that is not used, because other
+        messages have it or may have it, stays in the metadata."""
         self.begun = True
         if not self.named:
-            self.message_id = None if chunk.id and self._is_taken(chunk.id) else chunk.id
+            self.message_id = self._wire_id = chunk.id
+            if chunk.id and (may_repeat(chunk.id) or self._is_taken(chunk.id)):
+                self.message_id, self._metadata["id"] = None, chunk.id
             self.named = bool(chunk.id or chunk.content or chunk.tool_call_chunks or chunk.additional_kwargs)
 
     def _sort(self, chunk: AIMessageChunk) -> AIMessageChunk | None:
@@ -224,7 +229,7 @@ class TurnAccumulator:
         Raises:
             StreamError: What the reply says of itself, its usage for example, can stand in no message.
         """
-        blocked = CUT if cut else self._blocked()
+        blocked = _CUT if cut else self._blocked()
         form = self._own.pop(_FORM, None)
         records, chunks = self._decide_calls(blocked)
         verdict = {"calls": records, "blocked": blocked} if records or (blocked is not None and self._runs) else {}
@@ -322,62 +327,193 @@ def _call_block(record: Mapping[str, Any], form: Mapping[str, Any], number: int)
     return {**known, "id": record["id"], "input": read_json(record["arguments"])}
 
 
-def canonical_message(message: AIMessage, *, stored: bool = False, brief: bool = False) -> AIMessage:
-    """Return a finished turn as one plain message, its calls rebuilt from the verdict.
+# ---------------------------------------------------------------------------------------------- the values of `raw_stream` as messages
+
+
+_SHARED = ("content", "additional_kwargs", "response_metadata", "name", "id")
+
+
+def ai_message(message: BaseMessage) -> AIMessage:
+    """Return a reply of any kind as an AI message of the same content: classes of LangChain's community give a `ChatMessage` at times.
 
     Args:
-        message: The sum of a turn's chunks, or a message that core made of them. Without a verdict its calls stay as they are.
-        stored: Whether to keep of the verdict only what a stored message keeps: ids and argument texts.
-        brief: Whether to keep of that only what the message does not say itself.
+        message: The message, or the chunk. An AI message is returned as it is.
     """
-    message = without_provisional(message)
-    values = {name: getattr(message, name) for name in AIMessage.model_fields if name != "type"}
-    values["usage_metadata"] = _without_cost(message.usage_metadata)
-    verdict = message.response_metadata.get(KEY)
-    if isinstance(verdict, Mapping) and "blocked" in verdict:
-        records = verdict["calls"]
-        values["tool_calls"] = [_valid(record) for record in records if record["ok"]]
-        values["invalid_tool_calls"] = [_invalid(record) for record in records if not record["ok"]]
-        if stored:
-            values["response_metadata"] = _stored(message.response_metadata, verdict, brief=brief)
-    return AIMessage(**values)
+    if isinstance(message, AIMessage):
+        return message
+    kind = AIMessageChunk if isinstance(message, BaseMessageChunk) else AIMessage
+    return kind(**{name: getattr(message, name) for name in _SHARED})
 
 
-def caller_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return the metadata of a turn's last chunk for a caller who executes the calls: a brief message's, and why calls must not run."""
-    verdict = metadata.get(KEY)
-    if not isinstance(verdict, Mapping) or "blocked" not in verdict:
-        return metadata
-    return _stored(metadata, verdict, brief=True, reasons=True)
+def as_message(piece: object) -> AIMessage:
+    """Return a value of `raw_stream` or `raw_invoke` as a message; also accepts texts and values of LangChain's own methods.
+
+    Raises:
+        ConfigurationError: It is none of these.
+    """
+    if isinstance(piece, AIMessage):
+        return piece
+    if isinstance(piece, str):
+        return new_chunk(piece, {}, None)
+    if isinstance(piece, ChatResult) and piece.generations:
+        piece = piece.generations[0]
+    if isinstance(piece, ChatGeneration):
+        about = {**(piece.generation_info or {}), **piece.message.response_metadata}
+        return ai_message(piece.message).model_copy(update={"response_metadata": about})
+    hint = ": `yield` a message, do not `return` it" if isinstance(piece, tuple) else ""  # a message iterates as its fields
+    raise ConfigurationError(f"raw_stream yields AIMessageChunks (or texts, or ChatGenerationChunks), not {type(piece).__name__}{hint}")
 
 
-def _without_cost(usage: UsageMetadata | None) -> Mapping[str, Any] | None:
-    """Return the usage without the cost that core adds on a cache hit: sent on, it would change the cache key."""
-    if not usage or "total_cost" not in usage:
-        return usage
-    return {key: value for key, value in usage.items() if key != "total_cost"} or None
+# ---------------------------------------------------------------------------------------------- calls while they are written
+#
+# For display only: what the fragments come to is decided by the assembler at the end of the turn. The pieces go with the chunk that brought
+# them, as a note beside its data: no sum, copy or dump has them.
 
 
-def _valid(record: Mapping[str, Any]) -> ToolCall:
-    return tool_call(name=record["name"], args=read_json(record["arguments"]), id=record["id"])
+@dataclass(slots=True)
+class CallPiece(Note):
+    """A piece of a call that is being written. As the note of a chunk it is all that the chunk brings.
+
+    Attributes:
+        call_id: The call's id; empty where only its index is known.
+        name: The tool's name on the first piece of a call; None on all others.
+        text: The piece of the arguments; may be empty.
+        index: The call's index, in a raw chunk that came in place of a fragment without an id. The fragment itself follows.
+    """
+
+    call_id: str
+    name: str | None
+    text: str
+    index: int | None = None
 
 
-def _invalid(record: Mapping[str, Any]) -> InvalidToolCall:
-    return invalid_tool_call(name=record["name"], args=record["arguments"], id=record["id"], error=record["why"])
+_Shown = CallPiece | RunEvent
+"""What a chunk brings for listeners: a piece of a call, or an event of what the vendor does."""
 
 
-def _stored(metadata: Mapping[str, Any], verdict: Mapping[str, Any], *, brief: bool, reasons: bool = False) -> dict[str, Any]:
-    records = verdict["calls"]
-    brief = brief and not verdict.keys() - _ALONE  # what a wire remembers of a reply holds for the calls as they were written
-    kept = [_stored_entry(record, brief=brief, reasons=reasons) for record in records]
-    if brief and not tells(kept, mixed=len({record["ok"] for record in records}) > 1):
-        kept = []
-    own = {key: value for key, value in verdict.items() if key not in ("calls", "blocked")} | ({"calls": kept} if kept else {})
-    return with_own_metadata(metadata, own)
+@dataclass(frozen=True, slots=True)
+class _Pieces(Note):
+    """The pieces of calls in a chunk, and the events that come with it."""
+
+    pieces: Sequence[_Shown]
 
 
-def _stored_entry(record: Mapping[str, Any], *, brief: bool, reasons: bool) -> dict[str, Any]:
-    names = ["id", "sent_id", "arguments", "wire_id", "extra", *(["why"] if reasons else [])]
-    if brief and (not record["ok"] or as_text(read_json(record["arguments"])) == record["arguments"]):
-        names.remove("arguments")
-    return {key: record[key] for key in names if key in record}
+class PartialCalls:
+    """Assigns each fragment of a turn to its call by the id, or by the index that came with it.
+
+    Args:
+        is_used: Whether the history already has a call of an id: such a call will have another one.
+    """
+
+    def __init__(self, is_used: Callable[[str], bool]) -> None:
+        self._is_used = is_used
+        self._begun: set[str] = set()
+        self._at: dict[int, str] = {}
+        self._apart: set[str] = set()  # calls whose pieces come by themselves, before the fragment that has them all
+        self._ahead = 0  # how many pieces have come before the fragments that they stand for, which come in the same order
+
+    def shown(self, raw: AIMessage, left: AIMessageChunk | None, message_id: str | None) -> AIMessageChunk | None:
+        """Return the outgoing chunk for a raw chunk, with its fragments of calls.
+
+        Args:
+            raw: The chunk as it came.
+            left: What of it leaves anyway; None for nothing.
+            message_id: The id of the turn's message, as far as it is known.
+        """
+        if not isinstance(raw, AIMessageChunk):
+            return left
+        extra = raw.additional_kwargs
+        apart = [piece for piece in pieces_of(raw) if isinstance(piece, RunEvent) or self.admits(piece)]
+        fragments = extra.get("tool_calls") or raw.tool_call_chunks
+        given: Sequence[Any] = (fragments,) if isinstance(fragments, Mapping) else fragments
+        if given:
+            given, self._ahead = given[self._ahead :], 0
+        known: list[_Shown] = [*apart, *filter(None, map(self._piece, given))]
+        if not known:
+            return left
+        if left is None and len(known) == len(pieces_of(raw)) and not (extra or raw.response_metadata or raw.usage_metadata):
+            raw.__dict__["id"] = message_id
+            return raw  # which brings nothing else
+        chunk = new_chunk([] if isinstance(raw.content, list) else "", {}, message_id) if left is None else left
+        attach(chunk, _Pieces(known))
+        return chunk
+
+    def admits(self, piece: CallPiece) -> bool:
+        """Whether a piece that arrives on its own is shown. One with an index gets the id of its call."""
+        if piece.index is not None:
+            self._ahead += 1
+            piece.call_id = self._at.get(piece.index, "")
+            return bool(piece.call_id and piece.text)
+        if piece.call_id not in self._apart:
+            if self._is_used(piece.call_id):
+                return False
+            self._apart.add(piece.call_id)
+        return True
+
+    def _piece(self, raw: Mapping[str, Any]) -> CallPiece | None:
+        more = text_at(raw)
+        if more is not None:
+            known, text = self._at.get(more[0]), more[1]
+            return CallPiece(known, None, text) if known and known not in self._apart and text else None
+        fragment = read_fragment(raw)
+        call_id, index = fragment.id, fragment.index
+        if call_id is None or call_id in self._begun:
+            known = call_id or self._at.get(index if index is not None else -1)
+            return CallPiece(known, None, fragment.text) if known and known not in self._apart and fragment.text else None
+        if fragment.name is None or self._is_used(call_id):
+            if index is not None:
+                self._at.pop(index, None)
+            return None
+        self._begun.add(call_id)
+        if index is not None:
+            self._at[index] = call_id
+        return CallPiece(call_id, fragment.name, "" if call_id in self._apart else fragment.text)
+
+
+def piece_chunk(piece: CallPiece, message_id: str | None, *, listed: bool) -> AIMessageChunk:
+    """Return a raw chunk with a piece of a call alone, for a wire whose decoder hands the call on later.
+
+    Its content is an empty list if `listed`, else an empty string.
+    """
+    carrier = CarrierDict()
+    carrier.note = piece
+    return new_chunk([] if listed else "", carrier, message_id)
+
+
+def with_events(chunk: AIMessageChunk, events: Sequence[RunEvent]) -> AIMessageChunk:
+    """Return a raw chunk with events attached to it, for listeners. No message has them."""
+    if events:
+        attach(chunk, _Pieces([*pieces_of(chunk), *events]))
+    return chunk
+
+
+def keep_events(message: AIMessage, chunks: Sequence[AIMessage]) -> None:
+    """Attach the events of a reply's chunks to its whole message."""
+    events = [piece for chunk in chunks for piece in pieces_of(chunk) if isinstance(piece, RunEvent)]
+    if events:
+        attach(message, _Pieces(events))
+
+
+def pieces_of(chunk: AIMessage) -> Sequence[_Shown]:
+    """Return the pieces of calls, and the events, that are attached to a chunk."""
+    extra = chunk.__dict__["additional_kwargs"]
+    if extra.__class__ is not CarrierDict:  # as of most chunks
+        return ()
+    note = extra.note
+    return (note,) if isinstance(note, CallPiece) else note.pieces if isinstance(note, _Pieces) else ()
+
+
+class _Restart(Note):
+    """The mark of a reply that has broken off and begins anew."""
+
+
+def restart_chunk(message_id: str | None = None) -> AIMessageChunk:
+    """Return a chunk that marks a restarted reply: the shown parts of its calls are void."""
+    chunk = new_chunk("", {}, message_id)
+    attach(chunk, _Restart())
+    return chunk
+
+
+def is_restart(chunk: AIMessage) -> bool:
+    """Whether a chunk marks a restarted reply."""
+    return chunk.__dict__["additional_kwargs"].__class__ is not dict and note_of(chunk, _Restart) is not None

@@ -1,18 +1,21 @@
-"""The arguments of a model's constructor under all their names, and the given ones for its repr."""
+"""The arguments of a model's constructor: their names, descriptions, types."""
 
+import inspect
+import re
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from functools import lru_cache
-from typing import Any, Final
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, overload
 
-from pydantic import BaseModel
+from pydantic import AliasChoices, AliasPath, BaseModel, SecretStr
 
-from ..executor.injection import aliases_of
 from ..executor.names import tool_name
 
-_PER_CALL: Final = frozenset({"cancel", "resume"})
 MISTAKEN: Final = {"tool_timeout": "the time of a tool is that of its policy: default_policy=ToolPolicy(timeout=...)"}
 """Replacements for unknown argument names that are not near to the right one."""
+
+_PER_CALL: Final = frozenset({"cancel", "resume"})
 _VERSIONS: Final = "lc_versions"  # what LangChain notes in the metadata of every model
 
 
@@ -22,7 +25,9 @@ def names_of(model: type[BaseModel], field: str) -> tuple[str, ...]:
     That is the alias where it is given as `alias`, and the field's own name where it is given as `validation_alias`.
     """
     info = model.model_fields[field]
-    return tuple(dict.fromkeys((info.alias or field, field, *aliases_of(info))))
+    choices = info.validation_alias.choices if isinstance(info.validation_alias, AliasChoices) else [info.validation_alias]
+    firsts = (alias.path[0] if isinstance(alias, AliasPath) else alias for alias in (info.alias, *choices))
+    return tuple(dict.fromkeys((info.alias or field, field, *(first for first in firsts if isinstance(first, str)))))
 
 
 @lru_cache(maxsize=256)
@@ -74,3 +79,67 @@ def _tool_label(tool: object) -> str:
     if isinstance(tool, Mapping):
         return tool_name(tool) or str(next(iter(tool), "tool"))
     return str(getattr(tool, "name", None) or getattr(tool, "__name__", type(tool).__name__))
+
+
+# ----------------------------------------------------------------------------------- descriptions of fields, from the docstrings under them
+#
+# pydantic does the same with `use_attribute_docstrings`, by parsing the module once for each class: that is most of what an import costs.
+
+
+_PACKAGE = __name__.partition(".")[0]
+
+_CLASS_OR_FIELD = re.compile(
+    r'^class (?P<class>\w+)|^    (?P<field>\w+): .*\n(?:(?: {8}| {4}[)\]}]).*\n)*    """(?P<text>(?s:.*?))"""',
+    re.MULTILINE,
+)
+
+
+def describe_fields(model: type[BaseModel]) -> None:
+    """Set the `description` of the fields that a class of this package declares."""
+    if model.__module__.partition(".")[0] != _PACKAGE:
+        return
+    fields = model.model_fields
+    for name, text in _docstrings(model.__module__).get(model.__name__, {}).items():
+        if name in fields and fields[name].description is None:
+            fields[name].description = text
+
+
+@cache
+def _docstrings(module: str) -> dict[str, dict[str, str]]:
+    """Return the docstrings under annotated names, by class and name; empty without the source."""
+    try:
+        source = sys.modules[module].__loader__.get_source(module)  # type: ignore[union-attr]
+    except (AttributeError, ImportError, OSError):
+        source = None
+    found: dict[str, dict[str, str]] = {}
+    inside = ""
+    for match in _CLASS_OR_FIELD.finditer(source or ""):
+        inside = match["class"] or inside
+        if match["field"]:
+            found.setdefault(inside, {})[match["field"]] = inspect.cleandoc(match["text"])
+    return found
+
+
+# ------------------------------------------------------------------------------- fields whose constructor accepts more types than they hold
+#
+# A key may be given as text and is held as a `SecretStr`.
+
+
+Held = TypeVar("Held")
+Given = TypeVar("Given")
+
+if TYPE_CHECKING:
+
+    class Converted(Generic[Held, Given]):
+        """A field for type checkers, which use a descriptor's `__set__` as the constructor's parameter type."""
+
+        @overload
+        def __get__(self, instance: None, owner: Any) -> Self: ...
+        @overload
+        def __get__(self, instance: object, owner: Any) -> Held: ...
+        def __get__(self, instance: object, owner: Any) -> Any: ...
+        def __set__(self, instance: object, value: Given) -> None: ...
+
+    Secret = Converted[SecretStr | None, SecretStr | str | None]
+else:
+    Secret = SecretStr | None

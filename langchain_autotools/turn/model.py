@@ -1,40 +1,42 @@
-"""A chat model that makes one request per call: the interface for subclasses, and the implementation of core's.
+"""A chat model that makes one request per call: LangChain's own methods over a subclass's `raw_stream`.
 
 The synchronous and asynchronous methods differ only by their `await`s; what a turn does with its raw chunks is in `turn`.
 """
 
+import inspect
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing, closing, suppress
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from base64 import b64encode
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, aclosing, closing, nullcontext, suppress
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import LanguageModelInput
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManager, CallbackManagerForLLMRun
+from langchain_core.callbacks.manager import handle_event
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.outputs import ChatGenerationChunk, ChatResult
-from langchain_core.prompt_values import PromptValue
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.prompt_values import ChatPromptValue, PromptValue
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import run_in_executor
+from langchain_core.runnables.config import ensure_config, run_in_executor
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import model_validator
 
-from ..compat import should_stream
+from ..compat import CACHE_KEY, should_stream
 from ..errors import ConfigurationError
-from .constructor import argument_names, unknown_argument
-from .descriptions import describe_fields
-from .generation_info import combined_outputs
-from .inline_handlers import inline_notifier
-from .inputs import refuse_fields
-from .output_version import stored_message
-from .overrides import derived_methods, install_overrides
-from .profiled import ProfiledChatModel
-from .raw_methods import check_raw_methods
-from .tool_choice import ToolChoice, read_choice
-from .tools import distinct_tools, format_tools, listed
-from .turn import Turn, generation, in_time
-from .unwatched import UNWATCHED, Handover, closed_after, is_watched
+from ..messages.attached import keep_reply
+from ..messages.blocks import media_type, unnumbered, whole_content
+from ..messages.incremental import MessageMemo
+from .constructor import argument_names, describe_fields, given_arguments, unknown_argument
+from .stored_messages import stored_message
+from .subclass_methods import check_raw_methods, derived_methods, install_overrides
+from .tools import ToolChoice, declaring, distinct_tools, format_tools, listed, read_choice
+from .turn import Turn, combined_outputs, generation, identify_cached, in_time
+
+_UNWATCHED = "_unwatched"
+"""The keyword that gives `_stream` a `_DirectStream`. It goes no further."""
 
 
-class SingleTurnChatModel(ProfiledChatModel):
+class SingleTurnChatModel(BaseChatModel):
     """A chat model implemented by `raw_stream`: one request at a time, tools declared and never executed."""
 
     skip_invalid_tools: bool = False
@@ -55,11 +57,14 @@ class SingleTurnChatModel(ProfiledChatModel):
             raise ConfigurationError(self._unknown(min(unknown)))
         super().__init__(*args, **kwargs)
 
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        return given_arguments(self, super().__repr_args__())
+
     def _convert_input(self, model_input: LanguageModelInput) -> PromptValue:
         try:
-            return super()._convert_input(model_input)
+            return _readable_prompt(super()._convert_input(model_input))
         except (NotImplementedError, TypeError, ValueError):
-            refuse_fields(model_input)
+            _refuse_fields(model_input)
             raise
 
     @property
@@ -135,7 +140,8 @@ class SingleTurnChatModel(ProfiledChatModel):
 
     def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
         """Return a tool's declaration in the wire's form; by default OpenAI's."""
-        return convert_to_openai_tool(tool, strict=strict)
+        with declaring(tool):
+            return convert_to_openai_tool(tool, strict=strict)
 
     def answers_in_blocks(self, tools: Sequence[Mapping[str, Any]]) -> bool:
         """Whether replies to requests with these tools, from `format_tool`, always have a list of blocks as content."""
@@ -192,15 +198,18 @@ class SingleTurnChatModel(ProfiledChatModel):
             **kwargs: Further keywords of the request.
         """
         handover = self._handover(config, kwargs, async_api=False)
-        source = super().stream(input, config, stop=stop, **({UNWATCHED: handover} if handover else {}), **kwargs)
-        with closing(cast("Generator[AIMessageChunk, None, None]", source)) as chunks:
-            for chunk in chunks:
-                if handover is None or (direct := handover.take()) is None:
+        source = super().stream(input, config, stop=stop, **({_UNWATCHED: handover} if handover else {}), **kwargs)
+        try:
+            with closing(cast("Generator[AIMessageChunk, None, None]", source)) as chunks:
+                for chunk in chunks:
+                    if handover is not None and (direct := handover.take()) is not None:
+                        break
                     yield chunk
-                    continue
+                else:
+                    return
                 turn, replies = direct
                 run_id = chunk.id
-                with closed_after(replies):
+                with _closed_after(replies):
                     for raw in replies:
                         if (part := turn.feed(raw)) is not None:
                             fields = part.__dict__
@@ -209,18 +218,26 @@ class SingleTurnChatModel(ProfiledChatModel):
                 last = turn.finish()
                 last.id = run_id if last.id is None else last.id
                 yield last
+                for chunk in chunks:
+                    yield chunk
+        except BaseException as error:
+            keep_reply(error)
+            raise
 
     async def astream(
         self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
     ) -> AsyncIterator[AIMessageChunk]:
         """Like `stream`, asynchronously."""
         handover = self._handover(config, kwargs, async_api=True)
-        source = super().astream(input, config, stop=stop, **({UNWATCHED: handover} if handover else {}), **kwargs)
-        async with aclosing(cast("AsyncGenerator[AIMessageChunk, None]", source)) as chunks:
-            async for chunk in chunks:
-                if handover is None or (direct := handover.take()) is None:
+        source = super().astream(input, config, stop=stop, **({_UNWATCHED: handover} if handover else {}), **kwargs)
+        try:
+            async with aclosing(cast("AsyncGenerator[AIMessageChunk, None]", source)) as chunks:
+                async for chunk in chunks:
+                    if handover is not None and (direct := handover.take()) is not None:
+                        break
                     yield chunk
-                    continue
+                else:
+                    return
                 turn, replies = direct
                 run_id = chunk.id
                 async with aclosing(replies):
@@ -232,23 +249,43 @@ class SingleTurnChatModel(ProfiledChatModel):
                 last = turn.finish()
                 last.id = run_id if last.id is None else last.id
                 yield last
+                async for chunk in chunks:
+                    yield chunk
+        except BaseException as error:
+            keep_reply(error)
+            raise
 
-    def _handover(self, config: RunnableConfig | None, kwargs: dict[str, Any], *, async_api: bool) -> Handover | None:
+    def _handover(self, config: RunnableConfig | None, kwargs: dict[str, Any], *, async_api: bool) -> "_DirectStream | None":
         """Return the direct way past core for a stream without listeners. (For v1 blocks core does more than notify handlers.)"""
         own, ours = (self._astream, SingleTurnChatModel._astream) if async_api else (self._stream, SingleTurnChatModel._stream)
         overridden = getattr(own, "__func__", None) is not ours
-        watched = overridden or self.output_version == "v1" or is_watched(self, config)
-        return None if watched or not should_stream(self, kwargs, async_api=async_api) else Handover()
+        watched = overridden or self.output_version == "v1" or _is_watched(self, config)
+        return None if watched or not should_stream(self, kwargs, async_api=async_api) else _DirectStream()
 
     # ------------------------------------------------------------------------------------------ one turn, for core
 
     def _reply_message(self, message: AIMessage) -> AIMessage:
         """Return the whole message of a reply, as it leaves."""
-        return stored_message(message, self.output_version, brief=True)
+        return self._stored_message(message, self.output_version, brief=True)
+
+    def _stored_message(self, message: AIMessage, output_version: str | None, *, brief: bool = False) -> AIMessage:
+        """Return the message of a turn of this model in its stored form."""
+        return self._whole_message(stored_message(message, output_version, brief=brief))
+
+    def _whole_message(self, message: AIMessage) -> AIMessage:
+        """Return a message with the content that it has as a whole, whether or not it was added up from chunks."""
+        is_v1 = message.response_metadata.get("output_version") == "v1"
+        content = unnumbered(message.content) if is_v1 else self._whole_content(message)
+        return message if content is message.content else message.model_copy(update={"content": content})
+
+    def _whole_content(self, message: AIMessage) -> str | list[Any]:
+        """Return the content of a whole message, in the form in which the vendor's LangChain package gives whole replies."""
+        return message.content if isinstance(message.content, str) else whole_content(message.content)
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any], *, runs: bool = False) -> Turn:
         open_start, blocks = self.continues_conversation(kwargs), self.output_version == "v1"
-        return Turn(messages, kwargs, blocks=blocks, new_id=_new_call_id, open_start=open_start, runs=runs)
+        whole = self._whole_message
+        return Turn(messages, kwargs, blocks=blocks, new_id=_new_call_id, whole=whole, open_start=open_start, runs=runs)
 
     def _stream(
         self,
@@ -257,7 +294,7 @@ class SingleTurnChatModel(ProfiledChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        handover = kwargs.pop(UNWATCHED, None)
+        handover = kwargs.pop(_UNWATCHED, None)
         turn = self._turn(messages, kwargs)
         replies = self.raw_stream(turn.messages, stop, **kwargs)
         if handover is not None:
@@ -276,13 +313,13 @@ class SingleTurnChatModel(ProfiledChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        handover = kwargs.pop(UNWATCHED, None)
+        handover = kwargs.pop(_UNWATCHED, None)
         turn = self._turn(messages, kwargs)
         replies = cast("AsyncGenerator[AIMessage, None]", self.araw_stream(turn.messages, stop, **kwargs))
         if handover is not None:
             yield handover.put(turn, replies)
             return
-        at_once = inline_notifier(run_manager)
+        at_once = _inline_notifier(run_manager)
         async with aclosing(_aparts(turn, replies)) as parts:
             async for part in parts:
                 chunk = generation(part)
@@ -318,8 +355,47 @@ class SingleTurnChatModel(ProfiledChatModel):
             return turn.result([chunk async for chunk in self.araw_stream(turn.messages, stop, **kwargs)])
         return turn.result([await self.araw_invoke(turn.messages, stop, **kwargs)])
 
+    def _replay_v2_events_for_cache_hit(self, generations: list[ChatGeneration], **kwargs: Any) -> None:
+        identify_cached(generations, kwargs["run_manager"])
+        super()._replay_v2_events_for_cache_hit(generations, **kwargs)
+
+    async def _areplay_v2_events_for_cache_hit(self, generations: list[ChatGeneration], **kwargs: Any) -> None:
+        identify_cached(generations, kwargs["run_manager"])
+        await super()._areplay_v2_events_for_cache_hit(generations, **kwargs)
+
     def _combine_llm_outputs(self, llm_outputs: list[dict[str, Any] | None]) -> dict[str, Any]:
         return combined_outputs(llm_outputs)
+
+    # ------------------------------------------------------------------------------------------ the profile, which follows the name
+
+    @model_validator(mode="before")
+    @classmethod
+    def _forget_profile(cls, values: Any) -> Any:
+        """Discard the profile of a model that LangChain creates from another model's fields (`configurable_fields`)."""
+        if isinstance(values, Mapping) and isinstance(values.get("profile"), _LookedUpProfile):
+            return {name: value for name, value in values.items() if name != "profile"}
+        return values
+
+    @model_validator(mode="after")
+    def _mark_profile(self) -> Self:
+        found = self._looked_up_profile()
+        if found is not None and self.profile == found:
+            self.__dict__["profile"] = found
+        return self
+
+    def _looked_up_profile(self) -> "_LookedUpProfile | None":
+        with suppress(Exception):  # as core looks it up
+            found = self._resolve_model_profile()
+            return None if found is None else _LookedUpProfile(found)
+        return None
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy without the state derived from this model's fields: core's cache key, and a looked-up profile."""
+        copy = super().model_copy(update=update, deep=deep)
+        copy.__dict__.pop(CACHE_KEY, None)
+        if update and "profile" not in update and isinstance(self.profile, _LookedUpProfile):
+            copy.__dict__["profile"] = copy._looked_up_profile()
+        return copy
 
     # ------------------------------------------------------------------------------------------ declaring tools
 
@@ -373,6 +449,10 @@ def _new_call_id() -> str:
     return f"call_{uuid.uuid4().hex}"
 
 
+class _LookedUpProfile(dict[str, Any]):
+    """A profile that was looked up by the model's name, not given by the user."""
+
+
 def _parts(turn: Turn, replies: Iterable[object]) -> Iterator[AIMessageChunk]:
     for raw in replies:
         if (part := turn.feed(raw)) is not None:
@@ -386,3 +466,162 @@ async def _aparts(turn: Turn, replies: AsyncGenerator[AIMessage, None]) -> Async
             if (part := turn.feed(raw)) is not None:
                 yield part
     yield turn.finish()
+
+
+# ---------------------------------------------------------------------------------------------- streams without listeners
+#
+# Core does for every chunk of a stream what handlers need: it wraps the chunk, sets its fields through pydantic, tells the handlers,
+# keeps it, and adds all of them up at the end. Where there is no handler, `stream` lets core open the run as ever (its configuration, its
+# rate limiter, its run id), and `_stream` gives core one empty chunk and hands the stream itself over past it.
+
+
+class _DirectStream:
+    """Passes one turn and its raw stream from `_stream` to `stream`, around core."""
+
+    def __init__(self) -> None:
+        self._given: tuple[Turn, Any] | None = None
+
+    def put(self, turn: Turn, raw: Any) -> ChatGenerationChunk:
+        """Hand a turn and its raw stream over; return what core gets in their place, an empty chunk that it gives the run's id."""
+        self._given = turn, raw
+        return ChatGenerationChunk(message=AIMessageChunk(content="", chunk_position="last"))
+
+    def take(self) -> tuple[Turn, Any] | None:
+        """Return the turn and its raw stream, on the first call only; None if none were handed over."""
+        given, self._given = self._given, None
+        return given
+
+
+def _closed_after(raw: Any) -> AbstractContextManager[Any]:
+    """Return a context manager that closes a raw stream at its end, where it can be closed: any iterable may be one."""
+    return closing(raw) if hasattr(raw, "close") else nullcontext(raw)
+
+
+def _is_watched(model: BaseChatModel, config: RunnableConfig | None) -> bool:
+    """Whether core has callback handlers for a stream: of the configuration, the model, the context or the environment."""
+    callbacks = ensure_config(config).get("callbacks")
+    return bool(CallbackManager.configure(callbacks, model.callbacks, model.verbose).handlers)
+
+
+# ---------------------------------------------------------------------------------------------- inputs
+#
+# Core need not convert again what it has converted once, and would fail at some blocks.
+
+
+_OF_FILES = ("image", "audio", "file", "input_audio")
+_V0: Mapping[Any, str] = {"url": "url", "base64": "data", "id": "id", "text": "url"}  # the key of a v0 block's data, by its source
+_PDF = "data:application/pdf;base64,"
+_MADE_BY_CORE = frozenset({"base64", "file_id", "filename", "mime_type", "url"})
+_known_readable: MessageMemo[BaseMessage] = MessageMemo()
+
+
+def converted(given: Any) -> Any:
+    """Return a list of messages as a prompt, whose messages core takes as they are; any other input unchanged."""
+    if type(given) is not list:
+        return given
+    for cls in {*map(type, given)}:
+        if not issubclass(cls, BaseMessage):
+            return given
+    return ChatPromptValue.model_construct(messages=given)
+
+
+def _readable_prompt(prompt: PromptValue) -> PromptValue:
+    """Return a prompt without blocks that core fails at (see `readable_messages`)."""
+    messages = prompt.messages if isinstance(prompt, ChatPromptValue) else ()
+    made = readable_messages(messages)
+    return prompt if made is messages else ChatPromptValue.model_construct(messages=made)
+
+
+def readable_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
+    """Return messages without blocks that core fails at, or misreads, when it formats them for tracers and for models.
+
+    A picture without its media type gets the one of its data; any other such block is wrapped, as one of no standard form.
+    """
+    for message in messages:
+        content = getattr(message, "content", None)  # core refuses what is no message, in its own words
+        for block in content if content.__class__ is list else ():
+            if block.__class__ is dict and block.get("type") in _OF_FILES:
+                return [*map(_readable_message, messages)]
+    return messages
+
+
+def _readable_message(message: BaseMessage) -> BaseMessage:
+    if not isinstance(getattr(message, "content", None), list):
+        return message
+    known = _known_readable.get(message)
+    if known is not None:
+        return known
+    blocks = [_readable_block(block) if isinstance(block, dict) else block for block in message.content]
+    if all(new is old for new, old in zip(blocks, message.content, strict=True)):
+        return message
+    made = message.model_copy(update={"content": blocks})
+    _known_readable.put(message, None, made)
+    return made
+
+
+def _readable_block(block: dict[Any, Any]) -> dict[Any, Any]:
+    kind = block.get("type")
+    if kind not in _OF_FILES:
+        return block
+    key = "data" if block.get("source_type") == "base64" else "base64"
+    data = block.get(key)
+    if kind == "image" and data and isinstance(data, str | bytes) and not block.get("mime_type") and "url" not in block:
+        mime_type = media_type(data)
+        typed = {"mime_type": mime_type} if mime_type else {}
+        block = {**block, key: data if isinstance(data, str) else b64encode(data).decode(), **typed}
+    return _wrapped(block) if _is_odd(kind, block) else block
+
+
+def _is_odd(kind: str, block: dict[Any, Any]) -> bool:
+    """Whether core would fail at a block, or misread it."""
+    inner = block.get(kind)
+    if isinstance(inner, Mapping):  # of chat completions
+        data = inner.get("file_data") if kind == "file" else inner.get("data")
+        misread = kind == "file" and isinstance(data, str) and data.startswith("data:") and not data.startswith(_PDF)
+        return misread or data == "" or not _MADE_BY_CORE.isdisjoint(block)
+    if "source_type" in block:
+        source = block["source_type"]
+        key = _V0.get(source) if isinstance(source, str) else None
+        untyped = kind == "image" and source == "base64" and "url" not in block and "mime_type" not in block
+        return key is None or not block.get(key) or ("id" in block and source != "id") or untyped
+    is_data = any(key in block for key in ("url", "base64", "text"))
+    return kind == "image" and is_data and "url" not in block and not (block.get("base64") and "mime_type" in block)
+
+
+def _wrapped(block: dict[Any, Any]) -> dict[Any, Any]:
+    return {"type": "non_standard", "value": block}
+
+
+def _refuse_fields(given: Any) -> None:
+    """Raise a helpful error if the input is a list to which a message was added with `+=`, which iterates over its fields.
+
+    Raises:
+        ConfigurationError: That is so.
+    """
+    if isinstance(given, list) and any(isinstance(item, tuple) and item[:1] == ("content",) for item in given):
+        raise ConfigurationError(
+            "the history holds the fields of a message, as tuples: `history += message` adds what iterating over it gives. "
+            "Write `history += new_messages(message)`, or `history.append(message)`"
+        )
+
+
+# ---------------------------------------------------------------------------------------------- handlers that run inline
+#
+# Core's asynchronous manager calls an inline handler with a plain method in the event loop's own thread, as its synchronous one does:
+# only the way there is longer, by coroutines and a future for each chunk.
+
+
+def _inline_notifier(manager: AsyncCallbackManagerForLLMRun | None) -> Callable[[ChatGenerationChunk], None] | None:
+    """Return the function that notifies a manager's handlers of a chunk at once; None if one of them must be awaited or needs a thread."""
+    if manager is None or type(manager).on_llm_new_token is not AsyncCallbackManagerForLLMRun.on_llm_new_token:
+        return None
+    handlers = manager.handlers
+    if not all(one.run_inline and not inspect.iscoroutinefunction(one.on_llm_new_token) for one in handlers):
+        return None
+    run_id, parent, tags = manager.run_id, manager.parent_run_id, manager.tags
+
+    def notify(chunk: ChatGenerationChunk) -> None:
+        text = chunk.text
+        handle_event(handlers, "on_llm_new_token", "ignore_llm", text, chunk=chunk, run_id=run_id, parent_run_id=parent, tags=tags)
+
+    return notify

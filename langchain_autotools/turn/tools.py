@@ -1,24 +1,79 @@
-"""Conversion of tools and tool choices to the form of a model's wire."""
+"""Conversion of a request's tools, with the choice among them, to the form of a model's wire.
+
+A choice either *asks* (call some tool, call this one), which holds for the first turn only: kept, it would never let a run end.
+Or it *restricts* (no tool, these tools only, no calls side by side), which holds on every turn. Only a wire knows its own words
+for it; the words here are those that a model uses which does not say otherwise.
+"""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 
 from ..errors import ConfigurationError
-from ..executor.names import own_name
-from ..executor.signatures import check_signature
-from ..executor.sources import GivenAsTool, ToolSource
-from ..executor.tools import as_tool
-from ..executor.wrapped import tool_inside
-from .tool_choice import ToolChoice
+from ..executor.names import own_name, tool_name
+from ..executor.tools import SourceTool, ToolSource, declarable
 
 _logger = logging.getLogger("langchain_autotools")
-
-
+_FREE = (None, "auto")
 _OF_FUNCTIONS = frozenset({"name", "title", "parameters", "function_declarations", "functionDeclarations"})
+
+
+@dataclass(frozen=True)
+class ToolChoice:
+    """A tool choice in a wire's form, and its effect on a run.
+
+    Attributes:
+        asked: The choice in the first request; None: none.
+        lasting: The choice in every later request; None: none.
+        allowed: Names of the tools that may be called, on every turn; None for all.
+        forced: Whether the first turn must call a tool.
+    """
+
+    asked: Any = None
+    lasting: Any = None
+    allowed: Collection[str] | None = None
+    forced: bool = False
+
+    def within(self, outer: "ToolChoice") -> "ToolChoice":
+        """Return this choice within an outer one, from a place farther from the call: the restrictions of both hold."""
+        if self.asked is None or outer.allowed is None:
+            return outer if self.asked is None else self
+        is_free = not self.forced and self.allowed is None
+        if is_free or not outer.allowed:
+            return ToolChoice(outer.lasting, outer.lasting, outer.allowed)
+        if self.allowed is None:
+            return replace(self, lasting=outer.lasting, allowed=outer.allowed)
+        return replace(self, allowed=[name for name in self.allowed if name in outer.allowed])
+
+
+def read_choice(choice: Any) -> ToolChoice:
+    """Parse a choice: a word, a mapping for one tool, or one of `type` "allowed_tools" (flat, or nested under that key)."""
+    word = choice.get("type") if isinstance(choice, Mapping) else choice
+    if isinstance(word, str | None) and word in _FREE:
+        return ToolChoice(choice, choice)
+    if word == "none":
+        return ToolChoice(choice, choice, ())
+    if word == "allowed_tools" and isinstance(choice, Mapping):
+        return _read_allowed(choice)
+    return ToolChoice(choice, forced=True)
+
+
+def _read_allowed(choice: Mapping[str, Any]) -> ToolChoice:
+    nested = choice.get("allowed_tools")
+    body = nested if isinstance(nested, Mapping) else choice
+    tools: Sequence[Any] = body.get("tools") or ()
+    free = {**body, "mode": "auto"}
+    lasting = {**choice, "allowed_tools": free} if body is nested else free
+    names = [tool_name(tool) if isinstance(tool, Mapping) else str(tool) for tool in tools]
+    return ToolChoice(choice, lasting, names, forced=body.get("mode") in ("required", "any"))
+
+
+# ---------------------------------------------------------------------------------------------- declarations
 
 
 class Formatter(Protocol):
@@ -65,14 +120,36 @@ def format_tools(model: Formatter, tools: Iterable[Any], *, strict: bool | None 
             found += format_tools(model, tool.tools(), strict=strict)
             continue
         try:
-            inside = as_tool(tool) if isinstance(tool, GivenAsTool) else tool_inside(tool) or tool
-            check_signature(inside)
-            found.append(model.format_tool(inside, strict=strict))
+            found.append(model.format_tool(declarable(tool), strict=strict))
         except ConfigurationError as error:
-            if not model.skip_invalid_tools:
+            if not (model.skip_invalid_tools or isinstance(tool, SourceTool)):
                 raise
             _logger.warning("a tool is left out: %s", error)
     return found
+
+
+def format_request_tools(model: Formatter, tools: Sequence[Any] | None) -> list[Mapping[str, Any]]:
+    """Return the `tools` of one call in the wire's form; a dict is assumed to have it."""
+    return [one for tool in listed(tools or ()) for one in ([tool] if isinstance(tool, Mapping) else format_tools(model, [tool]))]
+
+
+@contextmanager
+def declaring(tool: Any) -> Iterator[None]:
+    """Add the tool's name to any error raised in the body.
+
+    Raises:
+        ConfigurationError: Something did.
+    """
+    try:
+        yield
+    except Exception as error:
+        raise ConfigurationError(f"tool {_label(tool)!r} cannot be declared: {error}") from error
+
+
+def _label(tool: Any) -> str:
+    if isinstance(tool, Mapping):
+        return str(tool.get("name") or tool.get("title") or tool)
+    return str(getattr(tool, "name", None) or getattr(tool, "__name__", None) or tool)
 
 
 def listed(tools: Any) -> list[Any]:
@@ -93,22 +170,6 @@ def is_builtin(tool: object) -> bool:
     return "type" in tool or not _OF_FUNCTIONS & tool.keys()
 
 
-def format_request_tools(model: Formatter, tools: Sequence[Any] | None) -> list[Mapping[str, Any]]:
-    """Return the `tools` of one call in the wire's form; a dict is assumed to have it."""
-    return [one for tool in listed(tools or ()) for one in ([tool] if isinstance(tool, Mapping) else format_tools(model, [tool]))]
-
-
-def format_tool_choice(model: Formatter, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
-    """Return the `tool_choice` of one call in the wire's form.
-
-    Args:
-        model: The model whose wire it is.
-        choice: The choice; None for none.
-        tools: The tools of the request, in the wire's form.
-    """
-    return None if choice is None else model.format_tool_choice(choice, tools)
-
-
 def distinct_tools(tools: Iterable[Any]) -> list[Any]:
     """Return the declared tools, each once: no vendor accepts two with one name."""
     distinct: dict[object, Any] = {}
@@ -125,3 +186,14 @@ def _essence(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _essence(inner) for key, inner in value.items() if not (key == "title" and isinstance(inner, str))}
     return [_essence(inner) for inner in value] if isinstance(value, list) else value
+
+
+def format_tool_choice(model: Formatter, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
+    """Return the `tool_choice` of one call in the wire's form.
+
+    Args:
+        model: The model whose wire it is.
+        choice: The choice; None for none.
+        tools: The tools of the request, in the wire's form.
+    """
+    return None if choice is None else model.format_tool_choice(choice, tools)

@@ -1,4 +1,4 @@
-"""One turn of a model: preparation of its request, and processing of its raw chunks.
+"""One turn of a model: from its messages to a request, from raw chunks to those that leave.
 
 This is the part of `ToolsAndMessagesMixin` that its synchronous and asynchronous methods share: everything but the `await`s.
 """
@@ -13,23 +13,22 @@ from typing import Any, Self, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.utils.utils import LC_ID_PREFIX
 
 from ..chunks import copier, new_chunk, sum_chunks
 from ..deadline import current_deadline, is_last
-from ..event_bus import listening
+from ..event_bus import current_scope
 from ..executor.names import tool_name
 from ..history import to_send
+from ..messages.attached import CarrierDict
+from ..messages.blocks import whole_content
 from ..messages.calls import call_ids, calls_of
-from ..messages.growing import derive
-from ..messages.notes import NotedDict
-from .accumulator import TurnAccumulator, canonical_message
-from .generation_info import generation_info, llm_output
-from .output_version import BlockWriter
-from .partial_calls import CallPiece, PartialCalls, is_restart, keep_events, restart_chunk
-from .raw_chunks import as_message
+from ..messages.incremental import fold_over
+from ..messages.metadata import CACHED_ID, KEY, own_metadata, with_own_metadata
+from .accumulator import CallPiece, PartialCalls, TurnAccumulator, as_message, is_restart, keep_events, restart_chunk
+from .stored_messages import BlockWriter, canonical_message
 
 _logger = logging.getLogger("langchain_autotools")
-
 _NAMESPACE = uuid.UUID("0f6b5f0a-3c53-5c0e-8c0f-7b8c2f1d9a44")
 _of_text = copier(ChatGenerationChunk(message=AIMessageChunk(content=""), text=""), ("message", "text"))
 
@@ -42,6 +41,7 @@ class Turn:
         keywords: The request's keyword arguments; `tools` names what is declared.
         blocks: Whether content leaves as v1 content blocks.
         new_id: Makes the id by which a call is known whose server gave it none of its own.
+        whole: Gives the whole message the form in which it leaves.
         open_start: Whether the messages go on with a conversation that the server keeps.
         runs: Whether a run goes on from this turn.
 
@@ -59,11 +59,13 @@ class Turn:
         *,
         blocks: bool,
         new_id: Callable[[], str],
+        whole: Callable[[AIMessage], AIMessage],
         open_start: bool,
         runs: bool,
     ) -> None:
         self.messages = to_send(messages, open_start=open_start)
         self.runs = runs
+        self._whole = whole
         names = {tool_name(tool) for tool in keywords.get("tools") or ()}
         self._accumulator = TurnAccumulator(
             declared=names,
@@ -74,7 +76,7 @@ class Turn:
             runs=runs,
         )
         self._writer = BlockWriter() if blocks else None
-        self._partial_calls = None if listening.get() is None else PartialCalls(self._is_used)
+        self._partial_calls = None if current_scope.get() is None else PartialCalls(self._is_used)
         self.feed = self._way()
 
     def of_langchain(self) -> Self:
@@ -102,7 +104,7 @@ class Turn:
         extra = fields["additional_kwargs"]
         if extra.__class__ is dict and "tool_calls" not in extra and not fields.get("tool_call_chunks"):  # text or reasoning alone
             return accumulator.feed(raw) if self._writer is None else self._feed_written(raw)
-        if extra.__class__ is NotedDict and extra.note.__class__ is CallPiece and accumulator.named and not fields["content"]:
+        if extra.__class__ is CarrierDict and extra.note.__class__ is CallPiece and accumulator.named and not fields["content"]:
             fields["id"] = accumulator.message_id
             return raw if partial_calls.admits(extra.note) else None  # type: ignore[return-value]  # messages have no pieces
         if is_restart(raw):
@@ -133,7 +135,7 @@ class Turn:
     def result(self, chunks: Iterable[object]) -> ChatResult:
         """Return the turn as one generation, from all its raw chunks."""
         left = [out for chunk in chunks if (out := self.feed(chunk)) is not None]
-        result = result_of([*left, self.finish()])
+        result = result_of([*left, self.finish()], self._whole)
         if self._partial_calls is not None:
             keep_events(cast("AIMessage", result.generations[0].message), left)
         return result
@@ -147,55 +149,16 @@ class Turn:
     @cached_property
     def _used_ids(self) -> "_UsedIds":
         """The ids of all messages of the history and their calls, collected on first access."""
-        return derive(self.messages, _UsedIds, _UsedIds)
+        return fold_over(self.messages, _UsedIds, _UsedIds)
 
     @cached_property
     def _digest(self) -> str:
         """The digest of the history, computed on first access."""
-        return derive(self.messages, _Digest, _Digest).state.hexdigest()
+        return fold_over(self.messages, _Digest, _Digest).state.hexdigest()
 
     def _sent_id(self, position: int) -> str:
         """Return the id to send for the turn's call at `position`, derived from the history so that a replay gives the same."""
         return f"call_{uuid.uuid5(_NAMESPACE, f'{self._digest}:{position}').hex[:24]}"
-
-
-def in_time(chunks: Iterable[AIMessage]) -> Iterator[AIMessage]:
-    """Yield the raw chunks of a reply that is returned whole, up to the first one after the deadline or a cancellation.
-
-    A cancellation after the last chunk has no effect."""
-    deadline = current_deadline()
-    for chunk in chunks:
-        yield chunk
-        if deadline is None or (passed := deadline.passed()) is None:
-            continue
-        if passed.reason == "deadline" or not is_last(chunk):
-            yield new_chunk("", {}, None, {"finish_reason": passed.reason})
-            getattr(chunks, "close", lambda: None)()
-            return
-
-
-def generation(message: AIMessageChunk) -> ChatGenerationChunk:
-    """Return a turn's chunk in core's form."""
-    text = _text_alone(message.content)
-    if text is not None and not message.response_metadata:
-        return _of_text({"message": message, "text": text})
-    return ChatGenerationChunk(message=message, generation_info=generation_info(message.response_metadata, streamed=True))
-
-
-def result_of(chunks: Iterable[AIMessageChunk]) -> ChatResult:
-    """Return a turn as one generation, from the chunks that left it."""
-    message = canonical_message(sum_chunks(chunks))
-    made = ChatGeneration(message=message, generation_info=generation_info(message.response_metadata))
-    return ChatResult(generations=[made], llm_output=llm_output(message.response_metadata))
-
-
-def _text_alone(content: str | list[Any]) -> str | None:
-    """Return content that is one text, as a string or as one block; None otherwise. (Faster than core's way.)"""
-    if isinstance(content, str):
-        return content
-    block = content[0] if len(content) == 1 else None
-    text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
-    return text if isinstance(text, str) else None
 
 
 class _UsedIds:
@@ -236,10 +199,115 @@ class _Digest:
 
 
 def _content_of(message: BaseMessage) -> bytes:
-    """Return a message's content as JSON."""
-    content = [message.type, message.content]
+    """Return a message's content as JSON, the same for a whole message and for the sum of its chunks."""
+    content = [message.type, whole_content(message.content) or ""]
     if isinstance(message, AIMessage):
         content += [[call.id, call.name, call.arguments] for call in calls_of(message)]
     if isinstance(message, ToolMessage):
         content.append(message.tool_call_id)
     return json.dumps(content, ensure_ascii=True, default=str, separators=(",", ":")).encode()
+
+
+def in_time(chunks: Iterable[AIMessage]) -> Iterator[AIMessage]:
+    """Yield the raw chunks of a reply that is returned whole, up to the first one after the deadline or a cancellation.
+
+    A cancellation after the last chunk has no effect."""
+    deadline = current_deadline()
+    for chunk in chunks:
+        yield chunk
+        if deadline is None or (passed := deadline.passed()) is None:
+            continue
+        if passed.reason == "deadline" or not is_last(chunk):
+            yield new_chunk("", {}, None, {"finish_reason": passed.reason})
+            getattr(chunks, "close", lambda: None)()
+            return
+
+
+def generation(message: AIMessageChunk) -> ChatGenerationChunk:
+    """Return a turn's chunk in core's form."""
+    text = _text_alone(message.content)
+    if text is not None and not message.response_metadata:
+        return _of_text({"message": message, "text": text})
+    return ChatGenerationChunk(message=message, generation_info=_generation_info(message.response_metadata, streamed=True))
+
+
+def _text_alone(content: str | list[Any]) -> str | None:
+    """Return content that is one text, as a string or as one block; None otherwise. (Faster than core's way.)"""
+    if isinstance(content, str):
+        return content
+    block = content[0] if len(content) == 1 else None
+    text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
+    return text if isinstance(text, str) else None
+
+
+def result_of(chunks: Iterable[AIMessageChunk], whole: Callable[[AIMessage], AIMessage] | None = None) -> ChatResult:
+    """Return a turn as one generation, from the chunks that left it.
+
+    Args:
+        chunks: The chunks.
+        whole: Gives the message the form of a whole one. None: it is the sum of the chunks.
+    """
+    message = canonical_message(sum_chunks(chunks))
+    message = message if whole is None else whole(message)
+    made = ChatGeneration(message=message, generation_info=_generation_info(message.response_metadata))
+    return ChatResult(generations=[made], llm_output=_llm_output(message.response_metadata))
+
+
+def identify_cached(generations: list[ChatGeneration], run_manager: Any) -> None:
+    """Replace cached generations in the list by copies whose messages have ids of their own: the reply of another run is another message.
+
+    Args:
+        generations: The generations. The cache may hold them too.
+        run_manager: That of the LLM run, which has the id; None where there is none.
+    """
+    run_id = getattr(run_manager, "run_id", None) or uuid.uuid4()
+    for number, one in enumerate(generations):
+        message = one.message
+        known = {**own_metadata(message), **({CACHED_ID: message.id} if message.id else {})}
+        metadata = with_own_metadata(message.response_metadata, known)
+        changed = {"id": f"{LC_ID_PREFIX}-{run_id}" + (f"-{number}" if number else ""), "response_metadata": metadata}
+        generations[number] = one.model_copy(update={"message": message.model_copy(update=changed)})
+
+
+# -------------------------------------------------------------------------------- `generation_info` and `llm_output`, for callback handlers
+#
+# All of it stands in the message's `response_metadata` too: LangChain's core puts both back there, which must change nothing.
+
+
+_OF_END = ("finish_reason", "logprobs")
+_OF_STREAM = (*_OF_END, "model_name", "system_fingerprint", "service_tier")
+_OF_MESSAGE = frozenset({*_OF_END, KEY, "headers", "output_version"})
+
+
+def _generation_info(metadata: Mapping[str, Any], *, streamed: bool = False) -> dict[str, Any] | None:
+    """Return the finish reason of a turn; for a streamed one, which has no `llm_output`, also the model."""
+    return {name: metadata[name] for name in (_OF_STREAM if streamed else _OF_END) if name in metadata} or None
+
+
+def _llm_output(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata of the reply: the model's name, token counts in the vendor's form, ids."""
+    return {name: value for name, value in metadata.items() if name not in _OF_MESSAGE}
+
+
+def combined_outputs(outputs: Iterable[Mapping[str, Any] | None]) -> dict[str, Any]:
+    """Return the `llm_output` of several prompts: the sum of their tokens, and the first one's model."""
+    known = [output for output in outputs if output]  # of streams there is none
+    usages = [output["token_usage"] for output in known if isinstance(output.get("token_usage"), Mapping)]
+    combined: dict[str, Any] = {"token_usage": _sum(usages)} if usages else {}
+    for name in ("model_name", "system_fingerprint"):
+        combined |= next(({name: output[name]} for output in known if output.get(name)), {})
+    return combined
+
+
+def _sum(usages: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the sum of nested counts; for other values the first."""
+    total: dict[str, Any] = {}
+    for usage in usages:
+        for name, value in usage.items():
+            if isinstance(value, Mapping):
+                total[name] = _sum([total.get(name) or {}, value])
+            elif isinstance(value, int | float) and not isinstance(value, bool):
+                total[name] = (total.get(name) or 0) + value
+            else:
+                total.setdefault(name, value)
+    return total

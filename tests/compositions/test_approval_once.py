@@ -41,6 +41,7 @@ def _dying() -> None:
     model(send_mail).resume(messages_from_dict(said["history"]), said["decisions"])
 
 
+@pytest.mark.further
 def test_a_call_that_was_running_when_its_process_was_killed_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What had a result has it still; of the other one the model is told that it was taken, and that its outcome is not known."""
     monkeypatch.chdir(tmp_path)

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackHandler
 from langchain_core.chat_history import InMemoryChatMessageHistory
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.output_parsers import JsonOutputParser, StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.rate_limiters import BaseRateLimiter
@@ -154,12 +154,19 @@ def test_a_retry_runs_again(chat: Make) -> None:
     assert model.with_retry(retry_if_exception_type=(ConnectionError,), wait_exponential_jitter=False).invoke("?").text == "Hello."
 
 
+def without_id(message: BaseMessage) -> BaseMessage:
+    """The message without its id."""
+    return message.model_copy(update={"id": None})
+
+
 def test_a_cached_run_is_replayed_without_a_request(chat: Make) -> None:
-    """The second run makes no request, and says the same."""
+    """The second run makes no request, and says the same, in messages of its own."""
     model = chat(cache=InMemoryCache())
     first, requests = model.invoke("?"), len(model.requests)
-    assert model.invoke("?") == first and len(model.requests) == requests == 2
-    assert new_messages(model.invoke("?")) == new_messages(first)
+    again = model.invoke("?")
+    assert (again.text, again.usage_metadata) == (first.text, first.usage_metadata) and len(model.requests) == requests == 2
+    assert [without_id(message) for message in new_messages(again)] == [without_id(message) for message in new_messages(first)]
+    assert {message.id for message in new_messages(again)}.isdisjoint(message.id for message in new_messages(first))
 
 
 @pytest.mark.parametrize("tools", [[get_temperature], []])
@@ -169,7 +176,8 @@ async def test_a_cached_reply_without_usage_is_replayed(tools: list[Any]) -> Non
     model = ScriptedChatModel(tools=tools, replies=[call, "5 degrees."] if tools else ["Hi."], cache=InMemoryCache())
     first, requests = model.invoke("?"), len(model.requests)
     assert first.usage_metadata is None
-    assert model.invoke("?") == first == await model.ainvoke("?")
+    runs = [first, model.invoke("?"), await model.ainvoke("?")]
+    assert len({run.id for run in runs}) == 3 and all(run.usage_metadata is None and run.text == first.text for run in runs)
     assert len(model.requests) == requests
 
 

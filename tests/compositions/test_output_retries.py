@@ -115,6 +115,33 @@ async def test_a_retry_may_call_tools() -> None:
     assert [message.type for message in new_messages(found["raw"])] == ["ai", "tool", "ai"]
 
 
+BROKEN = Call("Weather", '{"city": "Par')
+FAILURES: dict[str, tuple[Turn, bool]] = {
+    "cut": (Turn(calls=[BROKEN], finish="length"), False),
+    "whole at its limit": (Turn(calls=[Call("Weather", {"city": "Paris", "degrees": 21})], finish="length"), False),
+    "broken": (Turn(calls=[BROKEN]), True),
+    "no object": (Turn(calls=[Call("Weather", "[1]")]), True),
+    "unfit": (Turn(calls=[Call("Weather", {"city": "Paris"})]), True),
+    "twice": (Turn(calls=[BROKEN, Call("Weather", {"city": 1})]), True),
+    "beside a tool": (Turn(calls=[BROKEN, Call("get_temperature", {"city": "Paris"})]), True),
+}
+
+
+@rows
+@pytest.mark.parametrize("tools", [[], [get_temperature]], ids=["no tools", "tools"])
+async def test_one_attempt_is_one_request(wire: Wire, tools: Any) -> None:
+    """However a reply by a call fails to be the output, it is asked for again `retries` times at most, and what is cut off not at all.
+    Half an object is never the output. The ways of a run take turns."""
+    for number, (reply, again) in enumerate(FAILURES.values()):
+        for retries in (0, 2):
+            with wire.serve(lambda exchange, reply=reply: reply) as server:  # type: ignore[misc]
+                chain = wire.model(server, tools=tools).with_structured_output(Weather, method="function_calling", retries=retries)
+                with pytest.raises(ValueError, match=r"limit|not one complete JSON object|degrees"):
+                    await run(chain, WAYS[(number + retries) % 4])
+                assert len(server.exchanges) == (1 + retries if again else 1)
+                assert not server.rejections
+
+
 async def test_a_refusal_is_not_asked_again() -> None:
     """Nor a reply that was cut off: another one would end in the same way."""
     wire = ROWS[0]

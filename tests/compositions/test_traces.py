@@ -62,7 +62,7 @@ def test_each_turn_of_a_run_says_its_tokens_and_model(way: str) -> None:
     assert [(output["model_name"], output["model_provider"], output["system_fingerprint"]) for output in outputs] == [
         ("any", "openai", "fp_loopback")
     ] * 2
-    assert [output["id"] for output in outputs] == ["chatcmpl-000000", "chatcmpl-000001"]
+    assert [output["id"] for output in outputs] == ["chatcmpl-000000000000", "chatcmpl-000000000001"]
     assert [result.generations[0][0].generation_info for result in ends.results] == [
         {"finish_reason": "tool_calls"},
         {"finish_reason": "stop"},

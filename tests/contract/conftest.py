@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -11,41 +11,39 @@ import pytest
 from tests.contract.supports import facts
 from tests.contract.talk import WAYS, Ran, Run, Start, Talk, run_in
 from tests.contract.wires import ROWS, Wire
-from tests.support.pairwise import pairwise
+from tests.support.pairwise import OWN_WIRES, pairwise
 from tests.support.scripted_server import Script, ScriptedServer
 
-OWN = ("openai-chat", "openai-responses", "anthropic", "ollama", "google")
-"""The rows whose wire is read and written by code of their own. The others are data for it: an address, a dialect."""
 _DATA = ("strict", "name", "choice", "schema_is", "structured", "bound", "from_every_row")
 """What the names of tests have whose values meet the data of a row: its dialect of schemas, its choices, its own histories."""
-TURNS = ("stream", "ainvoke")
-"""The ways that those others take by turns: a stream and a whole body, in a thread and on an event loop."""
-OPPOSITES = (TURNS, ("invoke", "astream"))
-"""The ways that a wire's own row takes by turns, the next test the other two: each has a stream, a whole body, a thread and a loop."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A behaviour runs where it can differ: in two ways over a wire's own row, in one way over others; the rest is `exhaustive`.
+    """A behaviour runs where it can differ: over each wire's own row, in one way, which is another one over the next row; over one of the
+    rows that share a wire where their data makes a difference. The rest is `exhaustive`, which `.ci/run` runs too.
 
-    Of what a test has beside row and way (methods, schemas, replies) each value meets each wire's own row and each of its ways, not both at
-    once; rows that share a wire take the values by turns where their data makes no difference.
+    Of what a test has beside row and way (methods, schemas, replies) each value meets each wire's own row.
     """
-    chosen: dict[str, list[Any]] = {}
+    tests: dict[str, list[Any]] = {}
     for item in items:
-        params = getattr(getattr(item, "callspec", None), "params", {})
-        if not isinstance(row := params.get("wire"), Wire) or item.get_closest_marker("exhaustive"):
-            continue
-        if _differs(row, getattr(item, "originalname", ""), params):
-            chosen.setdefault(item.nodeid.partition("[")[0], []).append(item)
-        else:
-            item.add_marker(pytest.mark.exhaustive)
-    for name, cases in chosen.items():
-        shared = [case for case in cases if case.callspec.params["wire"].name not in OWN and not any(word in name for word in _DATA)]
-        paired = [case for case in cases if case not in shared]
+        if isinstance(_params(item).get("wire"), Wire) and not item.get_closest_marker("exhaustive"):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in tests.values():
+        ways = list(dict.fromkeys(_params(case).get("way") for case in cases))
+        chosen = [case for case in cases if _differs(case, ways)]
+        shared = [case for case in chosen if _params(case)["wire"].name not in OWN_WIRES]
+        paired = [case for case in chosen if case not in shared]
         kept = pairwise([dict(enumerate(case.callspec._idlist)) for case in paired])  # the parts of an id: `indices` number whole products
-        for case in [*(case for place, case in enumerate(paired) if place not in kept), *_out_of_turn(shared)]:
-            case.add_marker(pytest.mark.exhaustive)
+        left = {id(case) for case in _out_of_turn(shared)}
+        stay = {id(case) for place, case in enumerate(paired) if place in kept} | {id(case) for case in shared} - left
+        for case in cases:
+            if id(case) not in stay:
+                case.add_marker(pytest.mark.exhaustive)
+
+
+def _params(case: Any) -> dict[str, Any]:
+    return getattr(getattr(case, "callspec", None), "params", {})
 
 
 def _out_of_turn(cases: list[Any]) -> list[Any]:
@@ -56,23 +54,25 @@ def _out_of_turn(cases: list[Any]) -> list[Any]:
     return [case for turn, own in enumerate(rows.values()) for place, case in enumerate(own) if place != turn % len(own)]
 
 
-def _differs(row: Wire, test: str, params: Mapping[str, Any]) -> bool:
-    """Whether a test with these parameters may find over this row what no other finds.
+def _differs(case: Any, ways: Sequence[Any]) -> bool:
+    """Whether this case of a test in these ways may find over its row what no other finds.
 
-    A row that shares its wire takes the ways by turns, repeats few times what a wire's own row repeats many times, and is given its own
-    histories. Those of a wire's own row and of a row that shares a wire meet by turns.
+    A row takes one of the ways, the next row another one. A row that shares its wire has the tests of its data, repeats few times what a
+    wire's own row repeats many times, and is given its own histories. Those of a wire's own row and of one that shares it meet by turns.
     """
+    row, test, params = _params(case)["wire"], case.originalname, _params(case)
+    place = OWN_WIRES.index(row.name) if row.name in OWN_WIRES else ROWS.index(row)
+    if params.get("way") != ways[(place + len(test)) % len(ways)]:
+        return False
     origin = params.get("origin", row.name)
-    if row.name in OWN:
-        ways = OPPOSITES[(OWN.index(row.name) + len(test)) % len(OPPOSITES)]
-        return params.get("way", ways[0]) in ways and params.get("times") != "few" and (origin in OWN or _turn(origin) == row.name)
-    turn = TURNS[(ROWS.index(row) + len(test)) % len(TURNS)]
-    return params.get("way", turn) == turn and params.get("times") != "many" and origin in {_turn(row.name), row.name}
+    if row.name in OWN_WIRES:
+        return params.get("times") != "few" and (origin in OWN_WIRES or _turn(origin) == row.name)
+    return any(word in test for word in _DATA) and params.get("times") != "many" and origin in {_turn(row.name), row.name}
 
 
 def _turn(shared: str) -> str:
     """The wire's own row that a row without one meets."""
-    return OWN[[row.name for row in ROWS].index(shared) % len(OWN)]
+    return OWN_WIRES[[row.name for row in ROWS].index(shared) % len(OWN_WIRES)]
 
 
 @pytest.fixture(params=ROWS, ids=[row.name for row in ROWS])

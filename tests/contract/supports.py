@@ -1,7 +1,7 @@
 """What each wire supports, as the contract tests found it: keeps their outcomes and makes docs/supports.md of them.
 
-    python -m pytest tests/contract --supports write      # writes the page
-    python -m pytest --supports check                     # fails where the page says anything else
+    python -m pytest -m "" tests/contract --supports write      # writes the page
+    python -m pytest -m "" tests/contract --supports check      # fails where the page says anything else
 
 Nothing is written by hand: a behaviour is a contract test, its words are the test's docstring, and a reason is that of the row in
 wires.py which says what its vendor cannot do, or what a class said when it refused (a test's property `found`).
@@ -23,7 +23,7 @@ _HEAD = """# What each class supports
 
 Every line is a behaviour that the contract tests (`tests/contract`) hold each class to, over real HTTP, against a server that refuses
 what the vendor refuses, and for most in all ways to run a model: `invoke`, `stream`, `ainvoke`, `astream`. This page is made from their
-results (`python -m pytest tests/contract --supports write`); CI compares. First what differs, then why, at the end what holds for all."""
+results (`python -m pytest -m "" tests/contract --supports write`); CI compares. First what differs, then why, and what holds for all."""
 
 
 def facts(function: object, module: object) -> dict[str, str]:
@@ -127,7 +127,7 @@ class Supports:
         if self._mode == "write":
             PAGE.write_text(made, encoding="utf-8")
         elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != made:
-            self._stale = "docs/supports.md is stale: python -m pytest tests/contract --supports write"
+            self._stale = "docs/supports.md is stale: python -m pytest -m '' tests/contract --supports write"
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

@@ -10,6 +10,7 @@ from operator import add
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, message_chunk_to_message
+from langchain_core.runnables.base import RunnableBinding
 
 from langchain_autotools import new_messages
 from tests.contract.wires import Results, Wire
@@ -58,8 +59,26 @@ async def run_in(way: str, model: Any, messages: Any, **keywords: Any) -> Ran:
             chunks = await asyncio.to_thread(lambda: list(model.stream(messages, **keywords)))
         else:
             chunks = [chunk async for chunk in model.astream(messages, **keywords)]
-        return Ran(summed(chunks), [message for chunk in chunks for message in new_messages(chunk)])
+        return Ran(whole(model, summed(chunks)), [message for chunk in chunks for message in new_messages(chunk)])
     return Ran(message, new_messages(message))
+
+
+def whole(model: Any, message: AIMessage) -> AIMessage:
+    """A sum of chunks with its content as of a whole reply, in which `invoke` hands it out and law 2 compares both."""
+    while isinstance(model, RunnableBinding):
+        model = model.bound
+    form = getattr(model, "_whole_message", None)
+    return message if form is None else form(message)
+
+
+def in_one_text(message: AIMessage) -> AIMessage:
+    """A message without empty texts, which core leaves before blocks where a chunk without content came first; and where its content is
+    nothing but texts, with these as one: a script may write a text in one turn and blocks in the next, which add up to other pieces than
+    whole turns do."""
+    content = [part for part in message.content if part] if isinstance(message.content, list) else [message.content]
+    parts = [part if isinstance(part, str) else part.get("text") if part.keys() <= {"type", "text", "index"} else None for part in content]
+    whole = content if None in parts and isinstance(message.content, list) else "".join(map(str, parts))
+    return message.model_copy(update={"content": whole})
 
 
 def summed(chunks: list[AIMessageChunk]) -> AIMessage:

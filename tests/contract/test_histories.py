@@ -64,6 +64,17 @@ async def test_a_conversation_that_wanders_through_every_row(start: Start, wire:
     assert (await run_in("astream", home.model, [*talked, GO_ON])).message.text == "Home."
 
 
+async def test_a_system_message_alone_is_refused_where_it_is_no_request(start: Start, wire: Any) -> None:
+    """In words, before anything is sent; the other vendors take it, or say themselves what is missing."""
+    talk = start([Turn("Fine.")])
+    if wire.name.startswith(("anthropic", "google")):
+        with pytest.raises(UnsupportedFeatureError, match="add a HumanMessage"):
+            await run_in("invoke", talk.model, [SystemMessage("Be brief.")])
+        assert not talk.server.exchanges
+    elif wire.name != "mistralai":  # whose own error says that the last message must be the user's
+        assert (await run_in("invoke", talk.model, [SystemMessage("Be brief.")])).message.text == "Fine."
+
+
 def foreign() -> list[Any]:
     """A history that no class of ours has written: ids that no server takes, used twice; blocks of several vendors; empty texts."""
     image = f"data:image/png;base64,{PIXEL}"

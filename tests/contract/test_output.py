@@ -45,6 +45,15 @@ LOOKING = Turn("Let me look.", [Call("get_temperature", {"city": "Paris"})])
 ANSWERED: list[Reply] = [LOOKING, Turn("21 °C.")]
 
 
+async def test_a_schema_without_a_title_is_taken_where_nothing_needs_a_name(start: Start, wire: Wire) -> None:
+    """By the methods whose request names no schema: JSON by a schema of Anthropic, Google and Ollama, and any JSON of the others."""
+    bare = {name: value for name, value in Weather.model_json_schema().items() if name != "title"}
+    method = "json_schema" if wire.name in ("anthropic", "google", "ollama") else "json_mode"
+    chain = start([Turn(ANSWER)]).model.with_structured_output(bare, method=method)
+    assert chain.get_output_schema().model_json_schema()["required"] == ["city", "degrees"]
+    assert await chain.ainvoke(QUESTION) == {"city": "Paris", "degrees": 21}
+
+
 @pytest.mark.parametrize("method", ["json_schema", "json_mode", "function_calling"])
 @pytest.mark.parametrize("schema", [Weather, Weather.model_json_schema()], ids=["pydantic", "schema"])
 async def test_structured_output_after_a_tool(start: Start, wire: Wire, way: str, method: str, schema: Any) -> None:

@@ -21,7 +21,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOpenAI, ToolsAndMessagesMixin, pending_calls, stop_reason
 from langchain_autotools.history import validate
-from langchain_autotools.messages.failover import is_cut
+from langchain_autotools.messages.metadata import is_cut_reply
 from tests.failover.worker import worker
 from tests.laws.ways import Ran, run
 from tests.support.anthropic_server import AnthropicServer
@@ -175,9 +175,9 @@ class Broken:
 
     def _check_text(self, replies: Sequence[AIMessage]) -> None:
         """Of the reply that broke off each character that came stands there once; all others are whole."""
-        cut = [one for one in replies if is_cut(one)]
+        cut = [one for one in replies if is_cut_reply(one)]
         assert len(cut) <= 1
-        whole = [one.text for one in replies if not is_cut(one)]
+        whole = [one.text for one in replies if not is_cut_reply(one)]
         assert whole == list(TEXTS), whole
         for one in cut:
             assert (

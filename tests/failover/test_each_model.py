@@ -9,12 +9,13 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from langchain_core.exceptions import ModelError
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tracers.base import BaseTracer
 from langchain_core.tracers.schemas import Run
 
 from langchain_autotools import new_messages, pending_calls, run_cost
-from langchain_autotools.run import failover_models
+from langchain_autotools.run import failover
 from tests.failover.vendors import VENDORS, model_of
 from tests.laws.ways import WAYS, run
 from tests.support.http_server import Gate, Pause
@@ -28,9 +29,9 @@ TEXT = "Let me look at the first of both places now, and then at the other one."
 @pytest.fixture(autouse=True)
 def warm() -> Iterator[None]:
     """No endpoint cools down before or after a test."""
-    failover_models._cooling.clear()
+    failover._cooling.clear()
     yield
-    failover_models._cooling.clear()
+    failover._cooling.clear()
 
 
 @pytest.mark.parametrize("way", ["invoke", "astream"])
@@ -42,6 +43,36 @@ def test_fields_hold_for_the_model_that_has_them(way: str) -> None:
         run(way, model, [HumanMessage("Go.")], max_tokens=33)
         of_first, of_other = ([limit_in(body) for body in server.requests] for server in (down, other))
     assert (of_first, of_other) == ([111, 33], [222, 33])
+
+
+@pytest.mark.parametrize("way", ["stream", "ainvoke"])
+def test_each_model_gets_of_a_result_what_it_can_carry(way: str) -> None:
+    """What a wire cannot carry of a result is said in words, to the fallback it goes whole. A picture of the user's that the fallback
+    cannot carry hides no error of the first model."""
+    report = {"type": "file", "url": "https://example.com/report.pdf", "mime_type": "application/pdf"}
+    script = iter([Turn("", [ToolCall("fetch")]), Failure(503), Failure(503)])
+    with VENDORS["openai"][0](lambda _: next(script)) as down, VENDORS["anthropic"][0](lambda _: Turn("Read.")) as other:
+        model = model_of("openai", down, tools=[fetch_of(report)], fallbacks=[model_of("anthropic", other)], fallback_attempts=1)
+        message = run(way, model, [HumanMessage("Go.")]).message
+        assert message is not None and message.text.endswith("Read.")
+        assert "report.pdf: this model cannot read it" in str(down.requests[1])
+        assert {"type": "document", "source": {"type": "url", "url": report["url"]}} in other.requests[0]["messages"][-1]["content"][0][
+            "content"
+        ]
+        picture = HumanMessage([{"type": "image", "url": "https://example.com/a.png"}])
+        with VENDORS["ollama"][0](lambda _: Turn("Never.")) as blind:
+            last = model_of("openai", down, fallbacks=[model_of("ollama", blind)], fallback_attempts=1)
+            assert isinstance(run(way, last, [picture]).error, ModelError) and not blind.requests
+
+
+def fetch_of(block: Any) -> Any:
+    """A tool that returns a block."""
+
+    def fetch() -> list[Any]:
+        """Fetch."""
+        return [block]
+
+    return fetch
 
 
 SAID: Mapping[str, Any] = {"temperature": 0.5, "top_p": 0.9, "max_tokens": 33, "stop": ["x"], "reasoning_effort": "low", "timeout": 30}
@@ -164,6 +195,30 @@ def test_the_cost_names_each_model() -> None:
     cost = run_cost(ran.message, prices=prices)
     assert [turn.model for turn in cost.turns] == ["one", "two"]
     assert cost.total == sum((turn.total for turn in cost.turns if turn.total is not None), Decimal())
+
+
+WHOSE: Mapping[str, Any] = {
+    "openai": {"api_key": "another-key"},
+    "anthropic": {"default_headers": {"Helicone-Auth": "another"}},
+    "google": {"additional_headers": {"x-team": "another"}},
+    "ollama": {"client_kwargs": {"headers": {"Authorization": "Bearer another"}}},
+}
+
+
+@pytest.mark.parametrize("name", VENDORS)
+def test_a_model_cools_down_for_whose_key_has_failed(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    """One customer's refused key sends no other to the fallback; what is known of it holds no key, and a run that it changes says so."""
+    with VENDORS[name][0](lambda _: Failure(401)) as down, VENDORS["anthropic"][0](lambda _: Turn("Here.")) as other:
+        customers = [
+            model_of(name, down, fallbacks=[model_of("anthropic", other, model="two")], cooldown=60, **fields)
+            for fields in ({}, WHOSE[name])
+        ]
+        for customer in customers:
+            before = len(down.requests)
+            assert customer.invoke("Go.").text == customer.model_copy().invoke("Go.").text == "Here."
+            assert len(down.requests) == before + 1
+    assert sum("cools down" in one.message for one in caplog.records) == 2
+    assert "another" not in repr(failover._cooling) and "key" not in repr(failover._cooling)
 
 
 def test_the_cooldown_is_in_no_pickle() -> None:

@@ -13,7 +13,7 @@ from langchain_core.messages import HumanMessage
 from langchain_autotools import stop_reason
 from tests.failover.vendors import VENDORS, model_of
 from tests.laws.ways import WAYS, run, waited
-from tests.support.at_once import at_once
+from tests.support.at_once import at_once, with_time_for_it
 from tests.support.http_server import Gate
 from tests.support.script import Failure, Turn
 
@@ -36,13 +36,13 @@ def test_a_deadline_leads_to_no_other_model(reply: Any) -> None:
     """In every way: the run ends as it says."""
     with VENDORS["openai"][0]([Turn("Yes.")]) as server:
         model_of("openai", server).invoke(QUESTION)  # what is loaded at the first request takes none of the time
-    at_once({way: partial(ends_at_its_deadline, way, reply) for way in WAYS})
+    at_once({way: partial(with_time_for_it, partial(ends_at_its_deadline, way, reply), 0.4, 2, 8) for way in WAYS})
 
 
-def ends_at_its_deadline(way: str, reply: Any) -> None:
+def ends_at_its_deadline(way: str, reply: Any, seconds: float) -> None:
     """A run whose server falls silent."""
     with VENDORS["openai"][0](lambda _: reply()) as down, VENDORS["anthropic"][0](lambda _: Turn("No.")) as other:
-        ran = run(way, pair(down, other, deadline=1.5), QUESTION)
+        ran = run(way, pair(down, other, deadline=seconds), QUESTION)
         assert ran.error is None and ran.message is not None and stop_reason(ran.message) == "deadline"
         assert len(down.exchanges) == 1 and other.exchanges == []
 

@@ -10,7 +10,8 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, message_to_dict
 
 from langchain_autotools import new_messages
-from langchain_autotools.messages.failover import is_cut
+from langchain_autotools.messages.metadata import is_cut_reply
+from tests.contract.talk import whole
 from tests.failover.vendors import VENDORS, model_of
 from tests.laws.ways import run
 from tests.support.failing import collected
@@ -51,7 +52,7 @@ def play(pair: tuple[str, str], byte: int, way: str, **fields: Any) -> tuple[lis
             assert ran.message is not None, ran.error
             made, message = ran.new, ran.message
         assert down.rejections == other.rejections == []
-    return made, message
+    return made, whole(model, message)
 
 
 def check(pair: tuple[str, str], byte: int, **fields: Any) -> bool:
@@ -63,7 +64,7 @@ def check(pair: tuple[str, str], byte: int, **fields: Any) -> bool:
     for way in ("astream", "events"):
         assert plain(message_to_dict(play(pair, byte, way, **fields)[1])) == plain(message_to_dict(message)), way
     assert play(pair, byte, "invoke", **fields)[1].text in (TEXT, REST)  # what has not left is no part of a run
-    return any(is_cut(one) for one in made)
+    return any(is_cut_reply(one) for one in made)
 
 
 @pytest.mark.parametrize("place", range(0, len(PAIRS), 2), ids=["-".join(pair) for pair in PAIRS[::2]])

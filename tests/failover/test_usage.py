@@ -12,10 +12,11 @@ from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.outputs import ChatGenerationChunk
 
 from langchain_autotools import ConfigurationError, run_usage, stop_reason, with_tools
-from langchain_autotools.messages.failover import is_cut
-from langchain_autotools.messages.live import cut_reply
+from langchain_autotools.messages.attached import cut_reply
+from langchain_autotools.messages.metadata import is_cut_reply
 from tests.failover.vendors import VENDORS, model_of
 from tests.laws.ways import run
+from tests.support.at_once import with_time_for_it
 from tests.support.http_server import Pause
 from tests.support.script import Call, Cut, Failure, Turn
 
@@ -39,7 +40,7 @@ def broken(vendor: str, way: str, byte: int, **fields: Any) -> tuple[list[AIMess
 def test_what_the_stream_had_said_counts(vendor: str, way: str) -> None:
     """In the message, in the usage of the run, by the model's name."""
     (cut, _), message = broken(vendor, way, 1000)
-    assert is_cut(cut) and TEXT.startswith(cut.text) and cut.text
+    assert is_cut_reply(cut) and TEXT.startswith(cut.text) and cut.text
     assert cut.usage_metadata is not None and cut.usage_metadata["input_tokens"] == COUNTS[vendor]
     assert cut.response_metadata["model_name"] and cut.response_metadata["finish_reason"] == "incomplete"
     total = run_usage(message)
@@ -128,14 +129,17 @@ def test_what_a_deadline_has_cut_counts_too(way: str, tools: list[Any]) -> None:
     """As far as the stream had said it, in a run with tools and in a single reply."""
     vendor = "google" if len(tools) == (way == "stream") else "anthropic"
     slow = Turn(TEXT, holds={6: Pause(60)})
-    with VENDORS[vendor][0](lambda _: slow) as server:
-        run("stream", model_of(vendor, server, deadline=0.3), [HumanMessage("Go.")])  # what is loaded at first takes none of the time
-        ran = run(way, model_of(vendor, server, deadline=1, tools=tools), [HumanMessage("Go.")])
-    assert ran.error is None and ran.message is not None and ran.message.text and TEXT.startswith(ran.message.text)
-    assert stop_reason(ran.message) == "deadline"
-    total = run_usage(ran.message)
-    assert total is not None and total["input_tokens"] == COUNTS[vendor]
-    assert [one.response_metadata.get("model_name") for one in ran.new] == [f"model-{vendor}"]
+
+    def counts(seconds: float) -> None:
+        with VENDORS[vendor][0](lambda _: slow) as server:
+            ran = run(way, model_of(vendor, server, deadline=seconds, tools=tools), [HumanMessage("Go.")])
+        assert ran.error is None and ran.message is not None and ran.message.text and TEXT.startswith(ran.message.text)
+        assert stop_reason(ran.message) == "deadline"
+        total = run_usage(ran.message)
+        assert total is not None and total["input_tokens"] == COUNTS[vendor]
+        assert [one.response_metadata.get("model_name") for one in ran.new] == [f"model-{vendor}"]
+
+    with_time_for_it(counts, 0.3, 1, 6)
 
 
 class OfLangChain(GenericFakeChatModel):
@@ -156,6 +160,6 @@ def test_what_a_model_of_another_package_had_said_counts(way: str) -> None:
         ran = run(way, model, [HumanMessage("Go.")])
     assert ran.message is not None, ran.error
     (cut, _) = [one for one in ran.new if isinstance(one, AIMessage)]
-    assert is_cut(cut) and cut.text == "Let me " and cut.response_metadata["model_name"] == "theirs"
+    assert is_cut_reply(cut) and cut.text == "Let me " and cut.response_metadata["model_name"] == "theirs"
     total = run_usage(ran.message)
     assert total is not None and total["input_tokens"] == 7 + 11

@@ -138,8 +138,7 @@ class Spoilt:
         assert ran.message is not None
         reason = stop_reason(ran.message)
         assert reason in ENDS, reason
-        problems = validate([HumanMessage("How warm is it?"), *ran.new])
-        assert [one for one in problems if one.kind != "empty_message"] == []  # an empty reply is left out where a history is sent
+        assert validate([HumanMessage("How warm is it?"), *ran.new]) == []
         if fault.harmless or (reason == "complete" and not typed):
             self._check_answer(ran.new)
 

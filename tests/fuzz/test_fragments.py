@@ -8,8 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from langchain_autotools.errors import StreamError
-from langchain_autotools.providers._transport.decoders import NDJSONDecoder, SSEDecoder, parse_json
-from langchain_autotools.providers._transport.reader import MISREAD
+from langchain_autotools.providers._transport.reader import MISREAD, NDJSONDecoder, SSEDecoder, parse_json
 from langchain_autotools.tool_calls.assembler import ToolCallAssembler
 from tests.fuzz.spoiling import VALUES, changed
 from tests.laws.ways import law

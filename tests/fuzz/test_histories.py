@@ -28,7 +28,7 @@ from langchain_autotools import (
     stop_reason,
     validate,
 )
-from langchain_autotools.encoders.ai_sdk_posted import from_ai_sdk
+from langchain_autotools.encoders import ai_sdk_messages, from_ai_sdk
 from langchain_autotools.errors import AutoToolsError
 from langchain_autotools.history import expand
 from langchain_autotools.testing import ScriptedChatModel
@@ -123,7 +123,8 @@ def stored(chance: random.Random, messages: Sequence[BaseMessage]) -> list[BaseM
 
 def readers(history: list[BaseMessage]) -> list[Callable[[], Any]]:
     """Everything that reads a history, or a message of one."""
-    whole: list[Any] = [repair, validate, explain, expand, pending_calls, split_generations, partial(from_ai_sdk, {"messages": []})]
+    pages: list[Any] = [ai_sdk_messages, partial(from_ai_sdk, {"messages": []})]
+    whole: list[Any] = [repair, validate, explain, expand, pending_calls, split_generations, *pages]
     each: list[Any] = [new_messages, final_message, results_of, run_usage, cost, stop_reason, pending_calls, markdown_of, calls_of]
     last = [one for one in history if isinstance(one, AIMessage)]
     return [*(partial(read, history) for read in whole), *(partial(read, one) for one in last for read in each)]

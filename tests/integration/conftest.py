@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import pytest
 
 from langchain_autotools import ChatLocal
-from langchain_autotools.cli.demo_tools import get_temperature
+from langchain_autotools.cli.tools import get_temperature
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.providers.local import find_weights
 

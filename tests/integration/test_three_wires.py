@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langchain_autotools import ChatAnthropic, ChatLocal, ChatOpenAI, new_messages, run_usage
-from langchain_autotools.cli.demo_tools import get_temperature
+from langchain_autotools.cli.tools import get_temperature
 
 pytestmark = [pytest.mark.local, pytest.mark.integration]
 

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langchain_autotools import Decision, new_messages
 from langchain_autotools.history import validate
-from langchain_autotools.messages.open_runs import open_run
+from langchain_autotools.messages.run_messages import open_run
 from tests.laws.entrances import Entrance, Outcome
 from tests.laws.feature import Feature
 from tests.laws.features import ENDS
@@ -84,8 +84,7 @@ def _is_of(feature: Feature, call_id: str) -> bool:
 def check_laws(plan: Plan, outcome: Outcome, accept: Accept, *, resumed: bool = False) -> None:
     """Every call is answered once or waits; nothing ran that was not allowed; any vendor takes the history; nothing is lost."""
     check_ran(plan)
-    # what is resumed answers calls of which others had their results before: every request puts them in order, and items for items
-    mended = {"misplaced_result", *(["vendor_result"] if plan.handled else [])} if resumed else set()
+    mended = {"vendor_result"} if resumed and plan.handled else set()  # every request has items for items
     assert {problem.kind for problem in validate(outcome.history, open_end=True)} <= mended
     waiting = _waiting(outcome)
     results = Counter(one.tool_call_id for one in outcome.history if isinstance(one, ToolMessage) and open_run(one) is None)

@@ -27,7 +27,7 @@ from langchain_autotools import (
 )
 from langchain_autotools.event_types import CallsPending, MessageDone, RunEnded
 from langchain_autotools.testing import ScriptedChatModel
-from langchain_autotools.turn.partial_calls import with_events
+from langchain_autotools.turn.accumulator import with_events
 from tests.laws.guarded import allowing
 from tests.laws.planned import USER, Plan, awaiting
 from tests.laws.service import through_json

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langchain_autotools import Decision, PendingCall, ToolExecutor, pending_calls
-from langchain_autotools.messages.open_runs import open_run
+from langchain_autotools.messages.run_messages import open_run
 from tests.laws.entrances import CONFIG, Entrance, Outcome, collect, scripted
 from tests.laws.planned import awaiting, ids_of
 from tests.laws.ways import run, waited

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_autotools import AlreadyResumedError, Decision, LimitReachedError, NextTurn, PendingCall, RetryPolicy, ToolPolicy
-from langchain_autotools.messages.failover import mark_of
+from langchain_autotools.messages.metadata import failover_mark_of
 from tests.laws.feature import Feature
 from tests.laws.features_changed import ChangedCalls
 from tests.laws.features_handled import Handlers
@@ -291,6 +291,45 @@ class Injected(Feature):
         assert all(seen.work.times("note", **self._given(turn)) == 1 for turn in (0, 1))
 
 
+class NamesOfArguments(Feature):
+    """A tool has an argument `config`, one with an alias, and a configuration of the program's, which the model tries to set.
+
+    One call is approved, one edited, and one names the alias in place of what is declared.
+    """
+
+    name = "names of arguments"
+    waits = True
+    _given = (3, "EUR"), (5, "CHF"), (4, "GBP")
+
+    def add(self, plan: Plan) -> None:
+        """Calls that wait."""
+        forged = {"configurable": {"user": "mallory"}}
+        names = ("currency", "currency", "ccy")
+        plan.approve("ship")
+        for number, name in enumerate(names):
+            written = {"config": {"replicas": number + 2}, name: "USD"}
+            if number != 1:
+                written = {"config": {"replicas": self._given[number][0]}, name: self._given[number][1]}
+            plan.add("ship", Call("ship", {**written, "setting": forged}, f"names_{number}"))
+        for replicas, currency in self._given:
+            plan.allow("ship", config={"replicas": replicas}, currency=currency, configured=USER)
+
+    def decide(self, call: PendingCall) -> Decision:
+        """Yes; one is changed, under the names that are declared."""
+        number = int(call.id.removeprefix("names_"))
+        replicas, currency = (3, "USD") if number == 1 else self._given[number]
+        assert (call.name, call.path, call.args["config"]) == ("ship", (), {"replicas": replicas})
+        assert currency in (call.args.get("currency"), call.args.get("ccy"))
+        return call.edit({"config": {"replicas": 5}, "currency": "CHF"}) if number == 1 else call.approve()
+
+    def check(self, seen: Seen) -> None:
+        """Each ran once, with what was approved, under the program's configuration, and the model reads what it ran with."""
+        for number, (replicas, currency) in enumerate(self._given):
+            assert seen.work.times("ship", config={"replicas": replicas}, currency=currency, configured=USER) == 1
+            assert f"Shipped {replicas} for {currency}." in seen.result(f"names_{number}").text
+        assert '"currency": "CHF"' in seen.result("names_1").text.replace('\\"', '"')
+
+
 class ClientTools(Feature):
     """A call that is left to the caller, who answers it."""
 
@@ -379,12 +418,26 @@ class Failover(Feature):
 
     def check(self, seen: Seen) -> None:
         """One message says that the other model has taken over; the calls that broke off did not run, those of the next reply did."""
-        marks = [mark for one in seen.history if isinstance(one, AIMessage) and (mark := mark_of(one))]
+        marks = [mark for one in seen.history if isinstance(one, AIMessage) and (mark := failover_mark_of(one))]
         assert len(marks) == 1 and marks[0]["from"] != marks[0]["to"]
         assert seen.work.times("look", city="Paris") == 1
 
 
-_OF_CALLS = (Approvals, Edits, AtOnce, Claim, Policies, Cache, Injected, ClientTools, AgentsAsTools, McpServers, Questions, Handlers)
+_OF_CALLS = (
+    Approvals,
+    Edits,
+    AtOnce,
+    Claim,
+    Policies,
+    Cache,
+    Injected,
+    NamesOfArguments,
+    ClientTools,
+    AgentsAsTools,
+    McpServers,
+    Questions,
+    Handlers,
+)
 _ENDING = (Limits, Failure, Cancel, Deadline, InnerBudgets, StopCondition, MaximumCost)
 _OF_RUNS = (ToolChoice, TurnHooks, Middleware, ChangedCalls, Failover, VendorEvents)
 FEATURES: Mapping[str, type[Feature]] = {kind.name: kind for kind in (*_OF_CALLS, *_ENDING, *_OF_RUNS)}

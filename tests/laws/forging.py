@@ -10,8 +10,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, messages_to_dict
 
 from langchain_autotools import Decision, PendingCall, ToolExecutor
-from langchain_autotools.executor.approval.identity import RECORD
-from langchain_autotools.executor.approval.pending import digest_of
+from langchain_autotools.executor.pending import RECORD, digest_of
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.messages.metadata import KEY
 from tests.laws.guarded import NAMES, Guarded

@@ -10,14 +10,15 @@ from functools import partial
 from typing import Annotated, Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
-from langchain_core.tools import InjectedToolArg, InjectedToolCallId
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import InjectedToolArg, InjectedToolCallId, StructuredTool
+from pydantic import BaseModel, Field
 
 from langchain_autotools import RunEvent, ToolContext, ToolPolicy
 from langchain_autotools.messages.calls import awaited_calls
-from langchain_autotools.messages.failover import is_cut
-from langchain_autotools.messages.metadata import KEY
-from langchain_autotools.messages.open_runs import open_run
-from langchain_autotools.providers.openai.responses.client_calls import awaited_entry
+from langchain_autotools.messages.metadata import KEY, is_cut_reply
+from langchain_autotools.messages.run_messages import open_run
+from langchain_autotools.providers.openai.responses_items import awaited_entry
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.script import Call
 
@@ -25,6 +26,13 @@ LONG = "0123456789" * 100
 """What a tool returns that says too much."""
 USER = "alice"
 """Who is named in the configuration of each run."""
+
+
+class Shipment(BaseModel):
+    """What is shipped."""
+
+    config: dict[str, int]
+    currency: str = Field("USD", alias="ccy")
 
 
 class Work:
@@ -153,6 +161,17 @@ class Work:
         self._note("shell", **arguments["action"])
         return "notes.txt"
 
+    @property
+    def ship(self) -> StructuredTool:
+        """A tool with an argument `config`, one with an alias, and a configuration that is the program's."""
+
+        def ship(config: dict[str, int], currency: str, setting: RunnableConfig | None = None) -> str:
+            who = ((setting or {}).get("configurable") or {}).get("user")
+            self._note("ship", config=config, currency=currency, configured=who)
+            return f"Shipped {config['replicas']} for {currency}."
+
+        return StructuredTool(name="ship", description="Ship something.", args_schema=Shipment, func=ship)
+
     def note(
         self,
         text: str,
@@ -254,7 +273,7 @@ class Plan:
 
 def _turns(messages: Sequence[BaseMessage]) -> int:
     """The number of replies. One that was cut off, and the one that goes on with it, are one."""
-    return sum(isinstance(message, AIMessage) and not is_cut(message) for message in messages)
+    return sum(isinstance(message, AIMessage) and not is_cut_reply(message) for message in messages)
 
 
 def awaiting(items: Sequence[dict[str, Any]]) -> dict[str, Any]:

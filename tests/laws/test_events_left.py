@@ -21,7 +21,7 @@ from langchain_core.runnables import RunnableLambda
 
 from langchain_autotools import LimitReachedError, StreamError, aevents, events
 from langchain_autotools.event_types import RunEvent, TextDelta
-from langchain_autotools.executor.workers import threads
+from langchain_autotools.executor import threads
 from tests.laws.stories import Script
 from tests.laws.ways import QUESTION, chat, law, serving
 from tests.laws.workshop import Workshop

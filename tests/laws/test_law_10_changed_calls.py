@@ -122,7 +122,7 @@ def test_law_10_a_changed_call_runs_as_it_was_approved_or_not_at_all(data: st.Da
         assert ran.error is None, ran.error
         assert ran.message is not None
         history = through_json([*history, *ran.new])
-        assert {one.kind for one in validate(history, open_end=True)} <= {"misplaced_result"}
+        assert validate(history, open_end=True) == []
         assert pending_calls(ran.message) == pending_calls(history)
         decisions = _some(chance, world, history, only_yes=number > 3)
         if not decisions:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_autotools import LimitReachedError, new_messages
-from langchain_autotools.history import repair
+from langchain_autotools.history import order_results, repair
 from tests.laws.checks import check_answered, check_goes_on, check_goes_on_at_once, check_plain, check_told
 from tests.laws.outcomes import cuts, failures, stopped
 from tests.laws.stories import Said, Script, executed, replies, stories
@@ -18,11 +18,6 @@ from tests.laws.workshop import Workshop
 
 listeners = st.sampled_from(sorted(LISTENERS))
 ways = st.sampled_from(WAYS)
-
-
-def says_something(message: Any) -> bool:
-    """Whether a message is sent at all: an empty reply is handed out, but no vendor takes it back."""
-    return bool(message.text or message.type != "ai" or message.tool_calls or message.invalid_tool_calls or message.additional_kwargs)
 
 
 @law(5)
@@ -38,7 +33,7 @@ def test_law_3_every_call_is_answered_once(data: st.DataObject) -> None:
         check_answered(ran.new)
         check_told(ran.new, story)
         assert shop.sorted == executed(story)
-        assert repair([QUESTION, *ran.new]) == [QUESTION, *filter(says_something, ran.new)]
+        assert repair([QUESTION, *ran.new]) == [QUESTION, *ran.new]
         check_goes_on(server, ran.new)
 
 
@@ -142,5 +137,6 @@ def test_law_3_calls_found_in_the_input_are_answered_not_run(data: st.DataObject
             ran = run(data.draw(ways), model, [QUESTION, *new], listeners=data.draw(listeners), resume=dict.fromkeys(left, False))
             new += ran.new
         assert len(shop.ran) <= len(approved)
-        check_answered(repair(new))
+        assert repair(new) == new  # although the second resume has answered the calls between those of the first
+        check_answered(order_results(new))
         check_goes_on(server, new)

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 import threading
 from collections.abc import Sequence
 from contextlib import aclosing, closing
@@ -11,15 +12,17 @@ import pytest
 from hypothesis import strategies as st
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.exceptions import ModelError
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from pydantic import BaseModel
 
-from langchain_autotools import new_messages
+from langchain_autotools import ModelRefusalError, new_messages
 from tests.laws.checks import check_answered, check_goes_on, check_plain, check_told
 from tests.laws.outcomes import Breaks, failures
 from tests.laws.stories import Said, Script, replies, stories
-from tests.laws.ways import LISTENERS, QUESTION, WAYS, After, chat, law, run, serving, waited
+from tests.laws.ways import LISTENERS, QUESTION, WAYS, After, EventTap, Listener, Tap, chat, law, run, serving, waited
 from tests.laws.workshop import Workshop
 from tests.support.http_server import Gate
+from tests.support.middleware import Around
 from tests.support.script import Call, Failure, Turn
 
 listeners = st.sampled_from(sorted(LISTENERS))
@@ -297,6 +300,125 @@ def test_law_8_a_handler_that_raises_at_the_end_loses_nothing(way: str) -> None:
         with pytest.raises(RuntimeError) as raised:
             collect(way, chat(server, tools=[fine], callbacks=[EndBreaks()]), delivered)
         assert [message.text for message in (*delivered, *new_messages(raised.value))] == ["Look.", "fine", "Fine."]
+
+
+class Weather(BaseModel):
+    """The weather."""
+
+    degrees: int
+
+
+NO_OUTPUT = {
+    "what does not fit": lambda method: wrong_output(method),
+    "a cut reply": lambda method: Turn('{"degrees": 2', finish="length"),
+    "a refusal": lambda method: Turn(refusal="That I do not do."),
+    "no output at all": lambda method: Turn("It is warm."),
+    "an error of the server": lambda method: Failure(400),
+}
+
+
+def wrong_output(method: str) -> Turn:
+    """A reply that does not fit the schema."""
+    value = {"degrees": "many"}
+    return Turn(calls=[Call("Weather", value)]) if method == "function_calling" else Turn(json.dumps(value))
+
+
+@pytest.mark.parametrize("method", ["json_schema", "function_calling"])
+@pytest.mark.parametrize("kind", NO_OUTPUT)
+def test_law_8_a_run_without_its_output_is_in_the_error(kind: str, method: str) -> None:
+    """Where the output is parsed the caller gets nothing else of a run: whatever there is in its place, the error brings what it did."""
+
+    def fine() -> str:
+        """Work."""
+        return "fine"
+
+    for way, options in itertools.product(WAYS, [{}, {"carry_messages": False}]):
+        retries = int(way == "ainvoke")
+        last = NO_OUTPUT[kind](method)
+        with serving(Script([Turn("Look.", [Call("fine")]), *[last] * (retries + 1)])) as server:
+            chain = chat(server, tools=[fine], **options).with_structured_output(Weather, method=method, retries=retries)
+            with pytest.raises((ModelError, ModelRefusalError, ValueError)) as raised:
+                output_of(way, chain)
+        brought = new_messages(raised.value)
+        check_answered(brought[:2])
+        kinds = ["ai", "tool"] if isinstance(last, Failure) else ["ai", "tool", "ai"]
+        assert [message.type for message in brought] == kinds, (way, raised.value)
+        assert [message.text for message in brought[:2]] == ["Look.", "fine"]
+
+
+def test_law_8_without_tools_an_output_that_is_not_there_is_none() -> None:
+    """As of LangChain's models; the error of one that does not fit brings the reply."""
+    for way in WAYS:
+        with serving(Script([Turn("It is warm."), wrong_output("function_calling")])) as server:
+            chain = chat(server).with_structured_output(Weather, method="function_calling")
+            assert output_of(way, chain) is None
+            with pytest.raises(ValueError) as raised:
+                output_of(way, chain)
+        assert [message.type for message in new_messages(raised.value)] == ["ai"]
+
+
+def output_of(way: str, chain: Any) -> Any:
+    """The output of a chain; what is a stream is read to its end."""
+    if way == "invoke":
+        return chain.invoke([QUESTION])
+    if way == "stream":
+        return next(reversed([*chain.stream([QUESTION])]), None)
+    if way == "ainvoke":
+        return waited(chain.ainvoke([QUESTION]))
+
+    async def take() -> Any:
+        return next(reversed([part async for part in chain.astream([QUESTION])]), None)
+
+    return waited(take())
+
+
+class BudgetBreaks(BaseCallbackHandler):
+    """A guard that raises when a certain reply is whole.
+
+    Args:
+        number: Which reply that is.
+        error: What it raises.
+    """
+
+    raise_error = True
+
+    def __init__(self, number: int, error: type[BaseException] = RuntimeError) -> None:
+        self._left = number
+        self._error = error
+
+    def on_llm_end(self, *_: Any, **__: Any) -> None:
+        """Break at this reply."""
+        self._left -= 1
+        if not self._left:
+            raise self._error("the budget is spent")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("number", [1, 2])
+def test_law_8_a_handler_that_raises_at_the_end_of_a_reply_does_not_lose_it(way: str, number: int) -> None:
+    """The reply is whole and paid: the error brings it, its calls answered as not run; with tools, without, and inside a wrapper."""
+
+    def fine() -> str:
+        """Work."""
+        return "fine"
+
+    tools: dict[str, Any] = {"tools": [fine]}
+    several = [tools, {**tools, "middleware": [Around()]}, {**tools, "output_version": "v1"}, {}]
+    for options, extra in zip(several, itertools.islice(itertools.cycle([Listener, Tap, EventTap]), number, None), strict=False):
+        calls = [Call("fine")] if options else []
+        kind = Stop if way == "invoke" else RuntimeError
+        guard = BudgetBreaks(number if options else 1, kind)
+        with serving(Script([Turn("Look.", calls), Turn("It is fine.")])) as server:
+            delivered: list[BaseMessage] = []
+            with pytest.raises(kind) as raised:
+                collect(way, chat(server, callbacks=[guard, extra()], **options), delivered)
+            messages = [*delivered, *new_messages(raised.value)]
+            check_answered(messages)
+            said = ["Look.", "fine", "It is fine."] if number == 2 else ["Look.", '{"error": "cancelled before it ran"}']
+            assert [message.text for message in messages] == (said if options else ["Look."])
+            assert all(message.id for message in messages)
+            assert all("finish_reason" in message.response_metadata for message in messages if isinstance(message, AIMessage))
+            check_goes_on(server, messages)
 
 
 @law(4)

@@ -58,6 +58,7 @@ def is_result(chunk: Any) -> bool:
     return any(message.type == "tool" for message in new_messages(chunk))
 
 
+@pytest.mark.further
 def test_every_request_of_a_long_run_is_accepted() -> None:
     """A hundred turns with three calls each: the strict server takes every request."""
 

@@ -27,9 +27,11 @@ from langchain_autotools.event_types import (
     RunStarted,
     TextDelta,
     TurnUsage,
+    VendorCallDone,
+    VendorCallProgress,
+    VendorCallStarted,
 )
 from langchain_autotools.messages.metadata import KEY
-from langchain_autotools.vendor_event_types import VendorCallDone, VendorCallProgress, VendorCallStarted
 from tests.laws.checks import data_of
 
 ENDS = (RunEnded, RunFailed)

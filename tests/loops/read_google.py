@@ -72,6 +72,7 @@ def _part(part: Mapping[str, Any]) -> Iterator[tuple[Kind, Any]]:
 def _media(part: Mapping[str, Any]) -> Media:
     if "inlineData" in part:
         mime = part["inlineData"]["mimeType"]
-        return Media(kind_of(mime), mime, "base64", part["inlineData"]["data"])
+        data = part["inlineData"]["data"].replace("-", "+").replace("_", "/")  # the wire takes both alphabets
+        return Media(kind_of(mime), mime, "base64", data)
     mime = part["fileData"].get("mimeType", "")
     return Media(kind_of(mime), mime, "url", part["fileData"]["fileUri"])

@@ -46,6 +46,7 @@ def test_loops_run_as_recorded(recorded: tuple[Loop, ...], row: Row, amount: str
     assert outcome.driven["one run"] > outcome.loops * 0.7
 
 
+@pytest.mark.further
 @some_or_all
 @over_every_wire
 def test_loops_run_asynchronously_whatever_the_pieces(recorded: tuple[Loop, ...], row: Row, amount: str) -> None:

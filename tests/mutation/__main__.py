@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from .mutants import REPOSITORY, sample
+from .again import compared, found, keep, kept
+from .mutants import REPOSITORY, ROOMS, sample
 from .notes import Notes
 from .one import OPTIONS
 from .page import summary, write
@@ -25,12 +26,16 @@ parser.add_argument("--seed", type=int, default=8, help="which ones (8)")
 parser.add_argument("--jobs", type=int, default=2, help="how many at once (2)")
 parser.add_argument("--minutes", type=float, default=float("inf"), help="after how many nothing further is begun")
 parser.add_argument("--only", default="", help="only those of modules whose path has this text")
+parser.add_argument("--rooms", nargs="+", default=ROOMS, metavar="ROOM", help="the rooms that they are drawn from")
+parser.add_argument("--table", type=Path, help="write what became of them to this table")
+parser.add_argument("--again", type=Path, metavar="TABLE", help="in place of a draw those of this table, wherever their functions are now")
 parser.add_argument("--write", action="store_true", help="write docs/mutation.md")
 parser.add_argument("--state", type=Path, default=REPOSITORY / ".mutation", help="the folder of what is known from runs before (.mutation)")
 parser.add_argument("tests", nargs="*", default=[f"tests/{name}" for name in _TESTS], help="the tests to try them with")
 asked = parser.parse_args()
 begun = time.monotonic()
-mutants, possible = sample(asked.count, asked.seed, asked.only)
+before, gone = found(kept(asked.again)) if asked.again else ({}, [])
+mutants, possible = (list(before), len(before) + len(gone)) if asked.again else sample(asked.count, asked.seed, asked.only, asked.rooms)
 asked.state.mkdir(parents=True, exist_ok=True)
 notes = Notes(asked.state / "fates.jsonl")
 tried = notes.read()
@@ -41,6 +46,10 @@ if waiting and asked.minutes:
     tried = notes.read()
 known = {one: tried[one.key] for one in mutants if one.key in tried}
 print(summary(known, len(mutants), possible))
+if asked.table:
+    keep(asked.table, known)
+if asked.again:
+    print(compared(known, before, gone))
 if asked.write:
     write(known, len(mutants), possible)
 sys.exit(len(known) != len(mutants))

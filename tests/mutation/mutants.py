@@ -1,8 +1,9 @@
 """Small wrong changes of a module, one at a time: what the tests must notice."""
 
 import ast
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -64,10 +65,13 @@ class Mutant:
         line: Where it stands.
         lines: The lines whose tests can tell.
         function: The function that it stands in.
+        nth: The number of the change among those of the function.
+        among: How many there are of the function.
         statement: The statement that it stands in.
         was: The text before.
         becomes: The text after.
-        place: Which it is of several in the function that read the same.
+        kind: Which of the changes of its node it is.
+        place: Which it is of several in functions of this name that read the same.
     """
 
     path: str
@@ -75,9 +79,12 @@ class Mutant:
     line: int
     lines: range
     function: str
+    nth: int
+    among: int
     statement: str
     was: str
     becomes: str
+    kind: int
     place: int
 
     @property
@@ -87,52 +94,79 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """What it is known by, wherever its line has moved to."""
+        """What it is known by, wherever its function has moved to."""
         place = f" #{self.place}" if self.place > 1 else ""
-        return f"{_before(self.path, self.function, self.statement, self.was)} -> {self.becomes}{place}"
+        return f"{_before(self.function, self.statement, self.was)} -> {self.becomes}{place}"
 
 
-def sample(count: int, seed: int, only: str = "") -> tuple[list[Mutant], int]:
+@dataclass(frozen=True)
+class Spot:
+    """Where a module can be changed, and what is read there before.
+
+    Attributes:
+        path: The module.
+        number: The number of the change among those of the module.
+        function: The function that it stands in.
+        nth: The number of the change among those of the function.
+        among: How many there are of the function.
+        read: The function, the statement, the text and which change of it: alike wherever the function stands.
+        place: Which it is of several that read the same.
+    """
+
+    path: Path
+    number: int
+    function: str
+    nth: int
+    among: int
+    read: tuple[str, str, str, int]
+    place: int
+
+    def mutant(self) -> Mutant:
+        """The change, made."""
+        change = _changes(ast.parse(self.path.read_text()))[self.number]
+        change.apply()
+        function, statement, was, kind = self.read
+        which = (self.path.relative_to(PACKAGE).as_posix(), self.number, change.line, change.lines)
+        return Mutant(*which, function, self.nth, self.among, statement, was, _text(change.node), kind, self.place)
+
+
+def spots(paths: Iterable[Path]) -> Iterator[Spot]:
+    """Where these modules can be changed."""
+    same: Counter[tuple[str, str, str, int]] = Counter()
+    for path in paths:
+        changes = _changes(ast.parse(path.read_text()))
+        among, nth = Counter(change.function for change in changes), Counter[str]()
+        for number, change in enumerate(changes):
+            read = (change.function, change.statement, _text(change.node), change.kind)
+            same[read] += 1
+            nth[change.function] += 1
+            yield Spot(path, number, change.function, nth[change.function], among[change.function], read, same[read])
+
+
+def sample(count: int, seed: int, only: str = "", rooms: Sequence[str] = ROOMS) -> tuple[list[Mutant], int]:
     """So many mutants of the rooms, of them those in modules whose path has the text `only`, and how many there are.
 
     Each has its place in the draw by what it changes, not by where that stands: where the package changes, the others stay drawn.
     """
-    drawn = []
-    for path in (path for room in ROOMS for path in sorted((PACKAGE / room).rglob("*.py"))):
-        same: Counter[str] = Counter()
-        name = path.relative_to(PACKAGE).as_posix()
-        for number, change in enumerate(_changes(ast.parse(path.read_text()))):
-            text = f"{name} {change.function}: {change.statement}: {_text(change.node)}: {change.kind}"
-            same[text] += 1
-            drawn.append((sha256(f"{seed} {text} {same[text]}".encode()).digest(), path, number, same[text]))
-    drawn.sort(key=lambda one: one[0])
-    chosen = [one for one in drawn[:count] if only in one[1].relative_to(PACKAGE).as_posix()]
-    return [_mutant(path, number, place) for _, path, number, place in chosen], len(drawn)
+    there = list(spots(path for room in rooms for path in sorted((PACKAGE / room).rglob("*.py"))))
+    there.sort(key=lambda spot: sha256(f"{seed} {spot.read} {spot.place}".encode()).digest())
+    return [spot.mutant() for spot in there[:count] if only in spot.path.relative_to(PACKAGE).as_posix()], len(there)
 
 
-def _mutant(path: Path, number: int, place: int) -> Mutant:
-    change = _changes(ast.parse(path.read_text()))[number]
-    was = _text(change.node)
-    change.apply()
-    becomes = _text(change.node)
-    name = path.relative_to(PACKAGE).as_posix()
-    return Mutant(name, number, change.line, change.lines, change.function, change.statement, was, becomes, place)
+def places(words: Collection[str]) -> set[str]:
+    """What the keys of the mutants say before the change, of the package's modules in which one of these words stands."""
+    word = re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b")
+    return {_before(*spot.read[:3]) for spot in spots(path for path in sorted(PACKAGE.rglob("*.py")) if word.search(path.read_text()))}
 
 
-def places(path: str) -> set[str]:
-    """What the keys of a module's mutants say before the change."""
-    tree = ast.parse((PACKAGE / path).read_text())
-    return {_before(path, one.function, one.statement, _text(one.node)) for one in _changes(tree)}
+def _before(function: str, statement: str, was: str) -> str:
+    return f"{function or '-'}: {'' if statement == was else f'{statement}: '}{was}"
 
 
-def _before(path: str, function: str, statement: str, was: str) -> str:
-    return f"{path} {function or '-'}: {'' if statement == was else f'{statement}: '}{was}"
-
-
-def mutated(mutant: Mutant) -> ast.Module:
-    """The module's tree with the change."""
-    tree = ast.parse((PACKAGE / mutant.path).read_text())
-    _changes(tree)[mutant.number].apply()
+def mutated(path: Path, number: int) -> ast.Module:
+    """The module's tree with the change of this number."""
+    tree = ast.parse(path.read_text())
+    _changes(tree)[number].apply()
     return ast.fix_missing_locations(tree)
 
 

@@ -14,7 +14,7 @@ from types import CodeType, FunctionType
 
 import pytest
 
-from .mutants import PACKAGE, REPOSITORY, ROOMS, Mutant, mutated
+from .mutants import PACKAGE, REPOSITORY, Mutant, mutated
 from .notes import Fate, Notes
 from .reach import Known, forked, known_of
 
@@ -60,7 +60,7 @@ class Trials:
         """Find out which test runs what; then one mutant after another."""
         items = [item for item in session.items if "tests/contract/" not in item.nodeid or any(wire in item.nodeid for wire in _WIRES)]
         self._items = {item.nodeid: item for item in items}
-        self._functions = _functions()
+        self._functions = _functions(self.mutants)
         self._known = known_of(items, self.jobs, self.cache, self.ends)
         waiting, running = list(self.mutants) if self._known else [], list[Running]()
         while running or (waiting and time.monotonic() < self.ends):
@@ -144,11 +144,10 @@ def _run_until_failure(items: Sequence[pytest.Item], known: dict[str, Known]) ->
 # ---------------------------------------------------------------------------------------------- the change
 
 
-def _functions() -> list[FunctionType]:
-    """Every function of the package that there is."""
-    for room in ROOMS:
-        for path in sorted((PACKAGE / room).rglob("*.py")):
-            import_module(".".join(path.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__"))
+def _functions(mutants: Sequence[Mutant]) -> list[FunctionType]:
+    """Every function of the package that there is, with the modules that are changed loaded."""
+    for path in sorted({PACKAGE / mutant.path for mutant in mutants}):
+        import_module(".".join(path.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__"))
     gc.unfreeze()
     functions = [one for one in gc.get_objects() if isinstance(one, FunctionType) and _is_ours(one.__code__)]
     gc.freeze()
@@ -159,7 +158,7 @@ def _take_over(mutant: Mutant, functions: Sequence[FunctionType]) -> bool:
     """Give the functions of the changed module their new code; False where none has any, or one cannot take it."""
     file = str(PACKAGE / mutant.path)
     codes: dict[tuple[str, int], CodeType] = {}
-    _gather(compile(mutated(mutant), file, "exec"), codes)
+    _gather(compile(mutated(PACKAGE / mutant.path, mutant.number), file, "exec"), codes)
     changed = []
     for function in functions:
         code = function.__code__

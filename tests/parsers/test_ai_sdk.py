@@ -34,7 +34,7 @@ from langchain_autotools import (
     new_messages,
 )
 from langchain_autotools.encoders import ai_sdk, from_ai_sdk
-from langchain_autotools.encoders.ai_sdk_values import error_text, shown
+from langchain_autotools.encoders.ai_sdk import error_text, safe_json
 from langchain_autotools.encoders.streaming import Failure
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.testing import ScriptedChatModel
@@ -186,7 +186,7 @@ def actions_of(decisions: Sequence[Decision]) -> dict[str, Any]:
 def calls_in(messages: Sequence[BaseMessage]) -> dict[str, tuple[str, Any]]:
     """The names and the arguments of all calls, by id."""
     calls = [call for message in messages if isinstance(message, AIMessage) for call in calls_of(message)]
-    return {call.id: (f"tool-{call.name}", shown(call.arguments if call.args is None else call.args)) for call in calls}
+    return {call.id: (f"tool-{call.name}", safe_json(call.arguments if call.args is None else call.args)) for call in calls}
 
 
 def compare(message: Any, conversation: Sequence[Told], whole_turns: bool) -> None:
@@ -235,7 +235,7 @@ def check_result(part: Any, event: CallResult) -> None:
     elif event.message.status == "error":
         assert (part["state"], part["errorText"]) == ("output-error", error_text(event.message.content))
     else:
-        assert (part["state"], part["output"], part.get("preliminary")) == ("output-available", shown(event.message.content), None)
+        assert (part["state"], part["output"], part.get("preliminary")) == ("output-available", safe_json(event.message.content), None)
 
 
 @pytest.mark.parametrize("first", range(0, RUNS, SLICE))

@@ -40,8 +40,8 @@ from langchain_autotools import (
     events,
     pending_calls,
 )
-from langchain_autotools.durable.event_rows import event_of, joined, row_of
-from langchain_autotools.run import failover_models
+from langchain_autotools.durable.recorded_events import append_joined, event_of, row_of
+from langchain_autotools.run import failover
 from tests.parsers.wires import RESULTS, SCREEN, WRITERS, Shows
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.google_server import GoogleServer
@@ -160,7 +160,7 @@ class Talk:
         self.shows: list[tuple[str, Shows]] = []
         self.pending: list[PendingCall] = []
         self._decided: list[Decision] | None = None
-        failover_models._cooling.clear()
+        failover._cooling.clear()
         self._model = self._made()
 
     def _made(self) -> Any:
@@ -251,7 +251,7 @@ def kept(events: Sequence[RunEvent]) -> list[RunEvent]:
     """The events as another process reads them from the rows of a durable run."""
     rows: list[RunEvent] = []
     for event in events:
-        joined(rows, event)
+        append_joined(rows, event)
     made = [event_of(json.loads(json.dumps(row_of(one)))) for one in rows]
     assert all(isinstance(one, RunEvent) for one in made)
     return [one for one in made if isinstance(one, RunEvent)]

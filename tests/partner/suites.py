@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,10 +68,13 @@ class Result:
     sent: bool = False
 
 
-def fetch(folder: Path, sdists: Path = SDISTS) -> dict[str, Path]:
-    """Download the sdists of a list and unpack their tests; gives each package's folder."""
+def fetch(folder: Path, sdists: Path = SDISTS, packages: Collection[str] = ()) -> dict[str, Path]:
+    """Download the sdists of a list, or those of these packages, and unpack their tests; gives each package's folder."""
+    lines = sdists.read_text(encoding="utf-8").splitlines()
+    wanted = folder / "sdists.txt"
+    wanted.write_text("\n".join(line for line in lines if not packages or line.partition("==")[0].replace("-", "_") in packages))
     options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-binary=:all:", "--no-build-isolation", "--require-hashes"]
-    command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), "--requirement", str(sdists)]
+    command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), "--requirement", str(wanted)]
     subprocess.run(command, check=True, timeout=900)
     unpacked = {}
     for archive in sorted(folder.glob("*.tar.gz")):

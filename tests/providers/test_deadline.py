@@ -13,8 +13,8 @@ from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_autotools import ChatOpenAI, LimitReachedError, new_messages
 from langchain_autotools.deadline import Deadline
-from langchain_autotools.providers._transport.bounded import opened_in_time
-from tests.support.at_once import at_once
+from langchain_autotools.providers._transport.timeouts import opened_in_time
+from tests.support.at_once import at_once, with_time_for_it
 from tests.support.endless import REPLIES, EndlessServer, ended, endless, head, silent
 from tests.support.endless_chat import (
     CALL,
@@ -87,14 +87,14 @@ def test_a_wait_that_would_pass_the_deadline_is_not_begun(way: Way) -> None:
 
 def test_the_text_that_was_delivered_is_kept() -> None:
     """A reply that is cut leaves a message of its text, without calls, and goes back to the model as such."""
-    at_once({way.__name__: partial(keeps_the_text, way) for way in STREAMED})
+    at_once({way.__name__: partial(with_time_for_it, partial(keeps_the_text, way), 0.4, 2, 8) for way in STREAMED})
 
 
-def keeps_the_text(way: Way) -> None:
+def keeps_the_text(way: Way, seconds: float) -> None:
     """A run whose reply begins with text, and whose call is never whole."""
     pieces = [head(), event({"role": "assistant", "content": "Let me "}), event({"content": "see"})]
     with EndlessServer(lambda _: endless(*pieces, event({"tool_calls": [CALL]}), piece=b": \n\n")) as server:
-        message, new = way(model_of(server, deadline=2))
+        message, new = way(model_of(server, deadline=seconds))
         assert stop_reason(message) == "deadline"
         assert message.text == "Let me see"
         assert [(type(one), one.text, one.tool_calls, one.invalid_tool_calls) for one in new] == [(AIMessage, "Let me see", [], [])]
@@ -102,13 +102,13 @@ def keeps_the_text(way: Way) -> None:
 
 def test_a_text_without_end_is_cut() -> None:
     """Also a reply that never stops saying something."""
-    at_once({way.__name__: partial(cuts_the_text, way) for way in STREAMED})
+    at_once({way.__name__: partial(with_time_for_it, partial(cuts_the_text, way), 0.4, 2, 8) for way in STREAMED})
 
 
-def cuts_the_text(way: Way) -> None:
+def cuts_the_text(way: Way, seconds: float) -> None:
     """A run whose reply is text for ever."""
     with EndlessServer(lambda _: endless(head(), piece=event({"content": "and "}))) as server:
-        message, new = way(model_of(server, deadline=2))
+        message, new = way(model_of(server, deadline=seconds))
         assert stop_reason(message) == "deadline"
         assert message.text == new[0].text != ""
         assert server.left.wait(ENOUGH)
@@ -117,14 +117,15 @@ def cuts_the_text(way: Way) -> None:
 def test_what_had_completed_is_kept_and_there_is_no_last_request() -> None:
     """The first turn and its result are there; `answer` acts as `return`, `raise` raises with them."""
     cases = [(way, on_limit) for way in EVERY_WAY for on_limit in ("answer", "raise")]
-    at_once({f"{way.__name__} {on_limit}": partial(keeps_what_had_completed, way, on_limit) for way, on_limit in cases})
+    checks = {f"{way.__name__} {on_limit}": partial(keeps_what_had_completed, way, on_limit) for way, on_limit in cases}
+    at_once({words: partial(with_time_for_it, check, 0.6, 3, 9) for words, check in checks.items()})
 
 
-def keeps_what_had_completed(way: Way, on_limit: str) -> None:
+def keeps_what_had_completed(way: Way, on_limit: str, seconds: float) -> None:
     """A run that ends in its second turn."""
     first = asks(way, "look")
     with EndlessServer(lambda number: first if number == 0 else silent()) as server:
-        model = model_of(server, deadline=2, on_limit=on_limit)
+        model = model_of(server, deadline=seconds, on_limit=on_limit)
         if on_limit == "answer":
             message, new = way(model)
             assert stop_reason(message) == "deadline"

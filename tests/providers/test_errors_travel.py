@@ -35,9 +35,9 @@ def error_classes(vendor: str) -> list[type[Any]]:
 
 def made(vendor: str, cls: type[Any]) -> Any:
     """An error of a class, as the vendor's module makes them."""
-    library = importlib.import_module("httpx" if vendor == "ollama" else "langchain_autotools.providers._transport.http")
+    library = importlib.import_module("httpx" if vendor == "ollama" else "langchain_autotools.providers._transport.exchange")
     library = library.library() if hasattr(library, "library") else library
-    request = library.Request("POST", "http://127.0.0.1/v1", headers={"x-team": "blue"})
+    request = library.Request("POST", "http://127.0.0.1/v1", headers={"x-title": "blue", "Helicone-Auth": "other-1234567890"})
     response = library.Response(429, headers={"x-request-id": "req_1", "request-id": "req_1"}, content=b'{"a":1}', request=request)
     for arguments in ({"response": response, "body": {"code": "slow"}}, {"request": request}):
         try:
@@ -73,7 +73,7 @@ def test_what_a_server_answers_travels_without_secrets(row: Wire) -> None:
     with row.serve([failure]) as server:
         server.check_place = lambda exchange: None  # type: ignore[attr-defined] - any key
         with pytest.raises(ModelError) as caught:
-            row.model(server, **{"max_retries": 0, **given}).invoke("Hi", extra_headers={"x-other-token": "other-1234567890"})
+            row.model(server, **{"max_retries": 0, **given}).invoke("Hi", extra_headers={"Helicone-Auth": "other-1234567890"})
     error: Any = caught.value
     travelled = pickle.loads(pickle.dumps(error))
     assert type(travelled) is type(error) and travelled.status_code == 429 and travelled.retry_after == 7
@@ -90,6 +90,7 @@ def ask_nobody() -> str:
     return ChatOpenAI(model="any", base_url="http://127.0.0.1:1/v1", api_key=KEY, max_retries=0).invoke("Hi").text
 
 
+@pytest.mark.further
 def test_an_error_does_not_break_a_pool_of_processes() -> None:
     """It is raised where the result is asked for, and the pool goes on."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:

@@ -6,13 +6,18 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOpenAI, new_messages
+from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOpenAI, new_messages, repair, validate
+from tests.faults.cases import WIRES
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.google_server import GoogleServer
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Call, Events, Raw, Turn
+from tests.support.vendor_server import VendorServer
+from tests.support.vendors import VENDORS, Vendor
 
 QUESTION = "Hi"
 
@@ -20,7 +25,8 @@ QUESTION = "Hi"
 def chat_events(*deltas: dict[str, Any], finish: str = "stop") -> list[dict[str, Any]]:
     """A stream of chat completions whose envelope differs from event to event."""
     choices = [[{"index": 0, "delta": delta}] for delta in deltas] + [[{"index": 0, "delta": {}, "finish_reason": finish}]]
-    return [{"id": f"r{number}", "model": f"m{number}", "created": number, "choices": one} for number, one in enumerate(choices)]
+    ids = [f"chatcmpl-{number:012}" for number in range(len(choices))]  # as long as vendors': shorter ones are replaced
+    return [{"id": ids[number], "model": f"m{number}", "created": number, "choices": one} for number, one in enumerate(choices)]
 
 
 def test_the_first_id_and_model_of_a_stream_count() -> None:
@@ -28,7 +34,7 @@ def test_the_first_id_and_model_of_a_stream_count() -> None:
     with OpenAIServer([Events(chat_events({"content": "a"}, {"content": "b"}))]) as server:
         model = ChatOpenAI(model="any", base_url=server.url, api_key="k", max_retries=0)
         chunks = list(model.stream(QUESTION))
-    assert {chunk.id for chunk in chunks} == {"r0"}
+    assert {chunk.id for chunk in chunks} == {"chatcmpl-000000000000"}
     assert "".join(chunk.text for chunk in chunks) == "ab"
     assert [chunk.response_metadata["model_name"] for chunk in chunks if "model_name" in chunk.response_metadata] == ["m0"]
 
@@ -67,6 +73,33 @@ def test_counts_in_every_event_are_not_added_up() -> None:
         model = ChatGoogleGenerativeAI(model="any", base_url=server.url, api_key="key", max_retries=0)
         usages = [chunk.usage_metadata for chunk in model.stream(QUESTION) if chunk.usage_metadata]
     assert [(usage["input_tokens"], usage["output_tokens"], usage["total_tokens"]) for usage in usages] == [(5, 3, 8)]
+
+
+def is_taken(server: Any, model: Any) -> None:
+    """A reply that says nothing, and the results of two resumes, are valid, and sent as a strict server takes them."""
+    asked = AIMessage("", tool_calls=[{"name": "count", "args": {"to": place, "by": []}, "id": f"call{place:05d}"} for place in (1, 2)])
+    results = [ToolMessage(f"to {place}", tool_call_id=f"call{place:05d}", name="count") for place in (2, 1)]
+    history = [HumanMessage(QUESTION), AIMessage(""), HumanMessage("Well?"), asked, *results, AIMessage([]), HumanMessage("And?")]
+    assert validate(history) == [] and repair(history) == history
+    assert model.bind_tools([count]).invoke(history).text == "Fine."
+    assert server.rejections == []
+    body = json.dumps(server.requests[-1])
+    assert 0 < body.index("to 1") < body.index("to 2")
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_valid_history_is_taken_by_each_wire(wire: str) -> None:
+    """Replies that say nothing in it, and results in another order than their calls, too."""
+    serve, kind, fields = WIRES[wire]
+    with serve([Turn("Fine.")]) as server:
+        is_taken(server, kind(model="any", base_url=server.url, max_retries=0, **fields))
+
+
+@pytest.mark.parametrize("vendor", VENDORS, ids=lambda one: one.name)
+def test_a_valid_history_is_taken_by_each_vendor(vendor: Vendor) -> None:
+    """Likewise."""
+    with VendorServer(vendor, [Turn("Fine.")]) as server:
+        is_taken(server, vendor.chat_model(model="any", base_url=server.url, api_key="key", max_retries=0))
 
 
 @tool

@@ -25,7 +25,7 @@ from langchain_autotools import (
     new_messages,
     pending_calls,
 )
-from langchain_autotools.providers._base.structured import call_parser, json_parser
+from langchain_autotools.providers._base.output_parsers import call_parser, json_parser, requested_schema
 from langchain_autotools.providers.openai.errors import OpenAIConnectionError
 from tests.contract.wires import WIRES, Wire
 from tests.support.http_server import Exchange, Gate
@@ -196,14 +196,12 @@ async def test_a_stream_ends_in_the_error_of_invoke(way: str, schema: Any, reply
 
 @both_ways
 async def test_a_reply_that_ends_early_is_an_error(way: str) -> None:
-    """It has left in part, so it is not asked for again. In a run the model is told, as of any call that is not whole."""
-    with OpenAIServer([Early(CALLED, text="Sunn"), CALLED]) as server:
-        with pytest.raises(OutputParserException, match="broke off"):
-            await read(calling(server, max_retries=2), way)
-        assert server.left == 1
-    with OpenAIServer([Early(CALLED, text="Sunn"), CALLED]) as server:
-        outputs = await read(calling(server, max_retries=2, tools=[get_temperature]), way)
-        assert (outputs[-1], [message["role"] for message in server.messages[1]]) == (OUTPUT, ["user", "assistant", "tool"])
+    """It has left in part, so it is not asked for again, with tools or without them."""
+    for tools in ([], [get_temperature]):
+        with OpenAIServer([Early(CALLED, text="Sunn"), CALLED]) as server:
+            with pytest.raises(OutputParserException, match="broke off"):
+                await read(calling(server, max_retries=2, tools=tools), way)
+            assert server.left == 1
 
 
 @both_ways
@@ -250,12 +248,11 @@ async def test_a_request_of_which_nothing_has_left_is_made_again(way: str) -> No
 
 
 @both_ways
-async def test_snapshots_begin_anew_with_the_next_call(way: str) -> None:
-    """A call that is no object is answered with an error; the next one is the output."""
-    with OpenAIServer([BROKEN, CALLED]) as server:
+async def test_of_two_calls_the_first_that_is_an_object_is_the_output(way: str) -> None:
+    """The snapshots are those of the first."""
+    with OpenAIServer([Turn(calls=[*BROKEN.calls, *CALLED.calls])]) as server:
         outputs = await read(calling(server, tools=[get_temperature]), way)
-    begun = [place for place, output in enumerate(outputs) if output == {}]
-    assert (len(begun), outputs[begun[1] - 1], outputs[-1]) == (2, {"city": "Pa"}, OUTPUT)
+    assert (outputs[0], outputs[-2], outputs[-1]) == ({}, {"city": "Pa"}, OUTPUT)
 
 
 @both_ways
@@ -371,7 +368,8 @@ async def test_of_an_empty_stream_comes_nothing(way: str) -> None:
         for chunk in ():
             yield chunk
 
-    for parser in (json_parser(SCHEMA), json_parser(Weather), call_parser(SCHEMA, "Weather"), call_parser(Weather, "Weather")):
+    asked = [requested_schema(schema) for schema in (SCHEMA, Weather)]
+    for parser in [*map(json_parser, asked), *(call_parser(one, "Weather") for one in asked)]:
         outputs = list(parser.transform(iter(()))) if way == "stream" else [output async for output in parser.atransform(nothing())]
         assert outputs == []
 

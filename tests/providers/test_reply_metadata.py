@@ -165,15 +165,16 @@ async def test_what_stands_beside_a_part_is_kept_with_its_block(way: str) -> Non
 
 @WAYS
 async def test_images_of_ollama_are_kept(way: str) -> None:
-    """Images stand among the additional keywords, of the run message too, and do not go back."""
+    """Images are content, of the run message too, and go back with it."""
     row = row_of("/api/chat")
     _, body, _ = REPLIES["/api/chat"]
     drawn = {**body, "message": {**body["message"], "images": ["aW1hZ2U="]}}
     with OllamaServer(row.script(drawn)) as server:
         run = await RUNS[way](ChatOllama(model="any", base_url=server.url, tools=[look_up]))
-        assert "images" not in server.requests[1]["messages"][1]
+        assert server.requests[1]["messages"][1]["images"] == ["aW1hZ2U="]
         assert server.rejections == []
-    assert [message.additional_kwargs["images"] for message in (run, *new_messages(run)[::2])] == [["aW1hZ2U="]] * 3
+    for message in (run, *new_messages(run)[::2]):
+        assert {block["base64"] for block in message.content_blocks if block["type"] == "image"} == {"aW1hZ2U="}
 
 
 @pytest.mark.parametrize("way", ["invoke", "stream"])

@@ -22,7 +22,9 @@ def secretive(row: Wire) -> dict[str, Any]:
     proxies = next((name for name in ("openai_proxy", "anthropic_proxy") if name in fields), None)
     own = "client_args" if "client_args" in fields else "client_kwargs"
     given: dict[str, Any] = {"api_key": KEY}
-    given |= {headers: {"x-api-token": HEADER, "x-team": "blue"}} if headers else {"client_kwargs": {"headers": {"x-api-token": HEADER}}}
+    given |= (
+        {headers: {"Helicone-Auth": HEADER, "x-title": "blue"}} if headers else {"client_kwargs": {"headers": {"Helicone-Auth": HEADER}}}
+    )
     return given | ({proxies: proxy} if proxies else {own: {**given.get(own, {}), "proxy": proxy}})
 
 
@@ -31,15 +33,15 @@ def test_a_model_shows_no_secret(row: Wire) -> None:
     """Its repr, its JSON, what LangChain writes of it, why it cannot be pickled; headers that are no secret are shown in the JSON."""
     with row.serve([]) as server:
         model = row.model(server, **secretive(row))
-    with pytest.raises(pickle.PicklingError, match="x-api-token") as refused:
+    with pytest.raises(pickle.PicklingError, match="Helicone-Auth") as refused:
         pickle.dumps(model)
     shown = [repr(model), str(model), model.model_dump_json(), dumps(model), str(refused.value)]
     shown += [str(model._identifying_params), repr(model.bind(stop=["."]))]
     for text in shown:
         assert not [secret for secret in (KEY, HEADER, PASSWORD) if secret in text]
     if "default_headers" in row.chat_model.model_fields:
-        assert '"x-team":"blue"' in model.model_dump_json()
-        assert model.model_dump()["default_headers"]["x-api-token"] == HEADER  # as of any pydantic model: these are the values
+        assert '"x-title":"blue"' in model.model_dump_json()
+        assert model.model_dump()["default_headers"]["Helicone-Auth"] == HEADER  # as of any pydantic model: these are the values
 
 
 class Told(BaseCallbackHandler):
@@ -59,10 +61,10 @@ def test_a_calls_own_headers_stay_out_of_traces_and_caches(row: Wire) -> None:
     told = Told()
     with row.serve([Turn("Hi.")]) as server:
         model = row.model(server)
-        model.invoke("Hi", {"callbacks": [told]}, extra_headers={"x-api-token": HEADER, "x-team": "blue"})
-        assert server.exchanges[0].headers["x-api-token"] == HEADER
+        model.invoke("Hi", {"callbacks": [told]}, extra_headers={"Helicone-Auth": HEADER, "x-title": "blue"})
+        assert server.exchanges[0].headers["helicone-auth"] == HEADER
     assert HEADER not in told.said and "blue" in told.said
-    one, other = (model._get_llm_string(extra_headers={"x-api-token": token}) for token in (HEADER, f"{HEADER}-2"))
+    one, other = (model._get_llm_string(extra_headers={"Helicone-Auth": token}) for token in (HEADER, f"{HEADER}-2"))
     assert HEADER not in one and one != other
 
 
@@ -78,24 +80,24 @@ def test_an_address_is_shown_without_its_user(row: Wire) -> None:
 def test_an_address_is_shown_without_its_key(row: Wire) -> None:
     """A gateway's key may stand in its query; what else stands there is shown."""
     with row.serve([]) as server:
-        model = row.model(server, base_url=f"http://127.0.0.1:1/v1?team=blue&key={PASSWORD}&access_token={HEADER}")
+        model = row.model(server, base_url=f"http://127.0.0.1:1/v1?version=blue&key={PASSWORD}&access_token={HEADER}")
     with pytest.raises(pickle.PicklingError, match="base_url|api_base|api_url") as refused:
         pickle.dumps(model)
     for text in (repr(model), model.model_dump_json(), str(model.model_dump()), dumps(model), str(refused.value)):
         assert not [secret for secret in (PASSWORD, HEADER) if secret in text]
-    assert "?team=blue&key=***&access_token=***" in model.model_dump_json()
+    assert "?version=blue&key=***&access_token=***" in model.model_dump_json()
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.name in ("openai-chat", "anthropic", "google")], ids=lambda row: row.name)
 def test_a_key_in_an_address_is_found_again_and_not_repeated(row: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     """An unpickled model takes it from the environment, as a password; an error that repeats it is shown without."""
-    address = f"http://127.0.0.1:1/v1?team=blue&key={PASSWORD}"
+    address = f"http://127.0.0.1:1/v1?version=blue&key={PASSWORD}"
     with row.serve([]) as server:
         model = row.model(server, base_url=address, max_retries=0)
     variable = {"openai-chat": "OPENAI_API_BASE", "anthropic": "ANTHROPIC_BASE_URL", "google": "GOOGLE_GEMINI_BASE_URL"}[row.name]
     monkeypatch.setenv(variable, address)
     pickled = pickle.dumps(model)
-    assert b"?team=blue" in pickled and PASSWORD.encode() not in pickled
+    assert b"?version=blue" in pickled and PASSWORD.encode() not in pickled
     assert PASSWORD in getattr(pickle.loads(pickled), model._url_field)
     with pytest.raises(ProviderError) as caught:
         model.invoke("Hi")

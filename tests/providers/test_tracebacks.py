@@ -18,7 +18,7 @@ from langchain_autotools import (
     ToolsAndMessagesMixin,
     new_messages,
 )
-from langchain_autotools.providers._transport.http import library
+from langchain_autotools.providers._transport.exchange import library
 from tests.conftest import REPOSITORY
 from tests.contract.wires import WIRES, Wire
 from tests.support.openai_server import OpenAIServer

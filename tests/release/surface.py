@@ -148,7 +148,7 @@ def shown(default: Any) -> str:
 
 def command_line() -> Iterator[str]:
     """The commands of the command line, each with its options."""
-    from langchain_autotools.cli.arguments import PROGRAM, make_parser
+    from langchain_autotools.cli.program import PROGRAM, make_parser
 
     waiting: list[tuple[str, argparse.ArgumentParser]] = [(PROGRAM, make_parser())]
     while waiting:

@@ -9,7 +9,6 @@ import pytest
 from langchain_tests.integration_tests import chat_models
 
 from tests.standard.suites import RAN, Integration, Listening
-from tests.support.vendors import VENDORS
 
 _MEDIA = {
     "png": base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="),
@@ -18,27 +17,23 @@ _MEDIA = {
 }
 
 
-_DIALECT = ("structured", "json", "choice", "usage", "inputs", "tool_message", "histories", "stop", "params", "bind", "from_env", "serdes")
-"""What the names of tests have that find the data of a preset: its schemas, choices, parts of content, parameters, variables."""
-
-
-_NO_CALL = ("Plain", "ToolNeverCalled")
-"""The suites in which no tool of the model's own is called."""
+_BY_TURNS = ("Plain", "ToolNeverCalled")
+"""The suites in which no tool of the model's own is called: a test meets a wire's own class in one of the two."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Azure and a preset are data for the code of another wire: their suites without a tool that is called are `exhaustive`.
+    """By default one class of each wire meets the suites, and a class that is data for the code of another wire (Azure, the presets) those
+    without requests; the contract tests have each of them. The rest is `exhaustive`, which `.ci/run` runs too.
 
-    Tests in which that data makes no difference meet two presets each, by turns; the others under `exhaustive`. A test meets a wire's own
-    class in one of the two suites without such a call.
+    A tool of the model's own changes nothing in the suite without requests, and thinking meets every second test.
     """
     for item in items:
         name = getattr(suite := getattr(item, "cls", None), "__name__", "")
-        vendor, test = getattr(suite, "vendor", None), getattr(item, "originalname", "")
-        differs = vendor is None or any(word in test for word in _DIALECT) or VENDORS.index(vendor) % 4 == len(test) % 4
-        out_of_turn = _NO_CALL if vendor is not None or "Azure" in name else _NO_CALL[len(test) % len(_NO_CALL)]
-        if not differs or name.endswith(out_of_turn):
+        test = getattr(item, "originalname", "")
+        is_data = getattr(suite, "vendor", None) is not None or "Azure" in name
+        out_of_turn = (_BY_TURNS[len(test) % 2], "UnitWithATool", *(["Thinking"] if len(test) % 2 else []))
+        if name.endswith(out_of_turn) or (is_data and not name.endswith("Unit")):
             item.add_marker(pytest.mark.exhaustive)
 
 

@@ -28,7 +28,7 @@ class Asked:
     @property
     def id(self) -> str:
         """The message's id."""
-        return f"msg_{self.number:06d}"
+        return f"msg_{self.number:012d}"
 
 
 def reply_to(asked: Asked, reply: Reply) -> HttpReply:

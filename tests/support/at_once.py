@@ -20,3 +20,14 @@ def at_once(checks: Mapping[str, Callable[[], object]]) -> None:
         error.add_note(words)
     if errors:
         raise BaseExceptionGroup(f"{len(errors)} of {len(made)} checks failed", list(errors.values()))
+
+
+def with_time_for_it(check: Callable[[float], object], *seconds: float) -> None:
+    """Make a check with so much time; where that did not do, on a slow machine, again with more. The last one must hold."""
+    for some in seconds[:-1]:
+        try:
+            check(some)
+        except AssertionError:
+            continue
+        return
+    check(seconds[-1])

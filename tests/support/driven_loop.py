@@ -9,8 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from langchain_autotools.messages.calls import ToolCallRecord
-from langchain_autotools.run.limits import Limits
-from langchain_autotools.run.loop import CallModel, OpenCalls, RunOutcome, RunPlan, RunTools, tool_loop
+from langchain_autotools.run.loop import CallModel, Limits, OpenCalls, RunOutcome, RunPlan, RunTools, tool_loop
 
 QUESTION = HumanMessage("How warm is it?")
 

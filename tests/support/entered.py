@@ -15,7 +15,7 @@ def entered() -> Iterator[set[tuple[str, str]]]:
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         if event == "call":
-            seen.add((frame.f_code.co_filename, frame.f_code.co_name))
+            seen.add((frame.f_code.co_filename, frame.f_code.co_qualname))
 
     threading.setprofile(note)
     sys.setprofile(note)

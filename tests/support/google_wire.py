@@ -38,7 +38,7 @@ class Asked:
     @property
     def id(self) -> str:
         """The reply's id."""
-        return f"resp{self.number:06d}"
+        return f"resp{self.number:012d}"
 
 
 def reply_to(asked: Asked, reply: Reply) -> HttpReply:

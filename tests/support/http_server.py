@@ -66,6 +66,7 @@ class Exchange:
     path: str
     headers: dict[str, str]
     body: bytes
+    lines: list[tuple[str, str]] = field(default_factory=list)
     sent: int = 0
     finished: threading.Event = field(default_factory=threading.Event)
     disconnected: threading.Event = field(default_factory=threading.Event)
@@ -177,15 +178,15 @@ class LoopbackServer:
         request = _read_request(incoming)
         if request is None:
             return False
-        method, path, headers, body = request
+        method, path, lines, body = request
         with self._lock:
-            exchange = Exchange(len(self.exchanges), method, path, headers, body)
+            exchange = Exchange(len(self.exchanges), method, path, dict(lines), body, lines)
             self.exchanges.append(exchange)
         try:
             reply = self._answer(exchange)
             self._send(connection, exchange, reply)
             exchange.finished.set()
-            return reply.framing != "close" and headers.get("connection", "").lower() != "close"
+            return reply.framing != "close" and exchange.headers.get("connection", "").lower() != "close"
         except Dropped:
             # Linger 0 makes the close a reset: the client cannot take it for the end of the body.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -263,21 +264,22 @@ def _head(reply: HttpReply, parts: Iterable[Part]) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
-def _read_request(incoming: BinaryIO) -> tuple[str, str, dict[str, str], bytes] | None:
+def _read_request(incoming: BinaryIO) -> tuple[str, str, list[tuple[str, str]], bytes] | None:
     """The next request, or None where the client ended the connection between two requests, or within one."""
     line = incoming.readline()
     if not line.strip():
         return None
     method, path, _ = line.decode("latin-1").split(" ", 2)
-    headers: dict[str, str] = {}
+    lines: list[tuple[str, str]] = []
     while (line := incoming.readline()).strip():
         name, _, value = line.decode("latin-1").partition(":")
-        headers[name.strip().lower()] = value.strip()
+        lines.append((name.strip().lower(), value.strip()))
+    headers = dict(lines)
     if headers.get("transfer-encoding", "").lower() == "chunked":
-        return method, path, headers, _read_chunks(incoming)
+        return method, path, lines, _read_chunks(incoming)
     length = int(headers.get("content-length", "0"))
     body = incoming.read(length)
-    return None if len(body) < length else (method, path, headers, body)
+    return None if len(body) < length else (method, path, lines, body)
 
 
 def _read_chunks(incoming: BinaryIO) -> bytes:

@@ -118,7 +118,7 @@ CALLED: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
     "folders": lambda *_: text(asked("roots/list", {})),
     "grow": grown,
     "wait": late,
-    "fail": lambda *_: {**text("no luck"), "isError": True},
+    "fail": lambda arguments, _: {**(PICTURE if arguments.get("number") == 7 else text("no luck")), "isError": True},
     "picture": lambda *_: PICTURE,
     "kinds": lambda *_: {"content": KINDS},
     "data": lambda *_: {"content": [], "structuredContent": {"size": 2}},

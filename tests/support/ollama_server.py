@@ -31,7 +31,7 @@ class OllamaServer(ScriptedServer):
 
     def check(self, exchange: Exchange) -> dict[str, Any]:
         """The parsed body, or Ollama's `Rejection`."""
-        if (exchange.method, exchange.path) != ("POST", self.path):
+        if (exchange.method, exchange.path.partition("?")[0]) != ("POST", self.path):
             raise Rejection("404 page not found", status=404)
         if not self._strict:
             body: dict[str, Any] = exchange.json

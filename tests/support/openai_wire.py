@@ -36,7 +36,7 @@ class Asked:
     @property
     def id(self) -> str:
         """The completion's id."""
-        return f"chatcmpl-{self.number:06d}"
+        return f"chatcmpl-{self.number:012d}"
 
 
 def reply_to(asked: Asked, reply: Reply) -> HttpReply:

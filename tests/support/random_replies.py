@@ -19,7 +19,7 @@ from langchain_autotools import (
     VendorCallProgress,
     VendorCallStarted,
 )
-from langchain_autotools.turn.partial_calls import with_events
+from langchain_autotools.turn.accumulator import with_events
 from tests.support.grid import cells, cut
 from tests.support.wire_styles import STYLES
 

@@ -39,7 +39,7 @@ class ResponsesServer(OpenAIServer):
         asked = Asked(exchange.number, body)
         turn = reply.reply if isinstance(reply, Cut) else reply
         if isinstance(turn, Turn):
-            self.memory.note(f"resp_{asked.number:04d}", items(asked, turn), stored=asked.stored)
+            self.memory.note(asked.id, items(asked, turn), stored=asked.stored)
         elif isinstance(turn, Events) and turn.whole and turn.whole.get("output"):
             self.memory.note(str(turn.whole["id"]), turn.whole["output"], stored=asked.stored)
         return reply_to(asked, reply)

@@ -33,6 +33,11 @@ class Asked:
     request: Mapping[str, Any]
 
     @property
+    def id(self) -> str:
+        """The response's id."""
+        return f"resp_{self.number:012d}"
+
+    @property
     def stored(self) -> bool:
         """Whether the reply is kept by the server."""
         return self.request.get("store") is not False
@@ -102,7 +107,7 @@ def body(asked: Asked, turn: Turn, output: list[Item]) -> dict[str, Any]:
 
 def _envelope(asked: Asked) -> dict[str, Any]:
     return {
-        "id": f"resp_{asked.number:04d}",
+        "id": asked.id,
         "object": "response",
         "created_at": _CREATED,
         "status": "in_progress",

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from tests.support.strict import Rejection
-from tests.support.strict_schema import check_schema, walk
+from tests.support.strict_schema import check_schema, is_recursive, walk
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
@@ -46,6 +46,12 @@ _OF_ASSISTANT = {"text", "tool_use", *_WRITTEN, *(kind for kind in _KEYS if kind
 _OF_USER = {"text", "image", "document", "tool_result", "search_result"}
 _OF_RESULT = {"text", "image", "document", "search_result"}
 _BOUNDS = {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "maxItems", "uniqueItems"}
+_NO_KEYS = {
+    *("oneOf", "not", "if", "then", "else", "prefixItems", "patternProperties", "propertyNames", "contains", "dependentRequired"),
+    *("dependentSchemas", "unevaluatedProperties", "unevaluatedItems", "minProperties", "maxProperties"),
+}
+_TYPED = {"type", "anyOf", "allOf", "enum", "const", "$ref"}
+_FORMATS = {"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
 _SOURCES = {"base64": {"media_type", "data"}, "url": {"url"}, "file": {"file_id"}, "text": {"media_type", "data"}, "content": {"content"}}
 _IMAGES = {"image/jpeg", "image/png", "image/gif", "image/webp"}
 
@@ -81,6 +87,7 @@ def check_request(body: bytes, signed: Written = None) -> dict[str, Any]:
     for position, stop in enumerate(request.get("stop_sequences", ())):
         need(bool(stop.strip()), f"stop_sequences.{position}: each stop sequence must contain non-whitespace")
     _check_tools(request)
+    _check_format(request)
     _check_thinking(request)
     for block in request.get("system", ()) if isinstance(request.get("system"), list) else ():
         _check_block(block, "system.0", {"text"}, signed)
@@ -111,7 +118,7 @@ def _check_tools(request: Mapping[str, Any]) -> None:
             schema = tool.get("input_schema")
             need(isinstance(schema, dict), f"{where}.custom.input_schema: Input does not match the expected shape.")
             need(schema.get("type") == "object", f"{where}.custom.input_schema.type: Field required")
-            check_schema({"properties": {}, **schema}, False, partial(_no_schema, where))
+            check_schema({"properties": {}, **schema}, False, partial(_no_schema, where), ())
             _check_strict(tool, where)
             combined = {"anyOf", "oneOf", "allOf"} & schema.keys()
             need(not combined, f"{where}.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level")
@@ -136,11 +143,39 @@ def _no_schema(where: str, reason: str) -> Rejection:
     return Rejection(f"{where}.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12. {reason}")
 
 
+def _check_format(request: Mapping[str, Any]) -> None:
+    form = (request.get("output_config") or {}).get("format")
+    if form is not None:
+        known(form, {"type", "schema"}, "output_config.format")
+        need(form.get("type") == "json_schema" and isinstance(form.get("schema"), dict), "output_config.format.schema: Field required")
+        _check_closed(form["schema"], "output_config.format.schema")
+
+
+def _check_closed(schema: Mapping[str, Any], where: str) -> None:
+    """What constrained output asks of a schema: https://platform.claude.com/docs/en/build-with-claude/structured-outputs, "JSON Schema
+    limitations"."""
+    need(not is_recursive(schema), f"{where}.custom: Recursive schemas are not supported")
+    for place, part in walk(schema, ()):
+        need(isinstance(part, dict), f"{where}.custom: schema must be an object ({place})")
+        barred = sorted(_NO_KEYS & part.keys())
+        need(not barred, f"{where}.custom: {barred} are not supported ({place})")
+        need(not place or bool(part.keys() & _TYPED), f"{where}.custom: a schema must have a type ({place})")
+        values = [*(part.get("enum") or ()), part.get("const")]
+        need(not any(isinstance(value, list | dict) for value in values), f"{where}.custom: complex types in enums are not supported")
+        need(part.get("minItems", 0) in (0, 1), f"{where}.custom: minItems may be 0 or 1 ({place})")
+        need(part.get("format", "date") in _FORMATS, f"{where}.custom: format {part.get('format')!r} is not supported ({place})")
+        need(not re.search(r"\(\?[=!<]|\\[bB1-9]", part.get("pattern", "")), f"{where}.custom: the pattern is not supported ({place})")
+        need(not any("$ref" in inner for inner in part.get("allOf", ())), f"{where}.custom: allOf with $ref is not supported ({place})")
+    _check_bounds(schema, where)
+
+
 def _check_strict(tool: Mapping[str, Any], where: str) -> None:
-    """What strict mode asks of a schema (the vendor's "JSON Schema limitations")."""
-    for place, part in walk(tool["input_schema"], ()) if tool.get("strict") else ():
-        if not isinstance(part, dict):
-            continue
+    if tool.get("strict"):
+        _check_closed(tool["input_schema"], where)
+
+
+def _check_bounds(schema: Mapping[str, Any], where: str) -> None:
+    for place, part in walk(schema, ()):
         closed = part.get("additionalProperties") is False or not (part.get("type") == "object" or "properties" in part)
         need(closed, f"{where}.custom: For 'object' type, 'additionalProperties' must be explicitly set to false ({place})")
         bounds = _BOUNDS & part.keys()
@@ -278,6 +313,8 @@ def _check_result(block: Mapping[str, Any], where: str, signed: Written) -> None
     content = block.get("content", "")
     need(bool(content) or not block.get("is_error"), f"{where}: content cannot be empty if `is_error` is true")
     for number, inner in enumerate(content if isinstance(content, list) else ()):
+        # https://github.com/vellum-ai/vellum-assistant/pull/18387
+        need(inner["type"] == "text" or not block.get("is_error"), f"{where}: all content must be type `text` if `is_error` is true")
         _check_block(inner, f"{where}.tool_result.content.{number}", _OF_RESULT, signed)
 
 

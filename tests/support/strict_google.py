@@ -28,7 +28,7 @@ _DATA = {
 }
 _BESIDE = {"thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata"}
 _OF_USER = {"text", "inlineData", "fileData", "functionResponse"}
-_OF_MODEL = {"text", "inlineData", "functionCall", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"}
+_OF_MODEL = {"text", "inlineData", "fileData", "functionCall", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"}
 _TOOL = {"functionDeclarations", "googleSearch", "codeExecution", "urlContext", "googleMaps", "fileSearch", "computerUse"}
 _DECLARATION = {"name", "description", "parameters", "parametersJsonSchema", "response", "responseJsonSchema", "behavior"}
 _OPENAPI = {
@@ -152,6 +152,8 @@ def _check_references(node: Any, root: Mapping[str, Any]) -> None:
         return
     reference = node.get("$ref")
     if isinstance(reference, str):
+        beside = sorted(key for key in node if not key.startswith("$"))  # https://ai.google.dev/api/generate-content, responseJsonSchema
+        need(not beside, f"a sub-schema with $ref must not have {beside}")
         name = reference.removeprefix("#/$defs/")
         need(name in root.get("$defs", {}), f"reference {reference} cannot be resolved")
     for item in node.values():
@@ -275,6 +277,10 @@ def _check_response(response: Mapping[str, Any], where: str, known: Known) -> No
 
 def _check_media(value: Mapping[str, Any], kind: str, where: str) -> None:
     keys(value, {"mimeType", "data" if kind == "inlineData" else "fileUri", "displayName"}, f"{where}.{kind}")
+    mime_type = value.get("mimeType", "")
+    # https://ai.google.dev/gemini-api/docs/document-processing and https://ai.google.dev/gemini-api/docs/file-input-methods
+    readable = mime_type in {"", "application/pdf", "application/json"} or mime_type.startswith(("image/", "audio/", "video/", "text/"))
+    need(readable, f"Unsupported MIME type: {mime_type}")
     if kind == "inlineData":
         need("/" in value.get("mimeType", ""), f"{where}.inline_data.mime_type must be set.")
         need(

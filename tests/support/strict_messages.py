@@ -125,7 +125,8 @@ def _check_file(file: Mapping[str, Any], where: str) -> None:
         return
     data = string(need(file, "file_data", where), f"{where}.file_data")
     string(need(file, "filename", where), f"{where}.filename")
-    if not _DATA.fullmatch(data):
+    # https://developers.openai.com/api/docs/guides/file-inputs: chat completions takes PDF alone
+    if not _DATA.fullmatch(data) or not data.startswith("data:application/pdf;"):
         reason = "Expected a base64-encoded data URL with an application/pdf MIME type"
         raise Rejection(f"Invalid '{where}.file_data'. {reason}, but got a value without one.", f"{where}.file_data", "invalid_value")
 

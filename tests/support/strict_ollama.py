@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tests.support.strict import Rejection
+from tests.support.strict_schema import resolves, walk
 
 _REQUEST = {
     *("model", "messages", "stream", "format", "keep_alive", "tools", "options", "think", "truncate", "shift", "logprobs", "top_logprobs"),
@@ -74,6 +75,9 @@ def _check_parameters(request: Mapping[str, Any]) -> None:
     typed(request.get("stream", True), bool, "stream")
     form = request.get("format", "")
     need(form in ("", "json") or isinstance(form, dict), f'invalid format: {form!r}; expected "json" or a valid JSON Schema object', 500)
+    for _, part in walk(form, ()) if isinstance(form, dict) else ():  # ollama/ollama, llama/llama.cpp/common/json-schema-to-grammar.cpp
+        target = part.get("$ref", "#") if isinstance(part, dict) else "#"
+        need(resolves(target, form), f"Error resolving ref {target}", 500)
     think = request.get("think", True)
     said = f'invalid think value: {think!r} (must be "high", "medium", "low", "max", true, or false)'
     need(isinstance(think, bool) or think in _EFFORTS, said)
@@ -125,6 +129,7 @@ def _check_message(message: Any) -> None:
     for key in ("content", "thinking", "tool_name", "tool_call_id"):
         typed(message.get(key, ""), str, f"messages.{key}")
     for image in typed(message.get("images", []), list, "messages.images"):
+        need(bool(image), "messages.images: image data is empty")
         try:
             base64.b64decode(typed(image, str, "messages.images"), validate=True)
         except ValueError:

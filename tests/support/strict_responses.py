@@ -186,13 +186,20 @@ def _check_file(part: Item, where: str) -> None:
             raise missing(f"{where}.file_id")
         return
     string(need(part, "filename", where), f"{where}.filename")
+    # https://developers.openai.com/api/docs/guides/file-inputs; texts are read too, but not by every server of this wire
+    if not part["file_data"].startswith(
+        ("data:application/pdf", "data:application/vnd.", "data:application/msword", "data:application/rtf")
+    ):
+        raise Rejection(f"Invalid '{where}.file_data'. Unsupported file type.", f"{where}.file_data", "unsupported_file")
     if not _DATA.fullmatch(part["file_data"]):
         raise Rejection(f"Invalid '{where}.file_data'. Expected a base64-encoded data URL.", f"{where}.file_data", "invalid_value")
 
 
 def _check_audio(part: Item, where: str) -> None:
     known_keys(part, {"type", "input_audio"}, where)
-    known_keys(mapping(need(part, "input_audio", where), where), {"data", "format"}, f"{where}.input_audio")
+    audio = mapping(need(part, "input_audio", where), where)
+    known_keys(audio, {"data", "format"}, f"{where}.input_audio")
+    one_of("wav", "mp3")(need(audio, "format", where), f"{where}.input_audio.format")
 
 
 _PART_CHECKS: dict[str, Callable[[Item, str], None]] = {

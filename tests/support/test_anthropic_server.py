@@ -40,6 +40,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "result twice": (request(USER, CALL, {"role": "user", "content": [RESULT, RESULT]}), "single result"),
     "text before result": (request(USER, CALL, {"role": "user", "content": [{"type": "text", "text": "x"}, RESULT]}), "must come before"),
     "empty error": (request(USER, CALL, {"role": "user", "content": [{**RESULT, "content": "", "is_error": True}]}), "cannot be empty"),
+    "picture in an error": (
+        request(USER, CALL, {"role": "user", "content": [{**RESULT, "content": [{"type": "image", "source": {}}], "is_error": True}]}),
+        "must be type `text`",
+    ),
     "illegal id": (request(USER, {"role": "assistant", "content": [{**CALL["content"][0], "id": "a.b"}]}), "String should match"),  # type: ignore[dict-item]
     "input no object": (request(USER, {"role": "assistant", "content": [{**CALL["content"][0], "input": "x"}]}), "valid dictionary"),  # type: ignore[dict-item]
     "trailing space": (request(USER, {"role": "assistant", "content": "Well, "}), "trailing whitespace"),

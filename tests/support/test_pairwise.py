@@ -5,12 +5,13 @@ from itertools import product
 
 import pytest
 
-from tests.support.pairwise import pairwise
+from tests.support.pairwise import OWN_WIRES, further, pairwise
+from tests.support.pairwise import WAYS as WAYS_OF_A_MODEL
 
 ROWS, WAYS, VALUES = "abcde", "wxyz", "12345"
 MOST_OF_A_FUNCTION = 200
-MOST_OF_ALL = 13_000
-"""What five minutes on two cores leave room for."""
+MOST_OF_ALL = 10_600
+"""What four minutes on two cores leave room for; the number only goes down."""
 TABLE = "tests/laws/test_entrances.py::test_a_feature_at_an_entrance"
 """It has a case for each feature at each entrance, which is what it is for; of that case's ways it has one."""
 MOST_OF_THE_TABLE = 300
@@ -35,6 +36,27 @@ def test_a_product_of_two_axes_stays_whole() -> None:
 def test_cases_without_pairs_stay(cases: list[dict[str, str]]) -> None:
     """What has fewer than two axes is left as it is."""
     assert pairwise(cases) == set(range(len(cases)))
+
+
+def test_a_wire_that_shares_another_and_a_way_are_taken_by_turns() -> None:
+    """Of five wires that share one, one stays; each case meets a way, and all ways are met; what has few cases has two opposite ways."""
+    wires = [*OWN_WIRES, "azure-chat", "groq", "xai"]
+    cases = [([wire, way], wire) for wire in wires for way in WAYS_OF_A_MODEL]
+    kept = [cases[place] for place in {*range(len(cases))} - further(cases, 1)]
+    assert [wire for _, wire in kept] == [*OWN_WIRES, "groq"]
+    assert {ids[1] for ids, _ in kept} == {*WAYS_OF_A_MODEL}
+    assert {*range(4)} - further([([way], None) for way in WAYS_OF_A_MODEL], 0) == {1, 2}
+    assert {*range(4)} - further([([way], None) for way in WAYS_OF_A_MODEL], 1) == {0, 3}
+
+
+def test_further_cases_repeat_what_others_show() -> None:
+    """A test of shared wires alone keeps them all; of a large product each value stays; a small one, and a list of cases, stay whole."""
+    assert further([([wire], wire) for wire in ("groq", "xai")], 0) == set()
+    assert further([([str(number)], None) for number in range(50)], 0) == set()
+    assert further([([row, value], None) for row, value in product("ab", "1234")], 0) == set()
+    large = [([row, value], None) for row, value in product(ROWS, VALUES)]
+    kept = [large[place][0] for place in {*range(25)} - further(large, 0)]
+    assert len(kept) == 13 and {row for row, _ in kept} == {*ROWS} and {value for _, value in kept} == {*VALUES}
 
 
 def test_no_product_and_no_sum_of_cases_outgrows_the_default_suite(request: pytest.FixtureRequest) -> None:

@@ -2,11 +2,14 @@
 
 import random
 
+import pytest
+
 from langchain_autotools import new_messages
 from tests.support.random_replies import RandomCall, random_reply
 from tests.support.random_runs import WAYS, conversation, random_run
 
 
+@pytest.mark.further
 def test_a_seed_says_the_run() -> None:
     """Two runs of a seed are equal, also where the way to read them is given."""
     assert all(repr(random_run(seed)) == repr(random_run(seed)) for seed in range(50))

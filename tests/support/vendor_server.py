@@ -56,7 +56,7 @@ class VendorServer(OpenAIServer):
         calls = [made if call.id is None else call for made, call in zip(named, turn.calls, strict=True)]
         if calls and turn.reasoning:
             asked = exchange.json
-            self.sent[asked["model"]][len(asked["messages"]), tuple(str(call.id) for call in calls)] = turn.reasoning
+            self.sent[asked["model"]][len(asked["messages"]), tuple(call.name for call in calls)] = turn.reasoning
         return replace(turn, calls=calls, style=self.vendor.style if turn.style == "standard" else turn.style)
 
     def refuse(self, rejection: Rejection) -> HttpReply:

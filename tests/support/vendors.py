@@ -17,8 +17,8 @@ from tests.support.strict import Rejection, Rules
 
 Body = dict[str, Any]
 Sent = Mapping[tuple[int, tuple[str, ...]], str]
-"""The reasoning that a server has sent, by its message's place in the conversation and the ids of the calls it sent with it. (Ids
-alone do not tell: another server may have used the same ones before.)"""
+"""The reasoning that a server has sent, by its message's place in the conversation and the names of the calls it sent with it. (Ids do
+not tell: where another server has used the same ones before, a request has others.)"""
 
 _JSON_FORMATS = {"json_object", "json_schema"}
 _AFTER_ASSISTANT = {"assistant", "user", "tool"}
@@ -76,7 +76,7 @@ def _renamed(body: Body, names: Mapping[str, str]) -> Body:
 def _own(body: Body, sent: Sent) -> Iterator[tuple[Body, str]]:
     """The messages that this server has sent with calls and reasoning, and the reasoning."""
     for place, message in enumerate(body["messages"]):
-        told = sent.get((place, tuple(call["id"] for call in message.get("tool_calls") or ())))
+        told = sent.get((place, tuple(call["function"]["name"] for call in message.get("tool_calls") or ())))
         if told:
             yield message, told
 
@@ -118,7 +118,21 @@ def _mistral(body: Body, sent: Sent) -> Body:
     body = _renamed(body, {"random_seed": "seed"})
     choice = {"tool_choice": "required"} if body.get("tool_choice") == "any" else {}
     told = {"stream_options": {"include_usage": True}} if body.get("stream") else {}  # it tells the usage unasked
-    return {**body, **choice, **told, "messages": [_without_thinking(message) for message in body["messages"]]}
+    return {**body, **choice, **told, "messages": [_without_own_media(_without_thinking(message)) for message in body["messages"]]}
+
+
+def _without_own_media(message: Body) -> Body:
+    """Sound is base64 alone (https://docs.mistral.ai/studio/audio/speech_to_text/offline_transcription.md), a document has an address."""
+    content = message.get("content")
+    for part in content if isinstance(content, list) else ():
+        if part["type"] == "input_audio" and not isinstance(part["input_audio"], str):
+            raise Rejection("input_audio: Input should be a valid string", status=422)
+        if part["type"] == "file" and "file_id" not in part:
+            raise Rejection("file_id: Field required", status=422)
+    if not isinstance(content, list):
+        return message
+    own = ("input_audio", "document_url")
+    return {**message, "content": [{"type": "text", "text": "media"} if part["type"] in own else part for part in content]}
 
 
 def _check_order(messages: list[Body]) -> None:
@@ -186,7 +200,28 @@ def _openrouter(body: Body, sent: Sent) -> Body:
         if "".join(one["text"] for one in details) != told or {one.get("signature") for one in details} != {"signed"}:
             raise Rejection("Provider returned error: the reasoning_details of the tool calls must not be changed", "messages")
     extra = ("provider", "plugins", "route", "session_id", "trace", "reasoning")
-    return {name: value for name, value in body.items() if name not in extra}
+    if "image" in body.get("modalities", ()):  # https://openrouter.ai/docs/features/multimodal/image-generation
+        extra = (*extra, "modalities")
+    body = {name: value for name, value in body.items() if name not in extra}
+    return {**body, "messages": [_without_media_of_openrouter(message) for message in body["messages"]]}
+
+
+def _without_media_of_openrouter(message: Body) -> Body:
+    """Videos, PDFs by URL and more formats of sound (https://openrouter.ai/docs/features/multimodal/overview)."""
+    content = message.get("content")
+    if not isinstance(content, list) or message["role"] != "user":
+        return message
+    sounds = {"aac", "aiff", "flac", "ogg", "m4a"}
+    own = [
+        part["type"] == "video_url"
+        or (part["type"] == "input_audio" and part["input_audio"]["format"] in sounds)
+        or (part["type"] == "file" and part["file"].get("file_data", "").startswith("https://"))
+        for part in content
+    ]
+    return {
+        **message,
+        "content": [{"type": "text", "text": "media"} if is_own else part for is_own, part in zip(own, content, strict=True)],
+    }
 
 
 def _details(delta: Body) -> Body:

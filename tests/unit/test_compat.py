@@ -9,6 +9,7 @@ import pytest
 from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models.fake_chat_models import FakeListChatModel, FakeListChatModelError
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.prompt_values import StringPromptValue
 from langchain_core.runnables import RunnableConfig
@@ -18,6 +19,7 @@ from langgraph.config import get_stream_writer
 from langgraph.errors import GraphInterrupt
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
+from pydantic import BaseModel
 
 from langchain_autotools import compat
 from langchain_autotools.chunks import copier
@@ -172,30 +174,42 @@ def test_core_fills_the_profile_in_by_resolving_it() -> None:
 # ---------------------------------------------------------------------------------------------- langchain_core: tools
 
 
-def test_core_names_the_injected_arguments_of_a_tool() -> None:
-    """The argument that is marked is known to core."""
-
-    def shout(text: str, secret: Annotated[str, InjectedToolArg]) -> str:
-        """Say it louder."""
-        return text
-
-    assert compat.injected_names(StructuredTool.from_function(shout)) == {"secret"}
-
-
 class _Given(compat.InjectedByType):
     """Something that programs give to tools."""
 
 
 def test_core_takes_a_parameter_of_such_a_type_for_injected() -> None:
-    """Core hides it from models; where it stands in a union core must be told."""
+    """It declares neither those nor what is marked."""
 
-    def takes(text: str, given: _Given, perhaps: _Given | None = None) -> str:
+    def takes(text: str, given: _Given, secret: Annotated[str, InjectedToolArg]) -> str:
         """Take it."""
         return text
 
-    changed = StructuredTool(name="takes", description="", args_schema={"type": "object"}, func=takes)
-    assert compat.injected_names(changed) == {"given"}
-    assert compat.injected_names(compat.with_methods(changed, compat.as_injected(changed, ["perhaps"]))) == {"given", "perhaps"}
+    assert list(StructuredTool.from_function(takes).args) == ["text"]
+
+
+def test_core_makes_classes_of_arguments_in_a_module_of_its_own() -> None:
+    """What it has inferred from a function is told from what somebody wrote."""
+
+    class Written(BaseModel):
+        text: str
+
+    inferred = StructuredTool.from_function(Shout()._run, name="shout", description="Shout.").args_schema
+    assert (compat.is_inferred(inferred), compat.is_inferred(Written), compat.is_inferred(None)) == (True, False, False)
+
+
+def test_core_reads_docstrings_in_googles_style() -> None:
+    """The description, and those of the parameters that there are."""
+
+    def shout(text: str) -> str:
+        """Say it louder.
+
+        Args:
+            text: What to say.
+        """
+        return text
+
+    assert compat.described_parameters(shout, ["text"]) == ("Say it louder.", {"text": "What to say."})
 
 
 def test_core_runs_the_methods_that_stand_on_the_tool_itself() -> None:
@@ -205,10 +219,36 @@ def test_core_runs_the_methods_that_stand_on_the_tool_itself() -> None:
     assert (changed.invoke({"text": "a"}), tool.invoke({"text": "a"})) == ("<a>", "A")
 
 
+async def test_core_asks_the_tool_itself_for_its_input_and_for_that_of_its_traces() -> None:
+    """One value by position reaches `_run`, with core's configuration and run manager beside it, also from `ainvoke`."""
+
+    def run(value: Any, /, *, config: RunnableConfig, run_manager: Any = None) -> str:
+        return f"{value} {config['tags']} {type(run_manager).__name__}"
+
+    methods = {
+        "_run": run,
+        "_to_args_and_kwargs": lambda value, call_id: ((f"<{value['text']}>",), {}),
+        "_filter_injected_args": lambda value: {"shown": 1},
+    }
+    changed, told = compat.with_methods(Shout(), methods), _Told()
+    config: RunnableConfig = {"tags": ["T"], "callbacks": [told]}
+    expected = "<a> ['T'] CallbackManagerForToolRun"
+    assert (changed.invoke({"text": "a"}, config), await changed.ainvoke({"text": "a"}, config)) == (expected, expected)
+    assert told.inputs == [{"shown": 1}] * 2
+
+
 def test_core_says_of_its_methods_where_they_come_from() -> None:
     """A method of core's own is told from one that a class has in its place."""
     assert compat.is_core(Shout.invoke)
     assert not compat.is_core(Shout._run)
+
+
+class _Told(BaseCallbackHandler):
+    def __init__(self) -> None:
+        self.inputs: list[Any] = []
+
+    def on_tool_start(self, *args: Any, inputs: Any = None, **kwargs: Any) -> None:
+        self.inputs.append(inputs)
 
 
 class _Raises(BaseCallbackHandler):
@@ -232,6 +272,35 @@ def test_core_calls_handlers_from_its_callback_manager() -> None:
         StructuredTool.from_function(fail).invoke({})
     assert compat.raised_by_handler(by_handler.value, __name__)
     assert not compat.raised_by_handler(by_tool.value, __name__)
+
+
+class _RaisesAtTheEnd(BaseCallbackHandler):
+    """A handler that breaks when a reply is whole."""
+
+    raise_error = True
+
+    def on_llm_end(self, *_: Any, **__: Any) -> None:
+        """Break."""
+        raise RuntimeError("of the handler")
+
+
+async def test_core_holds_a_whole_reply_while_its_handlers_are_told() -> None:
+    """The reply that an error of a handler took with it is found, whichever way it came; of one that is not whole nothing is."""
+    config: RunnableConfig = {"callbacks": [_RaisesAtTheEnd()]}
+    for way in ("invoke", "stream", "ainvoke", "astream"):
+        model = FakeListChatModel(responses=["whole"])
+        with pytest.raises(RuntimeError, match="of the handler") as raised:
+            if way in ("invoke", "stream"):
+                list(getattr(model, way)("Hello", config))
+            elif way == "ainvoke":
+                await model.ainvoke("Hello", config)
+            else:
+                _ = [chunk async for chunk in model.astream("Hello", config)]
+        reply = compat.whole_reply(raised.value)
+        assert type(reply) is AIMessage and reply.text == "whole"
+    with pytest.raises(FakeListChatModelError) as broken:
+        list(FakeListChatModel(responses=["whole"], error_on_chunk_number=2).stream("Hello", config))
+    assert compat.whole_reply(broken.value) is None
 
 
 # ---------------------------------------------------------------------------------------------- langgraph

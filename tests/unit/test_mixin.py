@@ -48,7 +48,7 @@ class ChatWords(ToolsAndMessagesMixin):
         if kwargs.get("tool_choice") == "none":
             text, calls = "That is all I know.", []
         for word in text.split(" ") if text else []:
-            yield AIMessageChunk(content=word + " ", id=f"msg_{turn}")
+            yield AIMessageChunk(content=word + " ", id=f"msg_{turn:012d}")
         for index, (call_id, name, arguments) in enumerate(calls):
             for start in range(0, len(arguments), 5):
                 yield AIMessageChunk(
@@ -64,7 +64,7 @@ class ChatWords(ToolsAndMessagesMixin):
                     ],
                 )
         usage = {"input_tokens": 10 * (turn + 1), "output_tokens": 5, "total_tokens": 10 * (turn + 1) + 5}
-        yield AIMessageChunk(content="", id=f"msg_{turn}", usage_metadata=usage, response_metadata={"finish_reason": "stop"})
+        yield AIMessageChunk(content="", id=f"msg_{turn:012d}", usage_metadata=usage, response_metadata={"finish_reason": "stop"})
 
 
 TWO_CITIES = [

@@ -11,6 +11,7 @@ from langchain_core.messages.utils import message_chunk_to_message
 
 from langchain_autotools import new_messages
 from langchain_autotools.testing import ScriptedChatModel
+from tests.contract.talk import whole
 
 TEXTS = st.sampled_from(["", "a", " b", "\n", "é"])
 NUMBERS = st.integers(0, 2)
@@ -40,6 +41,7 @@ def pieces(draw: st.DrawFn) -> list[AIMessageChunk]:
 @given(pieces())
 def test_the_message_of_a_stream_is_the_sum_of_its_chunks(reply: list[AIMessageChunk]) -> None:
     """Runs of text, of thinking and of reasoning, mixed with whatever else a chunk says."""
-    chunks = list(ScriptedChatModel(replies=[reply]).stream("Go"))
+    model = ScriptedChatModel(replies=[reply])
+    chunks = list(model.stream("Go"))
     (message,) = new_messages(chunks[-1])
-    assert message == message_chunk_to_message(reduce(add, chunks))
+    assert message == whole(model, message_chunk_to_message(reduce(add, chunks)))  # type: ignore[arg-type]

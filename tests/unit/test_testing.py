@@ -84,10 +84,14 @@ def test_message_brings_its_usage_and_metadata() -> None:
     """What a scripted message says of tokens, reasoning and finish reason is what the caller sees."""
     usage = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
     reply = AIMessage(
-        "Hm", id="m1", usage_metadata=usage, response_metadata={"finish_reason": "stop"}, additional_kwargs={"reasoning_content": "?"}
+        "Hm",
+        id="0123456789ab",
+        usage_metadata=usage,
+        response_metadata={"finish_reason": "stop"},
+        additional_kwargs={"reasoning_content": "?"},
     )
     message = ScriptedChatModel(replies=[reply]).invoke("hi")
-    assert (message.text, message.id, message.usage_metadata) == ("Hm", "m1", usage)
+    assert (message.text, message.id, message.usage_metadata) == ("Hm", "0123456789ab", usage)
     assert message.response_metadata["finish_reason"] == "stop"
     assert message.additional_kwargs == {"reasoning_content": "?"}
 

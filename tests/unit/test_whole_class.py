@@ -2,13 +2,15 @@
 
 import asyncio
 import pickle
+from collections.abc import Iterator
 from functools import reduce
 from operator import add
 from typing import Any
 
 import pytest
 from langchain_core.language_models import FakeListChatModel, GenericFakeChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, ChatMessageChunk, HumanMessage, HumanMessageChunk
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from pydantic import BaseModel, SecretStr
@@ -24,7 +26,9 @@ from langchain_autotools import (
     stop_reason,
     with_tools,
 )
+from langchain_autotools.event_types import MessageDone
 from langchain_autotools.testing import ScriptedChatModel
+from tests.support.pairwise import by_turns
 from tests.support.whole_classes import ChatHouse, ChatStreams, ChatStreamsBoth, call_of
 
 WAYS = ("invoke", "stream", "ainvoke", "astream")
@@ -250,15 +254,55 @@ def test_declarations_are_made_once() -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_without_tools_it_is_the_class_itself(way: str) -> None:
-    """The same parts, but for ids; and its own declarations."""
+    """The same parts, but for ids; its own declarations, and its own repr."""
     pairs = [(House, ChatHouse), (Streams, ChatStreams), (StreamsBoth, ChatStreamsBoth)]
     for joined, plain in pairs:
         mine, theirs = ([_shape(part) for part in _parts(cls(), way)] for cls in (joined, plain))
         assert mine == theirs
+        assert repr(joined(temperature=1.0)) == repr(plain(temperature=1.0)).replace(plain.__name__, joined.__name__, 1)
         bound, other = joined().bind_tools([shout], tool_choice="any"), plain().bind_tools([shout], tool_choice="any")
         assert bound.kwargs == other.kwargs  # type: ignore[attr-defined]
         called, wanted = (reduce(add, _parts(one, way)) for one in (bound, other))
         assert called.tool_calls == wanted.tool_calls == [call_of()] and called.text == wanted.text
+
+
+class ChatOther(ChatHouse):
+    """Replies that are no AI messages, as some classes of LangChain's community give them."""
+
+    kind: Any = ChatMessage
+
+    def _made(self, chunk: bool, content: str) -> Any:
+        if self.kind is ChatMessage:
+            return (ChatMessageChunk if chunk else ChatMessage)(role="bot", content=content)
+        return (HumanMessageChunk if chunk else HumanMessage)(content)
+
+    def _generate(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=self._made(False, "Hello"))])
+
+
+class ChatOtherStreams(ChatOther):
+    """The same, streamed."""
+
+    def _stream(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+        for text in ("Hel", "lo"):
+            yield ChatGenerationChunk(message=self._made(True, text))
+
+
+@pytest.mark.parametrize(("way", "cls", "kind"), by_turns(WAYS, [ChatOther, ChatOtherStreams], [ChatMessage, HumanMessage]))
+def test_a_reply_of_another_kind_is_handed_out(kind: Any, cls: Any, way: str) -> None:
+    """As it is, as LangChain does; a run, with tools or for a hook alone, reads it as an AI message of the same content."""
+    model = with_tools(cls(kind=kind), [])
+    runs: list[dict[str, Any]] = [{"tools": [shout]}, {"before_turn": lambda turn: None}]
+    if (cls, kind) == (ChatOtherStreams, ChatMessage):
+        runs = runs[:1]  # LangChain's core cannot add up chunks of this kind
+    else:
+        assert [_shape(part) for part in _parts(model, way)] == [_shape(part) for part in _parts(cls(kind=kind), way)]
+        assert [event.message.text for event in events(model.stream("hi")) if isinstance(event, MessageDone)] == ["Hello"]
+    for fields in runs:
+        parts = _parts(model.model_copy(update=fields), way)
+        whole = reduce(add, parts)
+        assert (isinstance(whole, AIMessage), whole.text, stop_reason(whole)) == (True, "Hello", "complete")
+        assert [(type(one), one.text) for part in parts for one in new_messages(part)] == [(AIMessage, "Hello")]
 
 
 def _shape(part: Any) -> Any:

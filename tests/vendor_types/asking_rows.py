@@ -35,7 +35,7 @@ from openai.types.responses import (
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
 from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI
-from langchain_autotools.providers.google.metadata import snake
+from langchain_autotools.providers.google.wire import snake
 from tests.vendor_types.asking import Asked, Given
 from tests.vendor_types.giving import fields_without, function, give_message, give_parameter, give_tool
 from tests.vendor_types.replies import beta_message_saying, chat_saying, completion_saying, content_saying, response_saying
@@ -161,6 +161,7 @@ ASKED = (
         give=give_tool,
         places=("tools",),
         reply=completion_saying,
+        rules=Rules(only={"tools<function>.function.parameters": _UNTITLED}),
     ),
     Asked(
         name="Chat completions: messages",
@@ -200,6 +201,7 @@ ASKED = (
         give=give_tool,
         places=("tools",),
         reply=response_saying,
+        rules=Rules(only={"tools<function>.parameters": _UNTITLED}),
     ),
     Asked(
         name="Responses: input",
@@ -230,7 +232,7 @@ ASKED = (
         give=give_tool,
         places=("tools",),
         reply=beta_message_saying,
-        rules=Rules(only={"tools<custom>.input_schema": _SCHEMA}),
+        rules=Rules(only={"tools<custom>.input_schema": _UNTITLED}),
     ),
     Asked(
         name="Messages: messages",

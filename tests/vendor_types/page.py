@@ -106,10 +106,9 @@ REASONS = (
     ),
     (
         "generateContent: contents",
-        r"reply\.(mediaResolution|videoMetadata|audioTranscription|mediaProcessing|(speech|document|spreadsheet|audio)Metadata|fileData\.displayName)\b.*|reply\.thought",
-        "What describes media or a thought that the model made stays in the message: the request needs the part, with its signature.",
+        r"reply\.(mediaResolution|videoMetadata|audioTranscription|mediaProcessing|(speech|document|spreadsheet|audio)Metadata|fileData\.displayName)\b.*",
+        "What describes media that the model made stays in the message: the request needs the part, with its signature.",
     ),
-    ("/api/chat: messages", r"reply\.images\[\]", "A model that draws need not read pictures; the message has them."),
 )
 """Why what is left out of requests on purpose, or lost, is so: the row, a pattern of paths, and the reason."""
 

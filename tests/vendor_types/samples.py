@@ -93,7 +93,7 @@ class Sampler:
         annotation = _meant(annotation)
         if path in self._rules.only:
             value = self._rules.only[path]
-            return [self._leaf(path, value, _choices(annotation) or (f"another {value}",) * isinstance(value, str))]
+            return [self._leaf(path, value, _choices(annotation) or (f"another+{value}",) * isinstance(value, str))]
         origin, args = get_origin(annotation), get_args(annotation)
         if isinstance(annotation, type) and annotation.__name__ in _OF_PYTHON:
             return []
@@ -153,7 +153,7 @@ class Sampler:
             return base64.b64encode(f"v{number}z".encode()).decode()
         if annotation is datetime:
             return (_START + timedelta(minutes=number)).isoformat() + "Z"
-        return f"v{number}z"
+        return f"v{number:06}z"  # which is base64 too
 
 
 @cache

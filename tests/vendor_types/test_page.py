@@ -94,6 +94,7 @@ def test_little_is_in_some_requests_only() -> None:
     assert found <= _IN_SOME
 
 
+@pytest.mark.further
 @rows
 def test_the_page_is_true_of_a_sample(row: Row) -> None:
     """Some samples of every type, streamed and whole: each value is read where the page says so; at any release nothing else is lost."""
@@ -104,6 +105,7 @@ def test_the_page_is_true_of_a_sample(row: Row) -> None:
     assert {path: worst(ways).replace(ECHO, KEPT) for path, ways in found.items()} == {path: known.get(path, KEPT) for path in found}
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("row", ASKED, ids=[row.name for row in ASKED])
 def test_the_page_is_true_of_a_request(row: Asked) -> None:
     """Some samples of every kind of request: each value is sent or refused where the page says so; at any release nothing else is lost."""

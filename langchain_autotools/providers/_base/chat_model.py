@@ -1,15 +1,17 @@
-"""The base class of every vendor's chat model: constructor arguments, secrets, trace metadata, copies.
+"""The base class of every vendor's chat model: what all of them take, estimate, copy, pickle.
 
-What differs between vendors stands in class attributes (the names of fields, the environment, checks) and in a few methods.
+A pickle that would leave anything else out in silence is refused: keys apart, a copy that is made here must be as the model is.
 """
 
+import json
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast
 
 from langchain_core.language_models import ModelProfile
 from langchain_core.language_models.base import LangSmithParams
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from pydantic import (
     ConfigDict,
     Field,
@@ -22,14 +24,35 @@ from pydantic import (
 )
 
 from ..._version import DISTRIBUTION, __version__
-from ...addresses import public_url
+from ...addresses import public_url, query_of, without_query
 from ...errors import ConfigurationError, map_errors
+from ...history.expansion import expand
+from ...messages.calls import calls_of
+from ...messages.run_messages import carried_messages
+from ...pickling import differing, findable, left_out, refuse
 from ...turn.constructor import names_of, unknown_argument
-from .._encode.tokens import estimate, messages_tokens
-from .._transport.secrets import digest, has_password, header_variables, is_sent_beside, public_params, shown
+from .._encode.sources import ODD, block_text, document_text, extra, is_media, search_result_text, source_of, unwrapped
+from .._transport.secrets import (
+    digest,
+    has_password,
+    header_secrets,
+    header_variables,
+    headers_in_lines,
+    is_sent_beside,
+    portable,
+    public_params,
+    secret_names,
+    secret_values,
+    shown,
+    with_user,
+)
 from .._transport.timeouts import check_timeout
-from .checks import (
+from .parameters import (
+    DICTS,
+    NUMBERS,
+    OWN_CLIENTS,
     Check,
+    Environment,
     check_address,
     check_async_client,
     check_call,
@@ -40,12 +63,259 @@ from .checks import (
     check_model,
     check_proxy,
     check_seconds,
+    check_values,
     describe_validation_error,
 )
-from .parameters import OWN_CLIENTS
-from .portable import PortableChatModel
-from .signature import LazySignature
-from .values import DICTS, NUMBERS, check_values
+from .structured_output import StructuredChatModel
+
+
+class PortableChatModel(StructuredChatModel, defer_build=True):
+    """A vendor's chat model that can be copied and pickled without secrets."""
+
+    _environment: ClassVar[Environment] = Environment()
+    """The environment variables of missing constructor arguments."""
+    _key_field: ClassVar[str] = "api_key"
+    _url_field: ClassVar[str] = "base_url"
+    _proxy_field: ClassVar[str] = ""
+    _headers_field: ClassVar[str] = "default_headers"
+    """The names of the class's fields for the key, the base URL, the proxy and the headers; "": the class has no such field."""
+
+    _uncopied: ClassVar[tuple[str, ...]] = ("http_client", "http_async_client")
+    """Fields whose objects a copy shares because they hold locks and connections."""
+
+    def _variable(self, what: str) -> str | None:
+        """Return the environment's key, base URL, organization, proxy or headers."""
+        return self._environment.read(what)
+
+    @property
+    def _proxy(self) -> str | None:
+        """Return the URL of the proxy."""
+        proxy: str | None = getattr(self, self._proxy_field) if self._proxy_field else None
+        return proxy
+
+    @property
+    def _headers(self) -> Mapping[str, str]:
+        """Return the headers of every request."""
+        return getattr(self, self._headers_field) or {}
+
+    @property
+    def _address_query(self) -> dict[str, Any]:
+        """The query parameters of the base URL, which go with every request."""
+        url: str | None = getattr(self, self._url_field)
+        return query_of(url) if url and "?" in url else {}
+
+    def _secrets(self) -> list[str]:
+        key = getattr(self, self._key_field)
+        text = key.get_secret_value() if isinstance(key, SecretStr) else key
+        url: str | None = getattr(self, self._url_field)
+        read_by_sdk = header_secrets(headers_in_lines(self._variable("sdk_headers")))
+        return [*([text] if text and isinstance(text, str) else []), *read_by_sdk, *secret_values(self._headers, self._proxy, url)]
+
+    @property
+    def _keys(self) -> tuple[str, ...]:
+        """The fields that every process reads from its own environment."""
+        return (self._key_field,)
+
+    def _portable_fields(self) -> dict[str, Any]:
+        """Return replacements for the fields that hold secrets, clients and connections, for a pickle."""
+        hidden = {**dict.fromkeys(self._uncopied), self._key_field: findable(getattr(self, self._key_field))}
+        return {**hidden, self._proxy_field: None if has_password(self._proxy) else self._proxy} if self._proxy_field else hidden
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Return the state without secrets, clients and connections: an unpickled model takes its keys from the environment.
+
+        Raises:
+            PicklingError: Something else is secret, or cannot be pickled, and the environment does not say it.
+        """
+        state = self._without_secrets(super().__getstate__())
+        problem = self._what_is_lost(state)
+        if problem is not None:
+            state = {}  # it may hold secrets of declared tools: a traceback that shows local variables shows none
+            refuse(problem)
+        return state
+
+    def _without_secrets(self, state: dict[Any, Any]) -> dict[Any, Any]:
+        fields = {name: portable(name, value) for name, value in state["__dict__"].items()}
+        return {**state, "__dict__": {**fields, **self._portable_fields()}}
+
+    def _what_is_lost(self, state: dict[Any, Any]) -> str | None:
+        """Describe the settings, apart from keys, that a copy made here would lack, and the remedy; None if none is lost."""
+        fields = state["__dict__"]
+        other = type(self).__new__(type(self))
+        other.__setstate__({**state, "__dict__": {**fields}, "__pydantic_fields_set__": set(state["__pydantic_fields_set__"])})
+        own = {name: value for name, value in self.__dict__.items() if name in fields and name not in ("tools", "approval_key")}
+        changed = {name: value for name, value in own.items() if fields[name] != value and (name not in self._keys or callable(value))}
+        lost = [one for name, value in changed.items() for one in differing(name, value, getattr(other, name))]
+        declared = [tool for tool in self.tools if isinstance(tool, Mapping)] if isinstance(self.tools, Sequence) else []
+        remote = secret_names({"tools": declared, "mcp_servers": getattr(self, "mcp_servers", None)})
+        return left_out(type(self).__name__, [*lost, *remote], self._advice(lost))
+
+    def _advice(self, lost: Sequence[str]) -> str | None:
+        """Return where a copy finds the settings that a pickle does not hold."""
+        places = {self._url_field: self._environment.base_url, self._proxy_field: self._environment.proxy}
+        if not lost or not all(places.get(name) for name in lost):
+            return None
+        found = " and ".join(f"{name} from {' or '.join(places[name])}" for name in lost)
+        return f"no pickle holds a secret, and a copy takes {found}: set that in both processes"
+
+    def _secret_names(self, kwargs: Mapping[str, Any]) -> list[str]:
+        return secret_names(kwargs)
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        key = self._variable("key")
+        if getattr(self, self._key_field) is None:
+            setattr(self, self._key_field, SecretStr(key) if key else None)
+        setattr(self, self._url_field, with_user(getattr(self, self._url_field), self._variable("base_url")))
+        if self._proxy_field:
+            setattr(self, self._proxy_field, self._proxy or self._variable("proxy"))
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Return a deep copy that shares the HTTP clients."""
+        held = [getattr(self, name, None) for name in self._uncopied]
+        return super().__deepcopy__({**(memo or {}), **{id(value): value for value in held if value is not None}})
+
+
+# ---------------------------------------------------------------------------------------------- signature
+# The signature of a chat model's constructor: complete for programs, short and ordered by importance for people.
+
+
+_FIRST: Final = ("model", "tools")
+_SHOWN: Final = 48  # characters of names that `help` shows
+
+
+class ConstructorSignature(Signature):
+    """A signature with all parameters whose text, the heading of `help`, shows only the first ones."""
+
+    def __str__(self) -> str:
+        shown = ""
+        for name in self.parameters:
+            if len(shown) + len(name) > _SHOWN:
+                break
+            shown += f"{name}, "
+        return f"(*, {shown}...)"
+
+    def format(self, **options: Any) -> str:
+        """Return the short text; `help` of newer Python versions calls this method."""
+        return str(self)
+
+
+class LazySignature:
+    """A class's signature, derived from pydantic's on first access.
+
+    Args:
+        made: Pydantic's signature attribute of the class, a descriptor.
+    """
+
+    def __init__(self, made: Any) -> None:
+        self._made = made
+
+    def __get__(self, instance: object, owner: type[Any]) -> Signature:
+        whole: Signature = self._made.__get__(instance, owner)
+        return _ordered(owner, whole)
+
+
+def _ordered(model: type[Any], signature: Signature) -> Signature:
+    """Return the parameters under their public names: model and tools, then the class's own, then the inherited ones."""
+    known = {name: field for field in model.model_fields for name in names_of(model, field)}
+    own = [one for one in signature.parameters.values() if one.kind is Parameter.KEYWORD_ONLY and one.name in known]
+    named = [(known[one.name], one.replace(name=names_of(model, known[one.name])[0])) for one in own]
+    bases = [getattr(base, "model_fields", {}) for base in model.__mro__]
+
+    def place(pair: tuple[str, Parameter]) -> tuple[int, int]:
+        field, parameter = pair
+        first = _FIRST.index(parameter.name) if parameter.name in _FIRST else len(_FIRST)
+        return first, sum(field in base for base in bases)
+
+    return ConstructorSignature([parameter for _, parameter in sorted(named, key=place)])
+
+
+# ---------------------------------------------------------------------------------------------- tokens
+# Estimates of token counts, without a tokenizer and without the network.
+#
+# A token is taken for four bytes of UTF-8: close for English text, and usable for scripts whose characters take three bytes and about one
+# token each. A picture counts as one of ordinary size. A caller who needs the exact number of a text gives `custom_get_token_ids`.
+
+
+_BYTES_PER_TOKEN = 4
+_PER_MESSAGE = 3
+_PER_REPLY = 3
+_PER_CALL = 3
+_PICTURE = 765  # four tiles of 170 and a base of 85: OpenAI's count for 1024 x 1024 pixels
+_SMALL_PICTURE = 85
+_DOCUMENT = 1_000
+_TEXTS = ("text", "reasoning", "thinking", "refusal")
+
+
+def estimate(text: str) -> int:
+    """Return the estimated number of tokens of a text."""
+    return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)
+
+
+def messages_tokens(messages: Iterable[BaseMessage], tools: Sequence[Mapping[str, Any]], count: Callable[[str], int]) -> int:
+    """Return the estimated number of tokens of a request.
+
+    Args:
+        messages: The messages; of a run message those that it carries are counted.
+        tools: The declared tools, in the wire's form.
+        count: Counts the tokens of a text.
+    """
+    plain = [part for message in messages for part in carried_messages(message) or [message]]
+    declared = sum(count(json.dumps(tool, ensure_ascii=False, default=str)) for tool in tools)
+    return declared + sum(_message_tokens(message, count) for message in plain) + _PER_REPLY
+
+
+def _message_tokens(message: BaseMessage, count: Callable[[str], int]) -> int:
+    tokens = _PER_MESSAGE + (count(message.name) if message.name else 0)
+    blocks = [message.content] if isinstance(message.content, str) else message.content
+    tokens += sum(_block_tokens(block, count) for block in blocks)
+    if isinstance(message, AIMessage):
+        tokens += sum(_PER_CALL + count(call.name) + count(call.arguments) for call in calls_of(message))
+    return tokens + (_PER_CALL if isinstance(message, ToolMessage) else 0)
+
+
+def _block_tokens(block: Any, count: Callable[[str], int]) -> int:
+    if isinstance(block, str):
+        return count(block)
+    block = unwrapped(block)
+    kind = str(block.get("type", ""))
+    if kind == "tool_result":
+        content = block.get("content") or ""
+        return sum(_block_tokens(one, count) for one in ([content] if isinstance(content, str) else content))
+    if is_media(block):
+        return _media_tokens(block, count)
+    if kind == "search_result":
+        return count(search_result_text(block))
+    if any(isinstance(block.get(key), str) for key in _TEXTS):
+        return sum(count(block[key]) for key in _TEXTS if isinstance(block.get(key), str))
+    if (text := block_text(block)) is not None:
+        return count(text)
+    return 0 if "tool" in kind or "call" in kind else _DOCUMENT
+
+
+def _media_tokens(block: Any, count: Callable[[str], int]) -> int:
+    """Return the estimated tokens of a picture or a file: of a text file those of its text, also of one inside a document of blocks."""
+    nested = block.get("source")
+    inner = nested.get("content") if isinstance(nested, Mapping) else None
+    if isinstance(inner, list):
+        return sum(_block_tokens(one, count) for one in inner)
+    try:
+        source = source_of(block)
+        if source.kind == "text" and (source.text is not None or source.data is not None):
+            return count(document_text(block, source))
+    except ODD:
+        return _DOCUMENT
+    if source.kind != "image":
+        return _DOCUMENT
+    image = block.get("image_url")
+    detail = extra(block, "detail") or (image.get("detail") if isinstance(image, Mapping) else None)
+    return _SMALL_PICTURE if detail == "low" else _PICTURE
+
+
+# ---------------------------------------------------------------------------------------------- chat model
+# The base class of every vendor's chat model: constructor arguments, secrets, trace metadata, copies.
+#
+# What differs between vendors stands in class attributes (the names of fields, the environment, checks) and in a few methods.
 
 
 class ProviderChatModel(PortableChatModel, defer_build=True):
@@ -276,14 +546,19 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
     @property
     def _endpoint(self) -> str | None:
         """The endpoint that the server's state in a history belongs to; None: the vendor's own."""
+        return self._address
+
+    @property
+    def _address(self) -> str | None:
+        """The base URL of requests without its query; None: the vendor's own."""
         url: str | None = getattr(self, self._url_field)
-        return url
+        return url and without_query(url)
 
     def _client_arguments(self) -> dict[str, Any]:
         """Return the arguments that every SDK's client is made from."""
         return {
             "api_key": getattr(self, self._key_field),
-            "base_url": getattr(self, self._url_field),
+            "base_url": self._address,
             "headers": tuple(self._headers.items()),
             "proxy": self._proxy,
             "http_client": getattr(self, "http_client", None),
@@ -347,11 +622,11 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
         """Return the estimated number of tokens of a request with these messages and tools, offline (see `get_num_tokens`).
 
         Args:
-            messages: The messages of the request.
+            messages: The messages of the request. A run message counts as those that it carries.
             tools: The tools that it declares, in any form that `bind_tools` takes.
             **kwargs: Accepted for LangChain's sake; they count for nothing.
         """
-        return messages_tokens(messages, [self.format_tool(tool) for tool in tools or ()], self.get_num_tokens)
+        return messages_tokens(expand(messages), [self.format_tool(tool) for tool in tools or ()], self.get_num_tokens)
 
     def _estimated_tokens(self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]) -> int:
         return messages_tokens(messages, tools, self.get_num_tokens)

@@ -1,22 +1,28 @@
-"""Translation of the errors of vendors' SDKs and HTTP libraries into classes that are both the SDK's and LangChain's.
+"""Errors of vendors' servers: what they say of a request, translated into classes that are both the SDK's and LangChain's.
 
 A vendor gives an `ErrorMapping`: its HTTP library, its classes, and what its error objects mean. Here is what is the same for all: which
 error becomes which class, whether the same request may succeed later, and that no secret stands in an error.
 """
 
 import json
+import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from langchain_core import exceptions
 from langchain_core.exceptions import ModelError
+from langchain_core.messages import BaseMessage
 
 from ...errors import BriefInNotebooks, reduced
-from ...retry.headers import is_transient, retry_after, should_retry
+from ...retry.attempts import is_transient, retry_after, should_retry
+from .._transport.exchange import ANSWERED, describe_redirect
 from .._transport.secrets import header_secrets, hide_illegal_values, hide_secrets, public_request
-from .lazy import lazy
+from . import lazy
 
+_NO_PAGE = re.compile(r"(\w+ )?not found\W*", re.IGNORECASE)  # what web frameworks say, and llama.cpp ("File Not Found")
+_VERSION = re.compile(r"/v\d")
 _PROVIDERS = __package__.removesuffix("_base")
 
 ErrorTable = Mapping[type[BaseException], Callable[[BaseException], BaseException]]
@@ -99,15 +105,14 @@ class ErrorMapping:
 
     # ------------------------------------------------------------------------------------------ what is raised
 
-    def table(self, secrets: Iterable[str] = ()) -> ErrorTable:
+    def table(self, secrets: Callable[[], Iterable[str]] = list) -> ErrorTable:
         """Return the table by which `errors.map_errors` translates errors of the SDK, and of the HTTP library while it reads a body.
 
         Args:
-            secrets: Texts that must not stand in any error.
+            secrets: Returns the texts that must not stand in any error; called when there is one.
         """
-        hidden = list(secrets)
         table: dict[type[BaseException], Callable[[BaseException], BaseException]] = {
-            (self.sdk().APIError if self.sdk else ModelError): lambda error: self._translate(error, hidden),
+            (self.sdk().APIError if self.sdk else ModelError): lambda error: self._translate(error, secrets()),
             TimeoutError: self._timed_out,
         }
         other = (sys.modules.get(name) for name in ("httpx", "httpx2"))  # of a client that the user gave
@@ -117,7 +122,7 @@ class ErrorMapping:
                 table |= zip(kinds, (self._timed_out, self._disconnected, self._disconnected), strict=True)
         return table
 
-    def _translate(self, error: Any, secrets: list[str]) -> Exception:
+    def _translate(self, error: Any, secrets: Iterable[str]) -> Exception:
         """Translate an error; errors that are already translated or do not concern the transport are returned unchanged."""
         hide_secrets(error, [*secrets, *_sent_secrets(error)])
         same: Exception = error
@@ -141,16 +146,31 @@ class ErrorMapping:
         return timed_out
 
     def _disconnected(self, error: Any, request: Any = None) -> Exception:
-        request = public_request(request or self._request_of(error))
+        own = request or self._request_of(error)
+        began = (self.sdk is not None and request is None) or own.extensions.get(ANSWERED)
+        request = public_request(own)
         unsendable = _is_unsendable(error)
         if unsendable:
             hide_illegal_values(error)
-        no_reply = f"No reply from {_origin_url(request.url)} ({_describe(error)}){self.advice}"
+        origin, what = _origin_url(request.url), _describe(error)
+        no_reply = f"The reply from {origin} broke off ({what})" if began else f"No reply from {origin} ({what}){self.advice}"
         message = f"The request cannot be sent ({_describe(error)})" if unsendable else no_reply
         new: Any = self._class("ConnectionError")(message=message, request=request)
         new.is_retryable = not unsendable
         disconnected: Exception = new
         return disconnected
+
+    def unreachable(self, message: str, *, passes: bool = True) -> Exception:
+        """Return the error for a request that could not be sent, since what it needs cannot be had.
+
+        Args:
+            message: The error's message.
+            passes: Whether a retry may succeed.
+        """
+        new: Any = self._class("ConnectionError")(message=message, request=self.library().Request("POST", "http://unknown"))
+        new.is_retryable = passes
+        unreachable: Exception = new
+        return unreachable
 
     def _class(self, name: str) -> Any:
         return self.error_class(f"{self.prefix}{name}")
@@ -171,6 +191,8 @@ class ErrorMapping:
         """
         status = response.status_code
         labels = labels_of(body)
+        if 300 <= status < 400:
+            message = describe_redirect(response)
         name = {**_BY_STATUS, **self.by_status}.get(status, "APIError" if status >= 500 else "StatusError")
         overflows = status in (400, 413, 422, 500) and self._is_overflow(labels, message)
         if overflows:
@@ -186,6 +208,8 @@ class ErrorMapping:
     def _may_succeed(self, status: int, labels: frozenset[str], headers: Mapping[str, str]) -> bool:
         """Whether a retry may succeed: by the server's header, else by the error code, else by the status."""
         advised = should_retry(headers)
+        if status < 400:  # a redirect that is not followed leads nowhere a second time either
+            return False
         if advised is not None:
             return advised
         if labels & self.never_retried:
@@ -235,10 +259,23 @@ def _message(error: Any) -> str:
     message = str(error.message)
     detail = error.body.get("detail") if isinstance(error.body, Mapping) else error.body
     message = f"{message}: {detail}" if isinstance(detail, str) and detail not in message else message
-    if error.status_code != 404 or isinstance(error.body, Mapping):
+    if error.status_code != 404 or (isinstance(error.body, Mapping) and not _NO_PAGE.fullmatch(_text_of(error.body))):
         return message
-    url = error.request.url  # nobody who speaks the protocol said so: more likely the address is wrong than the model's name
-    return f"{message} (there is nothing at {_origin_url(url)}{url.path}: see base_url)"
+    return f"{message} {hint_for_missing_page(error.request.url)}"
+
+
+def _text_of(body: Mapping[str, Any]) -> str:
+    """Return the text of an error's body, wherever servers put it."""
+    inner = body.get("error", body)
+    if not isinstance(inner, Mapping):
+        return str(inner)
+    return str(inner.get("message") or inner.get("detail") or "").strip()
+
+
+def hint_for_missing_page(url: Any) -> str:
+    """Return a hint for a page that is not there: more likely the address is wrong than the model's name."""
+    hint = "see base_url" if _VERSION.search(url.path) else "see base_url, which may lack a /v1 at its end"
+    return f"(there is nothing at {_origin_url(url)}{url.path}: {hint})"
 
 
 def _origin_url(url: Any) -> str:
@@ -268,3 +305,132 @@ def labels_of(body: Any) -> frozenset[str]:
 def _sent_secrets(error: Any) -> list[str]:
     """Return the secrets that the failed request itself carried: a key from a function, headers of one call."""
     return header_secrets(getattr(getattr(error, "request", None), "headers", None) or {})
+
+
+# ---------------------------------------------------------------------------------------------- refusal
+# The error for a model's refusal: LangChain core's class (from 1.7.5), or an identical one for older releases.
+
+
+if TYPE_CHECKING or not hasattr(exceptions, "ModelRefusalError"):
+
+    class ModelRefusalError(ModelError):
+        """Raised when the model refuses to give the requested structured output. A retry is unlikely to help.
+
+        Attributes:
+            raw_message: The message in which it declined.
+        """
+
+        def __init__(
+            self, message: str = "Model refused to produce the requested output", *, raw_message: BaseMessage | None = None
+        ) -> None:
+            self.raw_message = raw_message
+            super().__init__(message)
+else:
+    ModelRefusalError = exceptions.ModelRefusalError
+
+
+# ---------------------------------------------------------------------------------------------- refusals
+# What a server's refusal of a request says: which of the request's keys it is about, and whether the server streams at all.
+#
+# Words of a refusal count only if they are the server's own: a content filter quotes what the user wrote. So a key that also stands in a
+# text of the request is never taken for the reason (wire quirk R-08).
+
+
+_STATUSES = frozenset({400, 403, 404, 405, 415, 422, 501})
+_STREAM = r"\bstream(?:s|ed|ing)?\b(?!_)"
+_NO_SUPPORT = r"\bnot\b[^.]{0,30}\b(?:support|allow|implement|available|enabled|permit)"
+_NOT = rf"{_NO_SUPPORT}|\b(?:unsupported|disabled|unavailable|unimplemented)\b"
+_NO_STREAM = re.compile(rf"{_STREAM}[^.]{{0,80}}(?:{_NOT})|(?:{_NOT})[^.]{{0,60}}{_STREAM}|must be verified to stream", re.IGNORECASE)
+
+_OF_REQUESTS = (400, 422)
+_REFUSED = rf"{_NO_SUPPORT}|incompatible|not compatible|(?:may|can) ?not\b|un(?:known|expected|recognized|supported)|forbidden|\bextra\b"
+_MISSED = r"must be (?:passed|returned|provided|sent|included)|missing|\brequired\b"
+_OTHER_REASONS = frozenset(
+    {
+        *("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation", "DataInspectionFailed", "tool_use_failed"),
+        *("context_length_exceeded", "exceed_context_size_error", "string_above_max_length", "insufficient_quota", "rate_limit_exceeded"),
+    }
+)
+_NEAR = 80
+_TOKENS = re.compile(r"\w+")
+
+
+class Refusal(NamedTuple):
+    """The reason of a refusal: the request's key that it is about, and whether the server misses that key or refuses it."""
+
+    key: str
+    missed: bool
+
+
+def read_refusal(error: Any, keys: Sequence[str], body: bytes) -> Refusal | None:
+    """Return the reason of a refused request; None if it is none of these keys, or the words may be the request's own.
+
+    The key is the one that the error's `param` or `loc` names, else one whose name stands beside a word for unknown, unsupported, missing
+    or required.
+
+    Args:
+        error: The SDK's error.
+        keys: The keys that are known, the likeliest first.
+        body: The JSON of the refused request.
+    """
+    said = getattr(error, "body", None)
+    if refused_status(error) not in _OF_REQUESTS or _OTHER_REASONS & {*_values(said, ("code", "type"))}:
+        return None
+    text = f"{error} {said}"
+    named = {token for place in _values(said, ("param", "loc")) for token in _TOKENS.findall(place)}
+    for key in [key for key in keys if key in named] or keys:
+        missed = _is_beside(key, text, _MISSED) and not _is_beside(key, text, _REFUSED)
+        if (key in named or missed or _is_beside(key, text, _REFUSED)) and not is_quoted(key, body):
+            return Refusal(key, missed)
+    return None
+
+
+def is_quoted(word: str, body: bytes) -> bool:
+    """Whether a text of a request holds the word, so that an error may quote it.
+
+    Args:
+        word: The word.
+        body: The JSON of the request.
+    """
+    return any(re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE) for text in _texts(json.loads(body)))
+
+
+def refused_status(error: Any) -> Any:
+    """Return the HTTP status of an error of any SDK; None if it has none."""
+    return getattr(error, "status_code", None) or getattr(error, "code", None)
+
+
+def is_streaming_unsupported(error: Any) -> bool:
+    """Whether an error means that the server does not stream, so that the request may succeed without streaming.
+
+    Seen of gateways and of single models: a status of 4xx or 501 and words such as "Streaming is not supported for this model" or
+    "Unsupported value: 'stream' does not support true with this model" (wire quirk E-12). A refusal of `stream_options` is none of these.
+    """
+    return refused_status(error) in _STATUSES and bool(_NO_STREAM.search(str(error)))
+
+
+def _is_beside(key: str, text: str, words: str) -> bool:
+    named = rf"\b{re.escape(key)}\b"
+    return re.search(rf"(?s){named}.{{0,{_NEAR}}}?(?:{words})|(?:{words}).{{0,{_NEAR}}}?{named}", text, re.IGNORECASE) is not None
+
+
+def _values(said: Any, keys: Sequence[str]) -> Iterator[str]:
+    """Yield what an error's body has under these keys, at any depth, the places of a list joined."""
+    if isinstance(said, list):
+        for one in said:
+            yield from _values(one, keys)
+    if not isinstance(said, Mapping):
+        return
+    for name, value in said.items():
+        if name in keys and isinstance(value, str | list):
+            yield value if isinstance(value, str) else " ".join(map(str, value))
+        elif name != "input":  # what pydantic repeats of the request
+            yield from _values(value, keys)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(one)

@@ -1,37 +1,137 @@
-"""HTTP requests of a chat model: retries, streams that close with their reader, typed errors.
+"""HTTP requests of a chat model: retried when they fail, in time, closed with their reader.
 
-A vendor gives an `Exchange` for each request (`_exchange`) and what sends it (`_client_settings`), and says how errors are translated
-(`_error_mapping`). The synchronous and asynchronous halves differ by their `await`s only.
+Nothing of a reply that has only begun to write calls reaches the caller: where it breaks off it is asked for again, whoever listens. A
+listener is shown the pieces as they come, and is told where they count no more; one that hands them to the caller (`Listener.delivered`)
+keeps the reply from being asked for again.
 """
 
+import asyncio
+import logging
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
+from dataclasses import replace
 from functools import cached_property, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import Field, PrivateAttr, WrapValidator
 
-from ...chunks import as_chunk
+from ...chunks import as_chunk, merge_chunks
+from ...deadline import current_deadline
 from ...errors import AutoToolsError, ConfigurationError, UnsupportedFeatureError, map_errors
-from ...event_bus import listening
+from ...event_bus import current_scope
+from ...messages.metadata import KEY, UNFORCED
 from ...mixin import ToolsAndMessagesMixin
-from ...retry.attempts import Attempts
-from ...retry.policy import RetryPolicy
-from ...retry.retrying import RetryStrategies, read_retry
-from ...turn.raw_methods import compared
-from .._transport.bounded import holding, opened_in_time, whole_in_time
-from .._transport.clients import PerLoopCache
-from .._transport.drain import adrain, drain
+from ...retry.attempts import Attempts, pause
+from ...retry.policy import RetryPolicy, RetryStrategies, read_retry
+from ...turn.accumulator import restart_chunk
+from ...turn.subclass_methods import compared
+from .._transport.clients import PerLoopCache, Shared, adrain, drain
 from .._transport.exchange import ClientSettings, Exchange, Response
-from .._transport.no_stream import is_streaming_unsupported
-from .._transport.reader import MISREAD, EndedEarly, ReplyReader, leaves_at_once, misshapen, read_body
-from .._transport.secrets import SecretDict
-from .._transport.timeouts import read_timeout, request_timeout
-from .checks import extra_headers
-from .errors import ErrorMapping, ErrorTable
-from .stream_retry import AsyncOpened, Opened, aretrying_stream, retrying_stream
+from .._transport.reader import MISREAD, EndedEarly, ReplyReader, is_unasked_stream, leaves_at_once, misshapen, read_body, read_stream
+from .._transport.secrets import SecretDict, secret_query
+from .._transport.timeouts import holding, opened_in_time, own_timeout, read_timeout, request_timeout, whole_in_time
+from .errors import ErrorMapping, ErrorTable, is_streaming_unsupported, read_refusal
+from .parameters import extra_headers
+
+Opened = tuple[list[AIMessageChunk], Generator[AIMessageChunk, None, None]]
+"""The first chunks of a reply, and an iterator of the rest."""
+AsyncOpened = tuple[list[AIMessageChunk], AsyncGenerator[AIMessageChunk, None]]
+
+
+def retrying_stream(attempts: Attempts, opened: Callable[[], Opened]) -> Generator[AIMessageChunk, None, None]:
+    """Yield the chunks of a reply as they arrive, with a restart chunk between two attempts.
+
+    Args:
+        attempts: The attempts at its request.
+        opened: Makes one, up to the first chunk.
+    """
+    while True:
+        reply = _StreamedReply(attempts)
+        begun, rest = opened()
+        try:
+            with closing(rest):
+                for chunk in chain(begun, rest):
+                    reply.left = reply.left or leaves_at_once(chunk)
+                    yield chunk
+        except Exception as error:
+            yield from reply.tail(error)
+        if reply.wait is None:
+            return
+        yield restart_chunk()
+        pause(reply.wait)
+
+
+async def aretrying_stream(attempts: Attempts, opened: Callable[[], Awaitable[AsyncOpened]]) -> AsyncGenerator[AIMessageChunk, None]:
+    """Like `retrying_stream`, asynchronously."""
+    while True:
+        reply = _StreamedReply(attempts)
+        begun, rest = await opened()
+        try:
+            async with aclosing(rest):
+                for chunk in begun:
+                    reply.left = reply.left or leaves_at_once(chunk)
+                    yield chunk
+                async for chunk in rest:
+                    reply.left = reply.left or leaves_at_once(chunk)
+                    yield chunk
+        except Exception as error:
+            for chunk in await reply.atail(error):
+                yield chunk
+        if reply.wait is None:
+            return
+        yield restart_chunk()
+        await asyncio.sleep(reply.wait)
+
+
+class _StreamedReply:
+    """An open reply whose tool calls are shown while they are written.
+
+    Args:
+        attempts: The attempts at its request.
+
+    Attributes:
+        left: Whether anything of it has left but pieces of calls.
+        wait: Seconds to wait before the reply is asked for again; None where it has come to its end.
+    """
+
+    def __init__(self, attempts: Attempts) -> None:
+        self._attempts = attempts
+        self.left = False
+        self.wait: float | None = None
+
+    def tail(self, error: Exception) -> Sequence[AIMessageChunk]:
+        """Return the remaining chunks of a reply that broke off; raise the error unless it ends the reply or the reply is retried."""
+        self.wait = None if self.left or _is_delivered() else self._attempts.wait_after(error)
+        return self._tail(error)
+
+    async def atail(self, error: Exception) -> Sequence[AIMessageChunk]:
+        """Like `tail`, asynchronously."""
+        self.wait = None if self.left or _is_delivered() else await self._attempts.await_after(error)
+        return self._tail(error)
+
+    def _tail(self, error: Exception) -> Sequence[AIMessageChunk]:
+        if self.wait is not None:
+            return ()
+        if isinstance(error, EndedEarly):
+            return error.chunks
+        raise error
+
+
+def _is_delivered() -> bool:
+    """Whether the caller has received any shown fragment."""
+    place = current_scope.get()
+    return place is not None and place.listener.delivered
+
+
+# ---------------------------------------------------------------------------------------------- http model
+# HTTP requests of a chat model: retries, streams that close with their reader, typed errors.
+#
+# A vendor gives an `Exchange` for each request (`_exchange`) and what sends it (`_client_settings`), and says how errors are translated
+# (`_error_mapping`). The synchronous and asynchronous halves differ by their `await`s only.
+
 
 if TYPE_CHECKING:
     from tenacity import BaseRetrying
@@ -39,6 +139,15 @@ if TYPE_CHECKING:
     Retry = RetryPolicy | RetryStrategies | BaseRetrying
 else:
     Retry = Annotated[RetryPolicy, WrapValidator(read_retry)]
+
+_logger = logging.getLogger("langchain_autotools")
+
+_MOST_CHANGES = 4
+_OF_CHOICES = ("tool_choice", "tool choice", "tool_config", "toolConfig", "function_calling_config", "functionCallingConfig")
+
+
+class Unforced(Shared, set[Any]):
+    """The servers, accounts and models that refuse to be forced to call a tool."""
 
 
 class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
@@ -59,6 +168,7 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
     _timeout_field: ClassVar[str] = "timeout"
     """The name of the timeout field, which differs between vendors' classes."""
     _cache: PerLoopCache = PrivateAttr(default_factory=PerLoopCache)
+    _unforced: Unforced = PrivateAttr(default_factory=Unforced)
 
     # ------------------------------------------------------------------------------------------ what a vendor gives
 
@@ -73,6 +183,11 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
     @abstractmethod
     def _client_settings(self) -> ClientSettings:
         """The settings of the HTTP client."""
+
+    @property
+    @abstractmethod
+    def _address_query(self) -> Mapping[str, Any]:
+        """Return the query parameters of the base URL."""
 
     @abstractmethod
     def _secrets(self) -> list[str]:
@@ -101,14 +216,17 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         """
         options = {
             "headers": SecretDict({**headers, **extra_headers(kwargs)}),
-            "params": SecretDict({**query, **(kwargs.get("extra_query") or {})}),
+            "params": secret_query({**self._address_query, **query, **(kwargs.get("extra_query") or {})}),
             "timeout": self._client_timeout(kwargs, self.stream_chunk_timeout if stream else None),
         }
         return {name: value for name, value in options.items() if value not in (None, {})}
 
     def _client_timeout(self, kwargs: Mapping[str, Any], idle_timeout: float | None) -> Any:
         """Return the timeout of a request in the client's form; None uses the client's default."""
-        return request_timeout(self._error_mapping.sdk, self._timeout(kwargs), idle_timeout)
+        timeout = self._timeout(kwargs)
+        if timeout is None and idle_timeout is not None:  # else the client's own holds
+            timeout = own_timeout(getattr(self, "http_client", None), getattr(self, "http_async_client", None))
+        return request_timeout(self._error_mapping.sdk, timeout, idle_timeout)
 
     def _timeout(self, kwargs: Mapping[str, Any]) -> Any:
         """Return the timeout set by the call, else by the constructor."""
@@ -136,7 +254,9 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         if not messages and not self._says_enough(kwargs):
             raise ConfigurationError("there is no message to answer: the list is empty")
         try:
-            return self._exchange(compared(messages, type(self)), stop, kwargs, stream=stream)
+            exchange = self._exchange(compared(messages, type(self)), stop, kwargs, stream=stream)
+            forces = kwargs.get("tool_choice") is not None and kwargs.get("tools")
+            return self._forcing(exchange, messages, stop, kwargs, stream=stream) if forces else exchange
         except AutoToolsError:
             raise
         except MISREAD as error:
@@ -144,6 +264,30 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
             raise UnsupportedFeatureError(
                 f"the request cannot be written: a content block or parameter has no known form ({why})"
             ) from error
+
+    def _forcing(
+        self, exchange: Exchange, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool
+    ) -> Exchange:
+        """Return a request that goes once more, asking for a call without force, where the server refuses to be forced (wire quirk T-08).
+
+        Its reply is marked: who needs the call looks whether it came."""
+        choice = self.read_tool_choice(kwargs["tool_choice"])
+        if not choice.forced:
+            return exchange
+        free = {**kwargs, "tool_choice": choice.lasting or self.format_tool_choice("auto", kwargs["tools"])}
+        key = (self._client_settings(), kwargs.get("model")) if self._unforced else None
+
+        def unforced() -> Exchange:
+            return replace(self._exchange(compared(messages, type(self)), stop, free, stream=stream), unforced=True)
+
+        def change(error: Exception) -> Exchange | None:
+            refusal = read_refusal(error, _OF_CHOICES, exchange.body)
+            if refusal is None or refusal.missed:
+                return None
+            _logger.warning("the server refuses to be forced to call a tool: it is asked without force, and may call none")
+            return replace(unforced(), taken=partial(self._unforced.add, (self._client_settings(), kwargs.get("model"))))
+
+        return unforced() if key in self._unforced else exchange.otherwise(change)
 
     def _attempts(self, *, awaits: bool = False) -> Attempts:
         """Return the attempts at one request; raise for asynchronous strategies unless `awaits` is set."""
@@ -163,7 +307,7 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         return {**super()._serialized, "kwargs": plain}
 
     def _error_table(self) -> ErrorTable:
-        return self._error_mapping.table(self._secrets())
+        return self._error_mapping.table(self._secrets)
 
     # ------------------------------------------------------------------------------------------ streams
 
@@ -186,7 +330,7 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         exchange = self._encoded(messages, stop, kwargs, stream=True)
         attempts = self._attempts()
         opened = partial(self._opened, exchange, attempts, partial(self.raw_invoke, messages, stop, **kwargs))
-        if listening.get() is not None:
+        if current_scope.get() is not None:
             yield from retrying_stream(attempts, partial(opened, at_once=True))
             return
         begun, rest = opened()
@@ -204,7 +348,7 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         exchange = self._encoded(messages, stop, kwargs, stream=True)
         attempts = self._attempts(awaits=True)
         opened = partial(self._aopened, exchange, attempts, partial(self.araw_invoke, messages, stop, **kwargs))
-        if listening.get() is not None:
+        if current_scope.get() is not None:
             async with aclosing(aretrying_stream(attempts, partial(opened, at_once=True))) as chunks:
                 async for chunk in chunks:
                     yield chunk
@@ -309,25 +453,32 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
             yield turn
 
     def _sent(self, exchange: Exchange) -> tuple[Exchange, Response]:
-        try:
-            return exchange, self._open(exchange)
-        except Exception as error:
-            other = exchange.alternative_for(error)
-            if other is None:
-                raise
-        return self._sent(other)
+        """Send a request, and after a refusal another form of it, a few times at most, whatever `max_retries` is."""
+        for left in range(_MOST_CHANGES, -1, -1):
+            try:
+                response = self._open(exchange)
+                break
+            except Exception as error:
+                exchange = _changed(exchange, error, left)
+        if exchange.taken is not None:
+            exchange.taken()
+        return exchange, response
 
     async def _asent(self, exchange: Exchange) -> tuple[Exchange, Response]:
-        try:
-            return exchange, await self._aopen(exchange)
-        except Exception as error:
-            other = exchange.alternative_for(error)
-            if other is None:
-                raise
-        return await self._asent(other)
+        for left in range(_MOST_CHANGES, -1, -1):
+            try:
+                response = await self._aopen(exchange)
+                break
+            except Exception as error:
+                exchange = _changed(exchange, error, left)
+        if exchange.taken is not None:
+            exchange.taken()
+        return exchange, response
 
     def _reader(self, exchange: Exchange, response: Response) -> ReplyReader:
         decoder, events, annotate = exchange.decoder(), exchange.events(), partial(self._annotate, response=response)
+        if exchange.unforced:
+            annotate = partial(_marked_unforced, annotate)
         return ReplyReader(decoder, response.headers, events, annotate, exchange.idle_timeout, exchange.watch_of_listeners())
 
     def _annotate(self, last: AIMessageChunk, response: Response) -> None:
@@ -338,7 +489,7 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
     # ------------------------------------------------------------------------------------------ whole replies
 
     def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
-        """Make one request without streaming and return its reply.
+        """Make one request without streaming and return its reply; a server that streams it all the same is read to the end.
 
         Args:
             messages: The messages to send, of a repaired history.
@@ -352,12 +503,18 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
             StreamError: The reply is none of this wire.
         """
         exchange = self._encoded(messages, stop, kwargs, stream=False)
-        return whole_in_time(partial(self._attempts().call, partial(self._read_whole, exchange)))()
+        try:
+            return whole_in_time(partial(self._attempts().call, partial(self._read_whole, exchange)))()
+        except EndedEarly as early:
+            return merge_chunks(early.chunks)
 
     async def araw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
         """Like `raw_invoke`, asynchronously."""
         exchange = self._encoded(messages, stop, kwargs, stream=False)
-        return await self._attempts(awaits=True).acall(partial(self._aread_whole, exchange))
+        try:
+            return await self._attempts(awaits=True).acall(partial(self._aread_whole, exchange))
+        except EndedEarly as early:
+            return merge_chunks(early.chunks)
 
     def _read_whole(self, exchange: Exchange) -> AIMessageChunk:
         try:
@@ -382,13 +539,32 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
             return turn
 
     def _decoded(self, exchange: Exchange, response: Response, body: bytes) -> AIMessageChunk:
+        if is_unasked_stream(body, response.headers):
+            return read_stream(self._reader(exchange, response), body)
         value = read_body(body, response.headers)
         try:
             chunk = exchange.decoder().decode_body(value)
         except MISREAD as error:
             raise misshapen("the reply", body, error) from error
+        if exchange.unforced:
+            _marked_unforced(lambda _: None, chunk)
         self._annotate(chunk, response)
         return exchange.with_events_of(value, chunk)
+
+
+def _marked_unforced(annotate: Callable[[AIMessageChunk], None], last: AIMessageChunk) -> None:
+    annotate(last)
+    last.response_metadata[KEY] = {**(last.response_metadata.get(KEY) or {}), UNFORCED: True}
+
+
+def _changed(exchange: Exchange, error: Exception, left: int) -> Exchange:
+    """Return another form of a refused request; raise its error if none is known, too many were tried, or the run has ended."""
+    other = exchange.alternative_for(error) if left else None
+    if other is None:
+        raise error
+    if (end := current_deadline()) is not None:
+        end.check()
+    return other
 
 
 def _no_chunks() -> Generator[AIMessageChunk, None, None]:

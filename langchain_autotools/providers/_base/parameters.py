@@ -1,10 +1,305 @@
-"""Model parameters and trace metadata that are the same for all vendors."""
+"""Checks of constructor arguments, of call parameters, of environment variables, alike for every vendor.
 
+Each check takes the argument's name and its value, and raises a `ConfigurationError` that says what would work. None of them shows
+what may be secret. The HTTP libraries notice the same only inside a request, and then repeat a key that they cannot send.
+"""
+
+import asyncio
 import logging
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
+from urllib.parse import urlsplit
+
+from langchain_core.exceptions import ModelError
+from pydantic import BaseModel, SecretStr, ValidationError
+
+from ...addresses import query_of
+from ...deadline import DeadlinePassed
+from ...errors import AutoToolsError, ConfigurationError
+from ...turn.constructor import argument_names, names_of
+from .._transport.secrets import SecretDict, spelled
+from .._transport.timeouts import PATIENCE, is_duration, read_timeout, value_in_time
+
+Check = Callable[[str, Any], None]
+
+_WEB = ("http", "https")
+_PROXIES = (*_WEB, "socks5", "socks5h")
+_CONNECTION = frozenset(
+    {
+        *("api_key", "base_url", "default_headers", "default_query", "organization", "http_client", "http_async_client"),
+        *("headers", "auth", "credentials", "async_client", "root_client", "client_kwargs", "client_options"),
+        *("openai_api_base", "openai_organization", "anthropic_api_url"),
+        *("azure_endpoint", "azure_ad_token", "azure_ad_token_provider"),
+        *("token", "project", "location", "transport"),
+    }
+)
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+def check_model(name: str, value: Any) -> None:
+    """Raise if the name of the model is empty."""
+    if value is not None and not value.strip():
+        raise ConfigurationError(f"{name} is empty: say which model")
+
+
+def check_key(name: str, value: Any) -> None:
+    """Raise if a key is empty or not a legal header value. A function that returns the key is not called."""
+    if isinstance(value, SecretStr) and not value.get_secret_value():
+        raise ConfigurationError(
+            f"{name} is empty: leave it out to take it from the environment; for a server that wants none give any text"
+        )
+    check_header(name, value)
+
+
+def check_header(name: str, value: Any) -> None:
+    """Raise if HTTP cannot carry the text in a header."""
+    text = value.get_secret_value() if isinstance(value, SecretStr) else value
+    if not isinstance(text, str):
+        return
+    if text != text.strip():
+        raise ConfigurationError(f"{name} begins or ends with white space, as text from a file does: give it without (text.strip())")
+    if not (text.isascii() and text.replace("\t", "").isprintable()):
+        raise ConfigurationError(f"{name} holds a character that HTTP cannot send in a header: only printable ASCII characters can be sent")
+
+
+def check_headers(name: str, value: Any) -> None:
+    """Raise if a header has a name or value that HTTP cannot carry."""
+    for header, text in (value or {}).items():
+        if not isinstance(header, str) or not _HEADER_NAME.fullmatch(header):
+            raise ConfigurationError(f"{name} names a header {header!r}: only letters, digits and -_.!#$%&'*+^`|~ can stand in its name")
+        if not isinstance(text, str | bytes) and type(text).__name__ != "Omit":  # the SDKs' own word for leaving a header out
+            raise ConfigurationError(f"{name}[{header!r}] is {type(text).__name__}, not a text: leave out what is not to be sent")
+        check_header(f"{name}[{header!r}]", text)
+
+
+def check_client_arguments(name: str, value: Any) -> None:
+    """Raise if the HTTP client arguments contain headers that HTTP cannot carry. Other arguments are left to the client."""
+    headers = (value or {}).get("headers")
+    if isinstance(headers, str):
+        raise ConfigurationError(f"{name}['headers'] must be a dict, not a text")
+    check_headers(f"{name}['headers']", headers if isinstance(headers, Mapping) else None)
+
+
+def extra_headers(keywords: Mapping[str, Any]) -> dict[str, str]:
+    """Return the checked headers of one call."""
+    headers = SecretDict(keywords.get("extra_headers") or {})
+    check_headers("extra_headers", headers)
+    return spelled(headers) if headers else headers
+
+
+def check_address(name: str, value: Any, schemes: tuple[str, ...] = _WEB) -> None:
+    """Raise if an address has no scheme or no host."""
+    if not value:
+        return
+    try:
+        parts = urlsplit(value)
+        sound = not re.search(r"\s", value) and parts.scheme in schemes and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none
+        sound = False
+    twice = [one for one, found in query_of(value).items() if isinstance(found, list)]
+    if twice:
+        raise ConfigurationError(f"{name} says the query parameter {twice[0]!r} twice: say it once")
+    if not sound:
+        shown = "" if "@" in value else f" ({value!r})"  # it may hold a password
+        raise ConfigurationError(
+            f"{name} is no address{shown}: begin it with {' or '.join(f'{scheme}://' for scheme in schemes)} and a host"
+        )
+
+
+def check_in_path(name: str, value: Any) -> None:
+    """Raise if a text cannot stand in the path or query of an address as it is."""
+    if isinstance(value, str) and (value != value.strip() or re.search(r"[\s?#&]", value)):
+        raise ConfigurationError(f"{name} holds white space, '?', '#' or '&', as text from a file may ({value!r}): give the name alone")
+
+
+check_proxy: Check = partial(check_address, schemes=_PROXIES)
+"""Raise if the address of a proxy has no scheme or no host."""
+
+
+def check_seconds(name: str, value: Any) -> None:
+    """Raise if a duration is not a positive number of seconds."""
+    if value is not None and not is_duration(value):
+        raise ConfigurationError(f"{name} must be a number of seconds above 0, or None, not {value!r}")
+
+
+def check_count(name: str, value: Any) -> None:
+    """Raise if a number is negative."""
+    if value is not None and not value >= 0:
+        raise ConfigurationError(f"{name} must be 0 or more, not {value!r}")
+
+
+def check_client(name: str, value: Any, *, kind: str = "Client", other: str = "AsyncClient") -> None:
+    """Raise if the value is not an HTTP client of the required kind (synchronous or asynchronous)."""
+    kinds = {base.__name__ for base in type(value).__mro__}
+    if value is not None and (not hasattr(value, "send") or (other in kinds and kind not in kinds)):
+        raise ConfigurationError(f"{name} must be an httpx.{kind}, not {type(value).__module__}.{type(value).__name__}")
+
+
+check_async_client: Check = partial(check_client, kind="AsyncClient", other="Client")
+"""Raise if the value is not an asynchronous HTTP client."""
+
+
+def check_call(model: type[BaseModel], connection: frozenset[str], keywords: Mapping[str, Any]) -> None:
+    """Raise if keywords of a call set the connection: sent in the request, they would leak a key to the server and to traces.
+
+    Args:
+        model: The chat model's class.
+        connection: Its fields that say this; other classes' names for a key and an address are refused too.
+        keywords: The call's.
+
+    Raises:
+        ConfigurationError: One of them does.
+    """
+    given = [name for name in _connection_names(model, connection) & keywords.keys() if keywords[name] is not None]
+    given += [name for name in keywords if name.endswith("_api_key") and keywords[name] is not None]
+    if given:
+        where = f", {model.__name__}({given[0]}=...)" if given[0] in argument_names(model) else ""
+        raise ConfigurationError(
+            f"{given[0]} is for the constructor{where}: a call cannot change how the server is reached. "
+            "Make a model for it, which costs no connection of its own; headers of one call go in extra_headers={...}"
+        )
+
+
+@cache
+def _connection_names(model: type[BaseModel], connection: frozenset[str]) -> frozenset[str]:
+    return _CONNECTION.union(connection, *(names_of(model, field) for field in connection & model.model_fields.keys()))
+
+
+# ---------------------------------------------------------------------------------------------- keys that a function gives
+
+
+Unreachable = Callable[..., Exception]
+"""Makes a vendor's error for a request that could not be sent: of a text, and of `passes`, whether a retry may succeed."""
+
+
+def key_of(get_key: Callable[[], str], name: str, unreachable: Unreachable) -> Callable[[], str]:
+    """Return a function that calls `get_key` within the timeout of the request, and checks the key.
+
+    Args:
+        get_key: The function.
+        name: The argument that it was given as.
+        unreachable: Makes the error where it fails.
+    """
+
+    def get() -> str:
+        try:
+            key = value_in_time(get_key, read_timeout(PATIENCE.get()))
+        except Exception as error:
+            failed = _failed(error, name, unreachable)
+            raise failed from (None if isinstance(failed, TimeoutError) else error)
+        return _sound(key, name)
+
+    return get
+
+
+def akey_of(get_key: Callable[[], Awaitable[str]], name: str, unreachable: Unreachable) -> Callable[[], Awaitable[str]]:
+    """Like `key_of`, for an asynchronous function."""
+
+    async def get() -> str:
+        try:
+            key = await asyncio.wait_for(get_key(), read_timeout(PATIENCE.get()))
+        except Exception as error:
+            failed = _failed(error, name, unreachable)
+            raise failed from (None if isinstance(failed, TimeoutError) else error)
+        return _sound(key, name)
+
+    return get
+
+
+def _failed(error: Exception, name: str, unreachable: Unreachable) -> Exception:
+    """Return the error for a function that gave no key: it is retried as a request is, unless the function itself is wrong."""
+    if isinstance(error, AutoToolsError | ModelError | DeadlinePassed):
+        return error
+    if isinstance(error, TimeoutError):
+        return TimeoutError(f"the function given as {name} returned no key in time")
+    passes = not isinstance(error, ArithmeticError | AssertionError | AttributeError | LookupError | NameError | TypeError | ValueError)
+    return unreachable(f"the function given as {name} gave no key ({type(error).__name__}: {error})", passes=passes)
+
+
+def _sound(key: Any, name: str) -> str:
+    if not isinstance(key, str) or not key:
+        raise ConfigurationError(f"the function given as {name} returned {'an empty text' if key == '' else type(key).__name__}, not a key")
+    check_header(f"the key that the function given as {name} returned", key)
+    return key
+
+
+# ---------------------------------------------------------------------------------------------- what pydantic refuses
+
+
+def describe_validation_error(error: ValidationError, model: type[BaseModel], given: Collection[str]) -> str:
+    """Return pydantic's complaints about constructor arguments in one line, without the arguments' values.
+
+    Args:
+        error: Pydantic's error.
+        model: The chat model's class.
+        given: The names that were given.
+    """
+    names = [names_of(model, field) for field in model.model_fields]
+    first = {name: next((one for one in known if one in given), known[0]) for known in names for name in known}
+    messages: dict[str, list[str]] = {}
+    for problem in error.errors(include_url=False, include_input=False, include_context=False):
+        place = str(problem["loc"][0]) if problem["loc"] else ""
+        name = first.get(place, place)
+        text = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "unexpected_keyword_argument":
+            text = f"there is no {problem['loc'][-1]!r} in it"
+        messages.setdefault(name, []).append(text if problem["type"] == "value_error" else text[:1].lower() + text[1:])
+    return "; ".join(f"{name}: {' or '.join(dict.fromkeys(texts))}" if name else " ".join(texts) for name, texts in messages.items())
+
+
+# ---------------------------------------------------------------------------------------------- values
+# Checks of parameter values that no vendor accepts, in the constructor and at a call.
+#
+# What a vendor alone can judge (a temperature of 3, a limit above the model's) goes to the vendor.
+
+
+NUMBERS: Mapping[str, Check] = dict.fromkeys(
+    ("temperature", "top_p", "top_k", "max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "top_logprobs"),
+    check_count,
+)
+"""Parameters that must not be negative."""
+
+DICTS: Mapping[str, str] = dict.fromkeys(("extra_headers", "extra_query", "extra_body"), "")
+"""Parameters that are dicts, each with the likely intended name for an error message."""
+
+_NESTED = ("options", "generation_config", "generationConfig", "model_kwargs")
+
+
+def _are_texts(value: Any) -> bool:
+    texts = value if isinstance(value, Collection) and not isinstance(value, Mapping) else [value]
+    return value is None or all(isinstance(text, str) for text in texts)
+
+
+def check_values(values: Mapping[str, Any], numbers: Mapping[str, Check], dicts: Mapping[str, str]) -> None:
+    """Raise if a value cannot work.
+
+    Args:
+        values: Parameters by name.
+        numbers: The check of each numeric parameter.
+        dicts: The parameters that must be dicts.
+
+    Raises:
+        ConfigurationError: One cannot.
+    """
+    for name, value in values.items():
+        if name in numbers and isinstance(value, int | float):
+            numbers[name](name, value)
+        if name == "stop" and not _are_texts(value):
+            raise ConfigurationError(f"stop must be a text or a list of texts, not {value!r}")
+        if name in dicts and not (value is None or isinstance(value, Mapping | BaseModel)):
+            hint = f"; {dicts[name]}" if dicts[name] else ""
+            raise ConfigurationError(f"{name} must be a dict, not {value!r}{hint}")
+        if name in _NESTED and isinstance(value, Mapping):
+            check_values(value, numbers, {})
+
+
+# ---------------------------------------------------------------------------------------------- parameters
+# Model parameters and trace metadata that are the same for all vendors.
+
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -19,12 +314,21 @@ def first_of(*names: str) -> str | None:
 
 @dataclass(frozen=True)
 class Environment:
-    """The environment variables of a vendor, by setting, each in order of precedence."""
+    """The environment variables of a vendor, by setting, each in order of precedence.
+
+    Attributes:
+        key: Of the key.
+        base_url: Of the base URL.
+        organization: Of the organization.
+        proxy: Of the proxy.
+        sdk_headers: Of headers that the vendor's SDK reads by itself, one in a line.
+    """
 
     key: tuple[str, ...] = ()
     base_url: tuple[str, ...] = ()
     organization: tuple[str, ...] = ()
     proxy: tuple[str, ...] = ()
+    sdk_headers: tuple[str, ...] = ()
 
     def read(self, what: str) -> str | None:
         """Return the value of the first variable that is set and not empty; None if there is none."""

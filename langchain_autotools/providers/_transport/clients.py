@@ -1,25 +1,181 @@
-"""Clients and connection pools of vendors' SDKs: created on first use, cached per process and event loop, closed at the end.
+"""Clients of HTTP libraries with their connections: created on first use, shared, given back whole, closed at the end.
 
-SDKs of one make (openai, anthropic) give their HTTP clients' classes as `DefaultHttpxClient` and `DefaultAsyncHttpxClient`.
+The HTTP libraries take a new connection into use, and give one back, in several steps of the event loop. A cancellation between two of
+them leaves the connection in its pool for ever, taken by a request that nobody makes or a reply that nobody has.
 """
 
 import asyncio
 import atexit
+import logging
 import os
 import sys
 import threading
+import time
 import weakref
-from collections.abc import AsyncGenerator, Callable, Hashable
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any, Self, TypeVar, cast
+from urllib.request import getproxies
 
-from .closing import closing_whole
-from .logged import async_hooks, hooks
+from ...errors import ConfigurationError
+from .timeouts import EVENT_HOOKS
 
 T = TypeVar("T")
 
+
+async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
+    """Return what the coroutine returns. A cancellation meanwhile is raised as soon as the coroutine has ended."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled from (None if task.cancelled() else task.exception())
+    return task.result()
+
+
+@cache
+def closing_whole(client: Any) -> Any:
+    """Return a subclass of an HTTP library's asynchronous client whose connections come free, whenever its user is cancelled.
+
+    Args:
+        client: The client's class.
+    """
+
+    class ClosingWhole(client):  # type: ignore[misc]
+        async def send(self, request: Any, **options: Any) -> Any:
+            progress = _Progress(request.extensions.get("trace"))
+            request.extensions = {**request.extensions, "trace": progress.note}
+            sending = asyncio.ensure_future(super().send(request, **options))
+            try:
+                await asyncio.wait({sending})
+            except asyncio.CancelledError:
+                await uninterrupted(_give_up(sending, progress))
+                raise
+            response = sending.result()
+            close = response.stream.aclose
+            response.stream.aclose = lambda: uninterrupted(close())
+            return response
+
+    return ClosingWhole
+
+
+class _Progress:
+    """How far a request is.
+
+    Args:
+        further: The user's own `trace` extension.
+
+    Attributes:
+        connected: Whether it has a new connection and does not use it yet.
+    """
+
+    def __init__(self, further: Callable[[str, Mapping[str, Any]], Awaitable[None]] | None) -> None:
+        self.connected = False
+        self._further = further
+
+    async def note(self, event: str, info: Mapping[str, Any]) -> None:
+        """Note an event of the HTTP library: the extension `trace` (https://www.encode.io/httpcore/extensions/#trace)."""
+        self.connected = event.endswith(".complete") and not event.startswith("http")
+        if self._further is not None:
+            await self._further(event, info)
+
+
+async def _give_up(sending: "asyncio.Task[Any]", progress: _Progress) -> None:
+    """Cancel a request as soon as its connection can be given back; close its response if it has one already."""
+    while progress.connected and not sending.done():
+        await asyncio.sleep(0)
+    sending.cancel()
+    await asyncio.wait({sending})
+    if not sending.cancelled() and sending.exception() is None:
+        with suppress(Exception):  # nobody has asked for this reply any more
+            await sending.result().aclose()
+
+
+# ---------------------------------------------------------------------------------------------- logged
+# Addresses of requests without user, password and query, for the HTTP libraries' logs and for errors.
+#
+# They log each request with its whole address. The address of a request is replaced once its authorization has been made of its user and
+# password; the one that takes its place goes to the same target and is written without its query, which may hold keys.
+
+
+Hooks = Mapping[str, Sequence[Callable[..., Any]]]
+
+
+@cache
+def _shown_without_query(address: Hashable) -> Any:
+    """Return a subclass of an HTTP library's URL class whose text omits the query."""
+    base: Any = address
+
+    class ShownWithoutQuery(base):  # type: ignore[misc]
+        is_concealed = True
+
+        def __str__(self) -> str:
+            return str(super().__str__()).partition("?")[0]
+
+        def __repr__(self) -> str:
+            return f"{base.__name__}({str(self)!r})"
+
+    return ShownWithoutQuery
+
+
+def _conceal(request: Any) -> None:
+    url, kind = request.url, cast("Hashable", type(request.url))
+    if (url.userinfo or url.query) and not getattr(url, "is_concealed", False):
+        request.url = _shown_without_query(kind)(url.copy_with(userinfo=b""))
+
+
+async def _aconceal(request: Any) -> None:
+    _conceal(request)
+
+
+@cache
+def concealing(client: Hashable) -> Any:
+    """Return a subclass of an SDK's client class whose requests are concealed once they are built: the SDKs log them before they go."""
+    base: Any = client
+
+    class Concealing(base):  # type: ignore[misc]
+        def build_request(self, *args: Any, **kwargs: Any) -> Any:
+            request = super().build_request(*args, **kwargs)
+            _conceal(request)
+            return request
+
+    return Concealing
+
+
+def hooks(own: Hooks | None = None, *, concealing: bool = True) -> dict[str, list[Any]]:
+    """Return the event hooks of the package's own synchronous client.
+
+    Args:
+        own: The user's. They get each request as it is sent.
+        concealing: Whether addresses are shown without secrets; not where the user's own transport may read them as texts.
+    """
+    given = own or {}
+    requests = [*EVENT_HOOKS["request"], *given.get("request", ()), *([_conceal] if concealing else ())]
+    return {"request": requests, "response": [*EVENT_HOOKS["response"], *given.get("response", ())]}
+
+
+def async_hooks(own: Hooks | None = None, *, concealing: bool = True) -> dict[str, list[Any]]:
+    """Return the event hooks of the package's own asynchronous client, like `hooks`."""
+    given = own or {}
+    requests = [*given.get("request", ()), *([_aconceal] if concealing else ())]
+    return {"request": requests, "response": [*given.get("response", ())]}
+
+
+# ---------------------------------------------------------------------------------------------- clients
+# Clients and connection pools of vendors' SDKs: created on first use, cached per process and event loop, closed at the end.
+#
+# SDKs of one make (openai, anthropic) give their HTTP clients' classes as `DefaultHttpxClient` and `DefaultAsyncHttpxClient`.
+
+
 _NO_LOOP = object()
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_PROXIES = "ALL_PROXY, HTTPS_PROXY or HTTP_PROXY"
 
 
 class Shared:
@@ -82,10 +238,42 @@ SHARED_POOLS = PerLoopCache()
 atexit.register(SHARED_POOLS.close)
 
 
-@cache
 def shared_ssl_context(library: Any) -> Any:
-    """Return the TLS context of all pools, shared because loading its certificates takes longer than a request."""
+    """Return the TLS context of all pools, shared because loading its certificates takes longer than a request.
+
+    Raises:
+        ConfigurationError: The environment names certificates that cannot be read.
+    """
+    return usable(lambda: _ssl_context(library, *(os.environ.get(name) for name in _CERTIFICATES)))
+
+
+@cache
+def _ssl_context(library: Any, *certificates: str | None) -> Any:
     return library.create_ssl_context()
+
+
+def connection_environment() -> Hashable:
+    """Return the proxies and certificates that the environment names now. (A client reads them once, when it is made.)"""
+    return (*sorted(getproxies().items()), *(os.environ.get(name) for name in _CERTIFICATES))
+
+
+def usable(make: Callable[[], T]) -> T:
+    """Return what `make` makes of an HTTP library: a client, or its certificates.
+
+    Raises:
+        ConfigurationError: The environment says what cannot work; the text names the variables.
+    """
+    try:
+        return make()
+    except ConfigurationError:
+        raise
+    except ImportError as error:
+        raise ConfigurationError(f"the HTTP client lacks a package for the proxy that {_PROXIES} or an argument names ({error})") from error
+    except OSError as error:
+        names = " and ".join(_CERTIFICATES)
+        raise ConfigurationError(f"the certificates cannot be read ({type(error).__name__}: {error.strerror}): see {names}") from error
+    except ValueError as error:
+        raise ConfigurationError(f"the HTTP client cannot be made: see {_PROXIES}, and arguments that name a proxy") from error
 
 
 def http_library(sdk: Any) -> Any:
@@ -102,9 +290,10 @@ def shared_client(sdk: Any, proxy: str | None) -> Any:
     """
 
     def make() -> Any:
-        return sdk.DefaultHttpxClient(proxy=proxy, verify=shared_ssl_context(http_library(sdk)), event_hooks=hooks())
+        verify, kind = shared_ssl_context(http_library(sdk)), concealing(sdk.DefaultHttpxClient)
+        return usable(lambda: kind(proxy=proxy, verify=verify, event_hooks=hooks()))
 
-    return SHARED_POOLS.get((sdk.__name__, proxy), make)
+    return SHARED_POOLS.get((sdk.__name__, proxy, connection_environment()), make)
 
 
 def shared_async_client(sdk: Any, proxy: str | None, loop: asyncio.AbstractEventLoop) -> Any:
@@ -117,10 +306,10 @@ def shared_async_client(sdk: Any, proxy: str | None, loop: asyncio.AbstractEvent
     """
 
     def make() -> LoopPool:
-        verify, kind = shared_ssl_context(http_library(sdk)), closing_whole(sdk.DefaultAsyncHttpxClient)
-        return LoopPool(kind(proxy=proxy, verify=verify, event_hooks=async_hooks()))
+        verify, kind = shared_ssl_context(http_library(sdk)), concealing(closing_whole(sdk.DefaultAsyncHttpxClient))
+        return LoopPool(usable(lambda: kind(proxy=proxy, verify=verify, event_hooks=async_hooks())))
 
-    return SHARED_POOLS.get((sdk.__name__, proxy), make, loop).client
+    return SHARED_POOLS.get((sdk.__name__, proxy, connection_environment()), make, loop).client
 
 
 class LoopPool:
@@ -153,3 +342,121 @@ class LoopPool:
 
 def _let_go(guard: AsyncGenerator[None, None]) -> None:
     """Drop the last reference to the guard, so that its loop closes it."""
+
+
+# ---------------------------------------------------------------------------------------------- drain
+# Reads a reply to its end after its end marker, so that its connection can serve the next request.
+#
+# HTTP/1.1 needs a body read to its end before a connection is used again; closing it earlier costs the next turn a new connection. But a
+# server may keep a finished stream open, so the wait is short, and whatever happens in it is no error.
+
+
+_SECONDS = 0.2
+
+_logger = logging.getLogger("langchain_autotools")
+
+
+async def adrain(pieces: AsyncIterator[bytes]) -> None:
+    """Read `pieces` to their end, for at most a fifth of a second.
+
+    A task of its own reads: whatever ends the wait, a deadline too, the reading is given up once, and has ended then.
+    """
+    reading = asyncio.ensure_future(_to_the_end(pieces))
+    try:
+        await asyncio.wait({reading}, timeout=_SECONDS)
+    finally:
+        reading.cancel()
+        await uninterrupted(asyncio.wait({reading}))
+
+
+async def _to_the_end(pieces: AsyncIterator[bytes]) -> None:
+    try:
+        async for _ in pieces:
+            pass
+    except (Exception, asyncio.CancelledError) as error:
+        _log(error)
+
+
+def _log(error: BaseException) -> None:
+    _logger.debug("the connection of a finished reply is not used again: %s", type(error).__name__)
+
+
+def drain(response: Any) -> None:
+    """Read the rest of the response, for at most a fifth of a second. The caller closes it, which frees its connection.
+
+    A blocking read cannot be given up from within, so a watchdog ends the connection under it. Where the socket cannot be
+    reached through the HTTP library's public extension, nothing is read.
+    """
+    stream = response.extensions.get("network_stream")
+    socket = stream.get_extra_info("socket") if stream is not None else None
+    if socket is None:
+        return
+    watched = _watchdog.watch(socket)
+    try:
+        # Not `iter_bytes`: at its end it closes the response, and then the socket may be another request's already.
+        for _ in response.stream:
+            pass
+    except Exception as error:
+        _log(error)
+    finally:
+        watched.release()
+
+
+class _Watched:
+    """A socket that is shut down at a set time unless it is released before."""
+
+    __slots__ = ("_lock", "_socket", "time")
+
+    def __init__(self, socket: Any, time: float) -> None:
+        self.time = time
+        self._socket = socket
+        self._lock = threading.Lock()
+
+    def release(self) -> None:
+        """Release the socket, so that it is not shut down."""
+        with self._lock:
+            self._socket = None
+
+    def end(self) -> None:
+        """Shut the socket down if it has not been released."""
+        with self._lock:
+            if self._socket is not None:
+                with suppress(OSError):
+                    self._socket.shutdown(2)  # both directions: the blocked read returns
+
+
+class _Watchdog:
+    """A thread that shuts sockets down a fifth of a second after they are registered. Starts with the first socket.
+
+    A thread of its own for each reply would cost more than the connection that is saved.
+    """
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._waiting: deque[_Watched] = deque()
+        self._thread: threading.Thread | None = None
+
+    def watch(self, socket: Any) -> _Watched:
+        """Register a socket to be shut down in a fifth of a second."""
+        watched = _Watched(socket, time.monotonic() + _SECONDS)
+        with self._condition:
+            self._waiting.append(watched)
+            if len(self._waiting) == 1:
+                self._condition.notify()
+            if self._thread is None or not self._thread.is_alive():  # of a forked process the thread is gone
+                self._thread = threading.Thread(target=self._run, name="langchain_autotools:drain", daemon=True)
+                self._thread.start()
+        return watched
+
+    def _run(self) -> None:
+        while True:
+            with self._condition:
+                self._condition.wait_for(lambda: self._waiting)
+                first = self._waiting[0]
+            time.sleep(max(0.0, first.time - time.monotonic()))
+            with self._condition:
+                self._waiting.popleft()
+            first.end()
+
+
+_watchdog = _Watchdog()

@@ -1,5 +1,6 @@
-"""Secrets among a model's settings, and their removal from errors, traces and pickles."""
+"""Secrets among a model's settings, removed from errors, traces, pickles."""
 
+import base64
 import hashlib
 import re
 from collections.abc import Callable, Mapping
@@ -19,7 +20,14 @@ _SECRET_KEY = re.compile(
 )
 _OF_THE_BODY = ("extra_body", "model_kwargs")
 _BESIDE_THE_BODY = ("extra_headers", "extraheaders", "extra_query", "extraquery")  # where a wire's names are in camel case, also so
-_SECRET_HEADER = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
+_HARMLESS = re.compile(
+    r"accept(-\w+)*|age|cache-control|connection|content-[\w-]+|date|expires|host|http-referer|keep-alive|pragma|retry-after(-ms)?|server"
+    r"|te|trailer|transfer-encoding|upgrade|user-agent|vary|via|trace(parent|state)|x-title|x-robots-tag|x-stainless-[\w-]+"
+    r"|([\w-]+-)?(ratelimit-[\w-]+|request-id)|[\w-]+-(beta|client|length|ms|organization|project|region|type|version)"
+    r"|alt|deployment|location|model|stream|timeout|version",
+    re.IGNORECASE,
+)
+"""Names of headers and query parameters that hold no secret, as far as is known; any gateway may have names of its own for its keys."""
 _QUOTED = re.compile(r"""b(['"]).*\1""", re.DOTALL)
 _USER = re.compile(r"(?<=:)//[^/?#@\s]*@")
 _ADDRESS_WITH_USER = re.compile(r"(\w+://)[^/?#@\s]*@")
@@ -149,9 +157,31 @@ class SecretDict(dict[str, Any]):
         return repr(shown("headers", dict(self)))
 
 
+class SecretText(str):
+    """A text whose repr does not show it: releases of the SDKs log the query parameters of a request, in a copy of their dict."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return repr(_HIDDEN)
+
+
+def secret_query(query: Mapping[str, Any]) -> SecretDict:
+    """Return query parameters whose texts stand in no repr, where they may hold a secret."""
+    return SecretDict({name: _as_secret(value) if is_secret_header(name) else value for name, value in query.items()})
+
+
+def _as_secret(value: Any) -> Any:
+    if isinstance(value, str):
+        return SecretText(value)
+    if isinstance(value, Mapping):
+        return {name: _as_secret(inner) for name, inner in value.items()}
+    return [_as_secret(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
 def is_secret_header(name: str) -> bool:
-    """Whether a header of this name is likely to hold a secret."""
-    return _SECRET_HEADER.search(name) is not None
+    """Whether a header or a query parameter of this name may hold a secret: whatever is not known to hold none."""
+    return _HARMLESS.fullmatch(name) is None
 
 
 def secret_values(headers: Mapping[str, Any] | None, *urls: str | None) -> list[str]:
@@ -166,6 +196,21 @@ def header_secrets(headers: Mapping[str, Any]) -> list[str]:
     """Return the secrets among headers, each also without its scheme (such as `Bearer`)."""
     values = [str(value) for name, value in headers.items() if is_secret_header(name)]
     return [*values, *(value.partition(" ")[2] for value in values if " " in value)]
+
+
+_OF_THE_SDKS = ("Accept", "Authorization", "Content-Type", "User-Agent", "X-Api-Key", "OpenAI-Organization", "OpenAI-Project")
+_SPELLED = {name.lower(): name for name in _OF_THE_SDKS}
+
+
+def spelled(headers: Mapping[str, Any]) -> SecretDict:
+    """Return headers with each name once, as the SDKs write it: releases of them compare names by case and would send both."""
+    return SecretDict({_SPELLED.get(name.lower(), name.lower()): value for name, value in headers.items()})
+
+
+def headers_in_lines(text: str | None) -> dict[str, str]:
+    """Return the headers of an environment variable, a `name: value` in each line, as the SDKs read them."""
+    pairs = [line.partition(":") for line in (text or "").split("\n")]
+    return {name.strip(): value.strip() for name, colon, value in pairs if colon}
 
 
 def public_headers(headers: Mapping[str, str] | None) -> dict[str, str] | None:
@@ -198,6 +243,16 @@ def header_variables(vendor: str, field: str, headers: Mapping[str, str] | None)
     return {f"{field}.{name}": re.sub(r"\W", "_", f"{vendor}_HEADER_{name}").upper() for name in secret}
 
 
+def without_user(url: str | None) -> tuple[str | None, dict[str, str]]:
+    """Return an address without its user and password, and the header that says them, as the HTTP libraries would make it."""
+    parts = urlsplit(url or "")
+    if not url or not (parts.username or parts.password):
+        return url, {}
+    said = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    header = SecretDict({"Authorization": f"Basic {base64.b64encode(said.encode()).decode()}"})
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(), header
+
+
 def has_password(url: str | None) -> bool:
     """Whether a URL names a user, and therefore most likely a password."""
     return "@" in (url or "")
@@ -219,9 +274,9 @@ def hide_secrets(error: Any, secrets: list[str]) -> None:
     if not long_enough:
         return
     error.args = tuple(_hidden(value, long_enough) for value in error.args)
-    for name in ("message", "body", "details"):
-        if hasattr(error, name):
-            setattr(error, name, _hidden(getattr(error, name), long_enough))
+    for name, value in list(own.items()):  # releases of the SDKs keep the text under further names
+        if isinstance(value, str | Mapping | list):
+            setattr(error, name, _hidden(value, long_enough))
 
 
 def public_request(request: Any) -> Any:

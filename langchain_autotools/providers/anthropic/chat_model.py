@@ -1,40 +1,48 @@
-"""`ChatAnthropic`: a tool-running chat model for Anthropic's Messages API and compatible servers."""
+"""`ChatAnthropic`: a tool-running chat model for Anthropic's Messages API or a compatible server."""
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from langchain_core.language_models.base import LangSmithParams
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
-from ...turn.tool_choice import ToolChoice
+from ...messages.blocks import unnumbered, whole_content
+from ...turn.tools import ToolChoice
+from .._base.chat_model import ProviderChatModel
 from .._base.errors import ErrorMapping
-from .._encode.origin import origin_of
+from .._encode.encoder import origin_of
 from .._transport.exchange import Exchange
-from .client import ClientSettings
-from .decode import MessagesDecoder
+from .._transport.secrets import headers_in_lines
+from .decode import MessagesDecoder, MessagesEvents
+from .encode import SUMMARY
 from .errors import ERRORS
 from .mapper import MessagesMapper
-from .parameters import AnthropicParameters
-from .profiles import PROFILES, profile_of
-from .request import (
-    HEADERS,
-    AnthropicRequests,
-    cache_mark,
-    demands_thinking,
-    is_thinking,
-    may_hold_blocks,
-    with_cache_marks,
-    with_container,
+from .parameters import PROFILES, SENT_FIELDS, AnthropicParameters, ClientSettings, profile_of
+from .tools import (
+    choice_with_parallel,
+    client_tool_names,
+    format_tool,
+    format_tool_choice,
+    has_format,
+    is_builtin,
+    output_format,
+    read_choice,
 )
-from .structured import output_format
-from .tools import client_tool_names, format_tool, format_tool_choice, read_choice
-from .vendor_events import MessagesEvents
 
+_logger = logging.getLogger("langchain_autotools")
+
+_SAMPLING = ("temperature", "top_k", "top_p")
+HEADERS = {"user_profile_id": "anthropic-user-profile-id", "workspace_id": "anthropic-workspace-id"}
+"""Parameters that are sent as headers, not in the body."""
+_MODELS_OF_A_PAGE = 1000
 _MARK = b'"cache_control":'
+_BETA_HEADER = "anthropic-beta"
 
 
-class ChatAnthropic(AnthropicRequests, AnthropicParameters):
+class ChatAnthropic(AnthropicParameters):
     """Anthropic's chat models, and every server that speaks the Messages API (`base_url`), with tools that run.
 
     ```python
@@ -70,6 +78,12 @@ class ChatAnthropic(AnthropicRequests, AnthropicParameters):
     _error_mapping: ClassVar[ErrorMapping] = ERRORS
     _schemaless_methods: ClassVar[tuple[str, ...]] = ()
     _methods_beside_tools: ClassVar[tuple[str, ...]] = ("json_schema", "json_mode")
+    _wire_names: ClassVar[Mapping[str, str]] = {name: name for name in SENT_FIELDS}
+    _synonyms: ClassVar[Mapping[str, str]] = {"max_tokens_to_sample": "max_tokens", "model_name": "model", "stop": "stop_sequences"}
+    _first_request_only: ClassVar[frozenset[str]] = frozenset({"compaction"})
+    _client_keywords: ClassVar[frozenset[str]] = ProviderChatModel._client_keywords | {
+        *("parallel_tool_calls", "response_format", "reasoning_effort", "effort", "betas", "prompt_caching"),
+    }
 
     # ------------------------------------------------------------------------------------------ requests
 
@@ -81,8 +95,13 @@ class ChatAnthropic(AnthropicRequests, AnthropicParameters):
         return sorted(PROFILES)
 
     def _served_models(self) -> list[str]:
-        client: Any = self._client_settings().synchronous()
-        return [entry.id for entry in client.models.list()]
+        settings, names, further = self._client_settings(), list[str](), dict[str, Any]()
+        while True:
+            page = settings.get("/v1/models", {**self._address_query, "limit": _MODELS_OF_A_PAGE, **further})
+            names += [str(entry["id"]) for entry in page["data"]]
+            if not page.get("has_more") or not page.get("last_id"):
+                return names
+            further = {"after_id": page["last_id"]}
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         params = self._request_params(stop, kwargs, stream=stream)
@@ -111,13 +130,76 @@ class ChatAnthropic(AnthropicRequests, AnthropicParameters):
     def _mapper(self, model: str) -> MessagesMapper:
         """Return the mapper for a model, cached because it keeps the messages that it has encoded."""
         anywhere = bool(self._profile_for(model).get("mid_conversation_system_messages"))
-        origin = origin_of(self.anthropic_api_url, model)
-        return self._cache.get((origin, anywhere), lambda: MessagesMapper(origin=origin, model=model, system_anywhere=anywhere))
+        origin, unsigned = origin_of(self.anthropic_api_url, model), not is_vendors(self.anthropic_api_url)
+        return self._cache.get(
+            (origin, anywhere), lambda: MessagesMapper(origin=origin, model=model, system_anywhere=anywhere, unsigned=unsigned)
+        )
 
     def _client_settings(self) -> ClientSettings:
         return ClientSettings(**self._client_arguments())
 
+    # ------------------------------------------------------------------------------------------ a request's parameters
+
+    def _field_params(self) -> dict[str, Any]:
+        params = super()._field_params()
+        if self.reasoning_effort:
+            params["output_config"] = {**(params.get("output_config") or {}), "effort": self.reasoning_effort}
+        return params
+
+    def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
+        called, default = self._call_keywords(kwargs), self._request_defaults()
+        params = {**default, **called, **({} if stop is None else {"stop_sequences": stop})}
+        for name in _SAMPLING:
+            if name not in called and self._profile_for(str(params["model"])).get("temperature") is False:
+                params.pop(name, None)
+        params["output_config"] = _output_config(default, called, kwargs)
+        if params.get("tools"):
+            params["tool_choice"] = _tool_choice(params, kwargs.get("parallel_tool_calls"))
+        else:
+            params = {name: value for name, value in params.items() if name not in ("tools", "tool_choice")}
+        if "thinking" not in params and (self.reasoning_effort or _effort(kwargs)):
+            params["thinking"] = _implied_thinking(self._profile_for(str(params["model"])), params)
+        params = {**params, "stream": True if stream else None}
+        return {name: value for name, value in params.items() if value is not None} | self._extra_body(kwargs)
+
+    def _headers_for(self, params: Mapping[str, Any], kwargs: Mapping[str, Any], body: bytes, *, stream: bool) -> dict[str, Any]:
+        """Return the headers of one request in addition to those of every request.
+
+        Args:
+            params: The request's parameters.
+            kwargs: The call's keywords.
+            body: The request's JSON.
+            stream: Whether a stream is asked for.
+        """
+        said = [*(self.betas or ()), *(kwargs.get("betas") or ()), *self._betas_in_headers(kwargs)]
+        betas = _betas(params, [*said, *_betas_of_messages(body)])
+        headers = {_BETA_HEADER: ",".join(betas), **{header: params.get(name) for name, header in HEADERS.items()}}
+        accept = "text/event-stream" if stream else "application/json"
+        return {"Accept": accept, **{name: value for name, value in headers.items() if value}}
+
+    def _betas_in_headers(self, kwargs: Mapping[str, Any]) -> list[str]:
+        """Return the beta features that headers ask for: of the environment, of every request, of this call."""
+        layers = (headers_in_lines(self._variable("sdk_headers")), self._headers, kwargs.get("extra_headers") or {})
+        said = [str(value) for headers in layers for name, value in headers.items() if name.lower() == _BETA_HEADER]
+        return [beta.strip() for text in said for beta in text.split(",") if beta.strip()]
+
+    def _request_options(
+        self, kwargs: Mapping[str, Any], *, stream: bool, headers: Mapping[str, Any] = {}, query: Mapping[str, Any] = {}
+    ) -> dict[str, Any]:
+        if own := kwargs.get("extra_headers"):  # its betas are among those of the request
+            kwargs = {**kwargs, "extra_headers": {name: value for name, value in own.items() if name.lower() != _BETA_HEADER}}
+        return super()._request_options(kwargs, stream=stream, headers=headers, query=query)
+
     # ------------------------------------------------------------------------------------------ tools and output
+
+    def _whole_content(self, message: AIMessage) -> str | list[Any]:
+        """Return the content as langchain-anthropic gives that of whole replies: one text alone as a string, else a list of blocks."""
+        content = message.content
+        blocks = [content] if isinstance(content, str) else content
+        if len(blocks) == 1 and isinstance(blocks[0], str) and blocks[0]:
+            return blocks[0]
+        listed = [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks if block]
+        return unnumbered(listed) if message.invalid_tool_calls else whole_content(listed)
 
     def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
         """A tool as a request declares it; a tool of the vendor's own (a dict of another type) as it is.
@@ -147,16 +229,22 @@ class ChatAnthropic(AnthropicRequests, AnthropicParameters):
         return "function_calling"
 
     def _supported_method(self, method: str, schema: Any, strict: bool | None, kwargs: Mapping[str, Any]) -> str:
-        """Return the method: `json_schema` for models that cannot be forced to call a tool, and in place of `json_mode`."""
-        forced = not is_thinking(kwargs.get("thinking", self.thinking)) and (self.profile or {}).get("tool_choice") is not False
-        return "function_calling" if method == "function_calling" and forced else "json_schema"
+        """Return the method: `json_schema` for models that cannot be forced to call a tool, and in place of `json_mode`, wherever the
+        vendor's form can express the schema."""
+        if method == "function_calling" and self._can_force(kwargs):
+            return method
+        return "json_schema" if method == "json_schema" or has_format(schema) else "function_calling"
+
+    def _can_force(self, kwargs: Mapping[str, Any]) -> bool:
+        """Whether a request can demand a call."""
+        return not is_thinking(kwargs.get("thinking", self.thinking)) and (self.profile or {}).get("tool_choice") is not False
 
     def _format_params(self, schema: Any, method: str, strict: bool | None) -> dict[str, Any]:
         return {"output_config": {**(self.output_config or {}), "format": output_format(schema)}}
 
-    def _call_params(self, name: str) -> dict[str, Any]:
+    def _call_params(self, name: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         single = {} if self.tools else {"parallel_tool_calls": False}  # the model's own tools may be called side by side
-        return {"tool_choice": name, **single}
+        return {"tool_choice": name if self._can_force(kwargs) else "auto", **single}
 
     # ------------------------------------------------------------------------------------------ what LangChain asks
 
@@ -172,3 +260,182 @@ class ChatAnthropic(AnthropicRequests, AnthropicParameters):
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         untold = ("tools", "tool_choice")  # what is not sent of them is to be logged once, by the request
         return super()._get_ls_params(stop, **{name: value for name, value in kwargs.items() if name not in untold})
+
+
+# ---------------------------------------------------------------------------------------------- what a request says besides its messages
+
+
+_OTHER_BLOCKS = ("thinking", "mcp_servers", "container", "context_management")
+_IMPLIED = {"type": "adaptive", "display": "summarized"}
+
+
+def with_container(container: Any, last: str | None) -> Any:
+    """Return the `container` of a request.
+
+    Args:
+        container: The parameter. What it says besides an id (skills, say) stays.
+        last: The id of the last container, for a parameter that names none.
+    """
+    if last is None or isinstance(container, str) or (isinstance(container, Mapping) and container.get("id")):
+        return container
+    return {**container, "id": last} if isinstance(container, Mapping) else last
+
+
+def is_thinking(thinking: Any) -> bool:
+    """Whether a thinking parameter lets the model think."""
+    return isinstance(thinking, Mapping) and thinking.get("type") not in (None, "disabled")
+
+
+def demands_thinking(thinking: Any) -> bool:
+    """Whether a thinking parameter has the API demand that an open tool loop begins with thinking: `adaptive` does not."""
+    return isinstance(thinking, Mapping) and thinking.get("type") == "enabled"
+
+
+def may_hold_blocks(params: Mapping[str, Any], body: bytes) -> bool:
+    """Whether the reply may hold more than one text block, so that its content is a list of blocks from the start.
+
+    Args:
+        params: The request's parameters.
+        body: The request's JSON.
+    """
+    if params.get("tools") or any(params.get(name) for name in _OTHER_BLOCKS[1:]) or is_thinking(params.get("thinking")):
+        return True
+    return b'"citations"' in body or b'"search_result"' in body
+
+
+def _tool_choice(params: Mapping[str, Any], parallel: bool | None) -> dict[str, Any] | None:
+    """Return the tool choice. A forced one is not sent to a thinking model, because the vendor rejects it (wire quirk C-18)."""
+    choice = read_choice(format_tool_choice(params.get("tool_choice"), params["tools"]))
+    if choice.forced and is_thinking(params.get("thinking")):
+        _logger.warning("a model that thinks cannot be forced to call a tool: the forced tool_choice is not sent")
+        return choice_with_parallel(choice.lasting, parallel)
+    return choice_with_parallel(choice.asked, parallel)
+
+
+def _effort(kwargs: Mapping[str, Any]) -> Any:
+    return kwargs.get("effort") or kwargs.get("reasoning_effort")
+
+
+def _output_config(default: Mapping[str, Any], called: Mapping[str, Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Merge the output settings of the call over the constructor's; None in the call unsets all."""
+    unset = "output_config" in called and called["output_config"] is None
+    config = {} if unset else {**(default.get("output_config") or {}), **(called.get("output_config") or {})}
+    if _effort(kwargs):
+        config["effort"] = _effort(kwargs)
+    if kwargs.get("response_format") is not None:
+        config["format"] = output_format(kwargs["response_format"])
+    return config or None
+
+
+def _implied_thinking(profile: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the thinking setting for a request with an effort and no `thinking`, as langchain-anthropic does.
+
+    Models with every effort level think adaptively, with summaries. None with a forced tool call, which the vendor rejects
+    together with thinking.
+    """
+    forced = read_choice(params.get("tool_choice")).forced
+    return None if forced or "xhigh" not in (profile.get("reasoning_effort_levels") or ()) else _IMPLIED
+
+
+# ---------------------------------------------------------------------------------------------- caching
+
+
+_OWN_HOST = "api.anthropic.com"
+
+
+def cache_mark(model: AnthropicParameters, params: Mapping[str, Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the `cache_control` of this request's cache breakpoints; None for no breakpoints.
+
+    Args:
+        model: The model, for what its constructor says.
+        params: The request's parameters.
+        kwargs: The call's keywords.
+    """
+    wanted = kwargs.get("prompt_caching", model.prompt_caching)
+    if wanted == "auto":
+        wanted = bool(params.get("tools")) and is_vendors(model.anthropic_api_url)
+        if params.get("tools") and not wanted:
+            _warn_unmarked(urlsplit(model.anthropic_api_url or "").netloc.rpartition("@")[2])
+    if not wanted:
+        return None
+    return {"type": "ephemeral", "ttl": "1h"} if wanted == "1h" else {"type": "ephemeral"}
+
+
+def with_cache_marks(params: Mapping[str, Any], mark: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters with a cache breakpoint after the last tool, and one that the vendor moves along the messages.
+
+    A mark within the messages would have to move from request to request, and with it bytes that were sent before.
+    """
+    marked = {**params, "cache_control": params.get("cache_control") or mark}
+    tools: Sequence[Mapping[str, Any]] = params.get("tools") or ()
+    if tools and not is_builtin(tools[-1]) and not tools[-1].get("defer_loading"):
+        marked["tools"] = [*tools[:-1], {**tools[-1], "cache_control": mark}]
+    return marked
+
+
+def is_vendors(address: str | None) -> bool:
+    """Whether an address is the vendor's own."""
+    return address is None or urlsplit(address).hostname == _OWN_HOST
+
+
+@lru_cache(1_000)
+def _warn_unmarked(server: str) -> None:
+    """Log, once per server, that its requests carry no cache marks: other libraries' middleware sets none on this class."""
+    _logger.warning("requests to %s do not mark what Anthropic should cache: prompt_caching=True marks it, False is silent", server)
+
+
+# ---------------------------------------------------------------------------------------------- betas
+
+
+_BETA_OF_TOOL = {
+    "web_fetch_20250910": "web-fetch-2025-09-10",
+    "code_execution_20250522": "code-execution-2025-05-22",
+    "mcp_toolset": "mcp-client-2025-11-20",
+    "memory_20250818": "context-management-2025-06-27",
+    "computer_20250124": "computer-use-2025-01-24",
+    "computer_20251124": "computer-use-2025-11-24",
+    "tool_search_tool_regex_20251119": "advanced-tool-use-2025-11-20",
+    "tool_search_tool_bm25_20251119": "advanced-tool-use-2025-11-20",
+    "advisor_20260301": "advisor-tool-2026-03-01",
+}
+_BETA_OF_SUMMARIES = "compact-2026-09-04"
+# And whether the parameters of a request need it. (Compaction of a long context has one of its own.)
+_BETAS_OF_PARAMETERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+    "mcp-client-2025-11-20": lambda params: params.get("mcp_servers"),
+    "user-profiles-2026-03-24": lambda params: params.get("user_profile_id"),
+    "context-management-2025-06-27": lambda params: False in _compacting(params.get("context_management")),
+    "compact-2026-01-12": lambda params: True in _compacting(params.get("context_management")),
+    "advanced-tool-use-2025-11-20": lambda params: any(tool.get("input_examples") for tool in params.get("tools") or ()),
+    _BETA_OF_SUMMARIES: lambda params: params.get("compaction"),
+    "task-budgets-2026-03-13": lambda params: (params.get("output_config") or {}).get("task_budget"),
+    "thinking-display-updates-2026-08-18": lambda params: (params.get("thinking") or {}).get("display") == "updates",
+}
+_BETA_OF_TOOL_CHANGES = "mid-conversation-tool-changes-2026-07-01"
+_BETA_OF_INLINE_TOOLS = "inline-tools-2026-09-15"
+
+
+def _betas(params: Mapping[str, Any], requested: Sequence[str]) -> list[str]:
+    """Return the requested beta features, and those that a tool or parameter needs."""
+    of_tools = [_BETA_OF_TOOL.get(str(tool.get("type"))) for tool in params.get("tools") or ()]
+    of_parameters = [beta for beta, is_needed in _BETAS_OF_PARAMETERS.items() if is_needed(params)]
+    return list(dict.fromkeys([*requested, *filter(None, of_tools), *of_parameters]))
+
+
+def _compacting(management: Any) -> set[bool]:
+    """Return whether each of the context edits is a compaction."""
+    edits: Sequence[Mapping[str, Any]] = (management.get("edits") or ({},)) if isinstance(management, Mapping) and management else ()
+    return {str(edit.get("type")).startswith("compact_") for edit in edits}
+
+
+def _betas_of_messages(body: bytes) -> list[str]:
+    """Return the beta features that messages need: for a summary, and for messages that change the tools.
+
+    A message with a tool's whole definition needs another feature than one with the tool's name.
+    """
+    return [*([_BETA_OF_SUMMARIES] if SUMMARY in body and b'"signature"' in body else []), *_betas_of_tool_changes(body)]
+
+
+def _betas_of_tool_changes(body: bytes) -> list[str]:
+    if not any(b'"type":"%s"' % change in body for change in (b"tool_addition", b"tool_removal")):
+        return []
+    return [_BETA_OF_INLINE_TOOLS if b'"type":"tool_definition"' in body else _BETA_OF_TOOL_CHANGES]

@@ -1,30 +1,174 @@
-"""Decoding of Messages API replies to raw chunks: streams, and whole bodies read as the equivalent stream.
+"""Reading of Messages API replies: raw chunks for the run, events for its listeners.
 
-Content is text as long as there can be nothing but text; of requests that may be answered with other blocks (see
-`request.may_hold_blocks`) it is a list of the wire's blocks, each numbered by `index`, in the shape that LangChain's partner
-package gives them and its core translates to standard blocks. Text and thinking leave as they come, signatures with the end of
-their block; what a server tool did leaves whole, as it is sent back whole. A tool call is handed on with its name at its start and
-with its arguments at its end, under a number of its own, since gateways use an index twice.
-
-Wire facts (wire quirks C-01 to C-17): blocks may stand in `message_start` already; an index may be missing, begin above 0 or come
-twice; a call's input may stand in its start; `content_block_stop` proves nothing, `message_delta` and `message_stop` do.
+Of a reply any key may be absent, and gateways add others. (The SDK's own types name fewer media types than servers take.)
 """
 
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
 
 from langchain_core.messages import AIMessageChunk
+from langchain_core.messages.ai import UsageMetadata
 
 from ...chunks import merge_chunks, merge_given, new_chunk
 from ...errors import StreamError
-from ...event_bus import listening
+from ...event_bus import current_scope
+from ...event_types import RunEvent
 from ...messages.metadata import KEY
-from ...turn.partial_calls import CallPiece, piece_chunk
-from .._base.reply_metadata import reply_metadata
-from .._encode.json_text import read_object
+from ...tool_calls.arguments import as_text
+from ...tool_calls.slot import ACCOUNTS
+from ...turn.accumulator import CallPiece, piece_chunk
+from .._base.replies import (
+    VendorEvents,
+    detailed_usage,
+    done,
+    file_made,
+    merged_counts,
+    progress,
+    reply_metadata,
+    source,
+    started,
+    token_count,
+)
+from .._encode.encoder import read_object
 from .errors import error_from_body
-from .usage import merged_usage, usage_metadata
-from .wire import ContentBlock, Delta, Message
+
+if TYPE_CHECKING:
+    from anthropic.types import CacheControlEphemeralParam, CitationsConfigParam
+
+
+class Text(TypedDict, total=False):
+    """A text in a request."""
+
+    type: Required[Literal["text"]]
+    text: Required[str]
+    citations: list[Any]
+    cache_control: "CacheControlEphemeralParam"
+
+
+class MediaSource(TypedDict, total=False):
+    """The source of an image's or document's data."""
+
+    type: Required[Literal["base64", "url", "file", "text", "content"]]
+    media_type: str
+    data: str
+    url: str
+    file_id: str
+    content: Any
+
+
+class Media(TypedDict, total=False):
+    """An image or a document in a request."""
+
+    type: Required[Literal["image", "document"]]
+    source: Required[MediaSource]
+    title: str
+    context: str
+    citations: "CitationsConfigParam"
+    transformations: Any
+    cache_control: "CacheControlEphemeralParam"
+
+
+Part = Text | Media | dict[str, Any]
+"""A content block of a request; a dict is one of the wire's own blocks and is sent unchanged."""
+
+
+class ToolResult(TypedDict, total=False):
+    """The result of a call in a request."""
+
+    type: Required[Literal["tool_result"]]
+    tool_use_id: Required[str]
+    content: Required[str | list[Part]]
+    is_error: bool
+    toolset_name: str
+    cache_control: "CacheControlEphemeralParam"
+
+
+class ContentBlock(TypedDict, total=False):
+    """A content block at its start."""
+
+    type: str
+    id: str | None
+    name: str | None
+    text: str | None
+    citations: list[Any] | None
+    thinking: str | None
+    signature: str | None
+    input: Any
+
+
+class Delta(TypedDict, total=False):
+    """An increment of a content block."""
+
+    type: str
+    text: str | None
+    citation: Any
+    thinking: str | None
+    signature: str | None
+    partial_json: str | None
+
+
+class Message(TypedDict, total=False):
+    """A whole message, its head, or the fields of `message_delta`."""
+
+    id: str | None
+    model: str | None
+    content: list[ContentBlock] | None
+    stop_reason: str | None
+    stop_sequence: str | None
+
+
+# ---------------------------------------------------------------------------------------------- usage
+# Token counts of the Messages API in LangChain's terms.
+#
+# Wire facts: `input_tokens` counts what neither came from a cache nor went into one, `output_tokens` includes thinking; of a stream the
+# counts of `message_delta` are cumulative and may leave fields out.
+
+
+_LIFETIMES = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
+
+
+def merged_usage(earlier: Mapping[str, Any], later: Any) -> dict[str, Any]:
+    """Merge a later event's counts over the earlier ones."""
+    return merged_counts(earlier, later) if isinstance(later, Mapping) else {**earlier}
+
+
+def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata | None:
+    """Return the token counts of one reply; None if it does not say how many tokens it took or wrote.
+
+    As in LangChain's partner package, input tokens include the prompt cache's.
+
+    Args:
+        usage: The wire's `usage`.
+    """
+    given, output_tokens = token_count(usage, "input_tokens"), token_count(usage, "output_tokens")
+    if given is None or output_tokens is None:
+        return None
+    read = token_count(usage, "cache_read_input_tokens")
+    created = token_count(usage, "cache_creation_input_tokens")
+    by_lifetime = usage.get("cache_creation")
+    lifetimes = {key: token_count(by_lifetime, key) for key in _LIFETIMES} if isinstance(by_lifetime, Mapping) else {}
+    specific = sum(count or 0 for count in lifetimes.values())
+    input_tokens = given + (read or 0) + (specific or created or 0)
+    details = usage.get("output_tokens_details")
+    thinking = token_count(details, "thinking_tokens") if isinstance(details, Mapping) else None
+    # A write that is counted by its lifetime is not counted once more under the general name.
+    entered = {"cache_read": read, "cache_creation": 0 if specific else created, **lifetimes}
+    return detailed_usage(input_tokens, output_tokens, entered, {"reasoning": thinking})
+
+
+# ---------------------------------------------------------------------------------------------- decode
+# Decoding of Messages API replies to raw chunks: streams, and whole bodies read as the equivalent stream.
+#
+# Content is text as long as there can be nothing but text; of requests that may be answered with other blocks (see
+# `request.may_hold_blocks`) it is a list of the wire's blocks, each numbered by `index`, in the shape that LangChain's partner package
+# gives them and its core translates to standard blocks. Text and thinking leave as they come, signatures with the end of their block;
+# what a server tool did leaves whole, as it is sent back whole. A tool call is handed on with its name at its start and with its
+# arguments at its end, under a number of its own, since gateways use an index twice.
+#
+# Wire facts (wire quirks C-01 to C-17): blocks may stand in `message_start` already; an index may be missing, begin above 0 or come
+# twice; a call's input may stand in its start; `content_block_stop` proves nothing, `message_delta` and `message_stop` do.
+
 
 PROVIDER = "anthropic"
 """The `model_provider` of replies."""
@@ -88,7 +232,7 @@ class MessagesDecoder:
         self._opaque = False
         self._contents: list[int] = []
         self._calls: list[int] = []
-        self._watched = listening.get() is not None
+        self._watched = current_scope.get() is not None
 
     def decode_body(self, body: Mapping[str, Any]) -> AIMessageChunk:
         """Return a whole reply as one raw chunk.
@@ -219,10 +363,12 @@ class MessagesDecoder:
         if block is None:
             return None
         if block.kind == "tool_use":
-            given = "".join(block.arguments) or block.start.get("input")
-            return self._call_chunk(block, {"arguments": given}) if given else None
+            written, started = "".join(block.arguments), block.start.get("input")
+            if not written or not started:
+                return self._call_chunk(block, {"arguments": written or started}) if written or started else None
+            return self._call_chunk(block, {"arguments": written, ACCOUNTS: [[as_text(started)]]})
         if block.kind == "thinking":
-            signed = {"signature": block.signature} if block.signature else {}
+            signed = {"signature": block.signature} if block.signature or "signature" in block.start else {}
             return self._content_chunk(block, {"thinking": "", **signed}) if signed or not block.written else None
         if block.kind == "text":
             return None
@@ -246,6 +392,7 @@ class MessagesDecoder:
             return None
         if not block.written:
             block.written = True
+            self.in_blocks = self.in_blocks or bool(self._contents)  # two texts are two blocks
             self._contents.append(block.number)
         if not self.in_blocks:
             return new_chunk(text, {}, self.message_id)
@@ -330,3 +477,103 @@ class MessagesDecoder:
 def _extra(start: ContentBlock) -> dict[str, Any]:
     """Return the call's extra keys, which are sent back with it (`caller`, `toolset_name`)."""
     return {key: value for key, value in start.items() if key not in _OF_CALLS}
+
+
+# ---------------------------------------------------------------------------------------------- vendor events
+# What Anthropic does by itself in a reply, for listeners: calls of its server tools and of MCP servers, citations, files.
+#
+# Wire facts: a call is a `server_tool_use` or `mcp_tool_use` block, whose input comes in `input_json_delta` events; its result is a block
+# whose type ends in `_tool_result`, in the same reply or, after a pause, in the next one; citations come as `citations_delta`
+# (docs.claude.com/en/docs/build-with-claude/streaming).
+
+
+_MARKS = re.compile(rb"server_tool_use|mcp_tool_use|_tool_result|citation")
+_WITH_INPUT = re.compile(_MARKS.pattern + rb"|input_json_delta|content_block_st")
+_CALLS = frozenset({"server_tool_use", "mcp_tool_use"})
+_RESULT = "_tool_result"
+_OPAQUE = frozenset({"encrypted_content", "encrypted_stdout", "encrypted_index"})
+
+
+class MessagesEvents(VendorEvents):
+    """Reads the events of one reply, or a whole body."""
+
+    def __init__(self) -> None:
+        self.marks = _MARKS
+        self._calls: dict[str, tuple[str, Any]] = {}
+        self._open: tuple[Any, str] | None = None  # the block whose input is being written: its index and its call
+        self._input: list[str] = []
+
+    def read(self, event: Mapping[str, Any]) -> Iterator[RunEvent]:
+        """Yield what listeners are told of an event, or of a whole body."""
+        kind = event.get("type")
+        if kind == "content_block_start":
+            yield from self._close()
+            yield from self._block(event.get("content_block") or {}, event.get("index"))
+        elif kind == "content_block_delta":
+            yield from self._delta(event.get("delta") or {}, event.get("index"))
+        elif kind == "content_block_stop":
+            yield from self._close()
+        else:
+            for block in (event.get("message") or event).get("content") or ():
+                yield from self._block(block, None)
+                yield from self._close()
+
+    def _block(self, block: Mapping[str, Any], index: Any) -> Iterator[RunEvent]:
+        kind = str(block.get("type"))
+        if kind in _CALLS:
+            call_id, name = str(block.get("id")), str(block.get("name"))
+            name = f"mcp.{name}" if kind.startswith("mcp") else name
+            self._calls[call_id] = name, block.get("input") or None
+            self._open, self.marks = (index, call_id), _WITH_INPUT
+            yield started(call_id, name, block.get("input"))
+        elif kind.endswith(_RESULT) and kind != _RESULT.lstrip("_"):
+            yield from self._result(kind, block)
+        for citation in block.get("citations") or ():
+            yield from _cited(citation)
+
+    def _delta(self, delta: Mapping[str, Any], index: Any) -> Iterator[RunEvent]:
+        if delta.get("type") == "citations_delta":
+            yield from _cited(delta.get("citation") or {})
+        elif self._open is not None and self._open[0] == index and delta.get("partial_json"):
+            self._input.append(delta["partial_json"])
+            yield progress(self._open[1], text=delta["partial_json"])
+
+    def _close(self) -> Iterator[RunEvent]:
+        """Yield what a call is called with once its block is complete: its result may come in another reply."""
+        if self._open is not None and self._input:
+            call_id = self._open[1]
+            name, args = self._calls[call_id]
+            self._calls[call_id] = name, read_object("".join(self._input)) or args
+            yield started(call_id, *self._calls[call_id])
+        self._open, self._input, self.marks = None, [], _MARKS
+
+    def _result(self, kind: str, block: Mapping[str, Any]) -> Iterator[RunEvent]:
+        call_id, content = str(block.get("tool_use_id")), block.get("content")
+        name, args = self._calls.get(call_id, (kind.removesuffix(_RESULT), None))
+        failed = bool(block.get("is_error")) or (isinstance(content, Mapping) and str(content.get("type")).endswith("_error"))
+        yield done(call_id, name, args, _readable(content), failed=failed)
+        for file_id in _file_ids(content):
+            yield file_made(None, file_id=file_id, call_id=call_id)
+
+
+def _readable(value: Any) -> Any:
+    """Return a result without what only the vendor reads."""
+    if isinstance(value, Mapping):
+        return {key: _readable(item) for key, item in value.items() if key not in _OPAQUE}
+    return [_readable(item) for item in value] if isinstance(value, list) else value
+
+
+def _file_ids(content: Any) -> Iterator[str]:
+    """Yield the ids of the files that code has made."""
+    made = content.get("content") if isinstance(content, Mapping) else None
+    for one in made if isinstance(made, list) else ():
+        if isinstance(one, Mapping) and one.get("file_id"):
+            yield str(one["file_id"])
+
+
+def _cited(citation: Mapping[str, Any]) -> Iterator[RunEvent]:
+    url, title = citation.get("url"), citation.get("title") or citation.get("document_title")
+    document = None if url else citation.get("source") or citation.get("document_title") or citation.get("file_id")
+    if not (url or document) and citation.get("document_index") is not None:
+        document = f"document {citation['document_index']}"
+    yield source(url=url, title=title, document=document, quote=citation.get("cited_text"))

@@ -10,7 +10,7 @@ or None).
 from typing import TYPE_CHECKING, Any
 
 from .._base.errors import ErrorMapping, lazy_classes
-from .._base.refusal import ModelRefusalError as ModelRefusalError
+from .._base.errors import ModelRefusalError as ModelRefusalError
 from .._transport.clients import http_library
 from .._transport.secrets import is_secret_header as is_secret_header
 

@@ -1,4 +1,4 @@
-"""Conversion of LangChain messages to the JSON of Messages API requests."""
+"""Conversion of a whole conversation to the JSON of a Messages API request."""
 
 import json
 import logging
@@ -10,13 +10,9 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
-from ...messages.growing import derive
-from .._encode.calls import without_call
-from .._encode.json_text import dumps, encode, request_body, to_bytes
-from .._encode.system import as_user_text
-from .blocks import text_part
-from .calls import CallId
-from .encode import Encoded, MessagesEncoder, stands_alone
+from ...messages.incremental import fold_over
+from .._encode.encoder import as_user_text, dumps, encode, request_body, to_bytes, without_call
+from .encode import CallId, Encoded, MessagesEncoder, stands_alone, text_part
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -32,11 +28,12 @@ class MessagesMapper(MessagesEncoder):
             came from; "" keeps none.
         model: The model's name.
         system_anywhere: Whether the model takes system messages in the middle of a conversation.
+        unsigned: Whether thinking without a signature goes back too, as servers of other vendors want it.
     """
 
-    def __init__(self, *, origin: str = "", model: str = "", system_anywhere: bool = False) -> None:
+    def __init__(self, *, origin: str = "", model: str = "", system_anywhere: bool = False, unsigned: bool = False) -> None:
         super().__init__(origin, model)
-        self._system_anywhere = system_anywhere
+        self._system_anywhere, self.unsigned = system_anywhere, unsigned
 
     def encode_request(
         self, messages: Sequence[BaseMessage], params: Mapping[str, Any], *, cache: Mapping[str, Any] | None = None
@@ -53,7 +50,7 @@ class MessagesMapper(MessagesEncoder):
             UnsupportedFeatureError: A message has content that the wire cannot carry.
         """
         replies_last = bool(messages) and isinstance(messages[-1], AIMessage)
-        encoded = derive(messages, self, partial(_Messages, self), len(messages) - replies_last)
+        encoded = fold_over(messages, self, partial(_Messages, self), len(messages) - replies_last)
         if replies_last:
             encoded = encoded.copy()
             encoded.add(messages[-1], last=True)
@@ -64,7 +61,10 @@ class MessagesMapper(MessagesEncoder):
         if not system and params.get("system"):
             head["system"] = params["system"]
         before = b'"system":[%s],' % b",".join(system) if system else b""
-        return request_body(head, "messages", encoded.groups(self._system_anywhere).all(), before)
+        groups = encoded.groups(self._system_anywhere).all()
+        if messages and not encoded.begun:
+            raise UnsupportedFeatureError("a system message alone asks for nothing, and the vendor refuses it: add a HumanMessage")
+        return request_body(head, "messages", groups, before)
 
     def last_container(self, messages: Sequence[BaseMessage], *, ever: bool) -> str | None:
         """Return the id of the container in which the vendor's code last ran, by the messages since the user's last one.
@@ -103,7 +103,7 @@ class MessagesMapper(MessagesEncoder):
 
     def in_place(self, message: BaseMessage, ids: tuple[CallId, ...], last: bool, place: int, taken: Container[str]) -> Encoded:
         """Encode a message with the ids that it answers and the ids that it must not reuse."""
-        answered = ids if any(call.sent != call.known or call.toolset for call in ids) else ()
+        answered = ids if any(call.sent != call.known or call.toolset or call.alone for call in ids) else ()
         context = (answered, last)
         encoded = self._memo.get(message, context)
         if encoded is None:
@@ -165,9 +165,10 @@ class _Messages:
 
     Attributes:
         system: The blocks of the system messages that the history begins with.
+        begun: Whether any other message has been read.
     """
 
-    __slots__ = ("_answered", "_begun", "_groups", "_mapper", "_messages", "_place", "_plain", "_taken", "system")
+    __slots__ = ("_answered", "_groups", "_mapper", "_messages", "_place", "_plain", "_taken", "begun", "system")
 
     def __init__(self, mapper: MessagesMapper) -> None:
         self._mapper = mapper
@@ -178,13 +179,13 @@ class _Messages:
         self._answered: tuple[CallId, ...] = ()
         self._taken: set[str] = set()
         self._place = 0
-        self._begun = False
+        self.begun = False
 
     def copy(self) -> "_Messages":
         """Return an independent copy."""
         made = _Messages(self._mapper)
         made.system, made._messages, made._groups, made._plain = [*self.system], [*self._messages], self._groups.copy(), self._plain
-        made._answered, made._taken, made._place, made._begun = self._answered, {*self._taken}, self._place, self._begun
+        made._answered, made._taken, made._place, made.begun = self._answered, {*self._taken}, self._place, self.begun
         return made
 
     def read(self, messages: Sequence[BaseMessage]) -> None:
@@ -201,10 +202,16 @@ class _Messages:
             self._place += len(encoded.calls)
         elif isinstance(message, ToolMessage):
             self._answered = without_call(message.tool_call_id, self._answered)
-        self._begun = self._begun or encoded.role != "system"
-        if not self._begun:
+        self.begun = self.begun or encoded.role != "system"
+        if not self.begun:
             self.system += encoded.blocks
-        elif encoded.blocks or encoded.results:
+            return
+        self._append(encoded)
+        if encoded.media:
+            self._append(Encoded("user", encoded.media))
+
+    def _append(self, encoded: Encoded) -> None:
+        if encoded.blocks or encoded.results:
             self._messages.append(encoded)
             self._plain = self._plain and not (encoded.role == "system" or encoded.asked or any(map(stands_alone, encoded.blocks)))
             if self._plain:
@@ -259,7 +266,7 @@ def _drop_unanswered_server_tools(messages: list[Encoded]) -> list[Encoded]:
     if not any(message.asked for message in messages):
         return messages
     answered = {identifier for message in messages for identifier in message.answered}
-    end = max(number for number, message in enumerate(messages) if message.blocks)
+    end = max(number for number, message in enumerate(messages) if message.blocks and not message.results)
     kept = [_without_unanswered(message, answered) for message in messages[:end]]
     return [message for message in kept if message.blocks or message.results] + messages[end:]
 

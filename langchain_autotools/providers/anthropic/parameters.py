@@ -1,20 +1,168 @@
-"""The constructor of `ChatAnthropic`: its fields, their names on the wire, and their environment variables.
+"""The constructor of `ChatAnthropic`: its fields, their defaults by model, the SDK's client made of them."""
 
-Names and meanings are those of langchain-anthropic's `ChatAnthropic`.
-"""
-
-from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+import asyncio
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from langchain_core.utils import from_env
 from pydantic import Field
 
-from ...field_types import Secret
+from ...errors import ConfigurationError
+from ...turn.constructor import Secret
 from .._base.chat_model import ProviderChatModel
-from .._base.checks import Check
-from .._base.parameters import Environment
-from .client import check_own_async_client, check_own_client
-from .profiles import profile_of
+from .._base.parameters import Check, Environment, check_async_client, check_client
+from .._base.profiles import described, profile, profile_in
+from .._transport.clients import PerLoopCache, http_library
+from .._transport.exchange import Exchange, Response, SdkClientSettings
+from .errors import sdk
+
+if TYPE_CHECKING:
+    import anthropic
+
+
+@dataclass(frozen=True)
+class ClientSettings(SdkClientSettings):
+    """The settings of an anthropic client. Without an `api_key` the SDK uses its environment variables and profiles."""
+
+    def sdk(self) -> Any:
+        """The SDK's module."""
+        return sdk()
+
+    def synchronous(self) -> "anthropic.Anthropic":
+        """Return a synchronous client."""
+        client: anthropic.Anthropic = sdk().Anthropic(**self._common(), http_client=self._http())
+        return client
+
+    def asynchronous(self, loop: asyncio.AbstractEventLoop) -> "anthropic.AsyncAnthropic":
+        """Return a client for this event loop."""
+        client: anthropic.AsyncAnthropic = sdk().AsyncAnthropic(**self._common(), http_client=self._ahttp(loop))
+        return client
+
+    def _common(self) -> dict[str, Any]:
+        key = self.api_key.get_secret_value() if self.api_key is not None else None
+        url, headers = self._sent(self.base_url)
+        return {"api_key": key, "base_url": url, "default_headers": headers, "max_retries": 0}
+
+    def post(self, exchange: Exchange, cache: PerLoopCache) -> Response:
+        """Send a request.
+
+        Raises:
+            ConfigurationError: There is no key.
+            anthropic.APIError: No reply, or one with an error status.
+        """
+        with _authorized():
+            return super().post(exchange, cache)
+
+    async def apost(self, exchange: Exchange, cache: PerLoopCache) -> Response:
+        """Like `post`, asynchronously."""
+        with _authorized():
+            return await super().apost(exchange, cache)
+
+
+@contextmanager
+def _authorized() -> Iterator[None]:
+    """Replace the SDK's bare `TypeError` for missing credentials by an error that names the remedies."""
+    try:
+        yield
+    except TypeError as error:
+        if "authentication method" not in str(error):
+            raise
+        raise ConfigurationError("ChatAnthropic has no key: give api_key, or set ANTHROPIC_API_KEY") from None
+
+
+def check_own_client(name: str, value: Any) -> None:
+    """Raise if the value is not a synchronous client of the HTTP library that the installed SDK uses.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    check_client(name, value)
+    _check_library(name, value, "Client")
+
+
+def check_own_async_client(name: str, value: Any) -> None:
+    """Raise if the value is not an asynchronous client of the HTTP library that the installed SDK uses.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    check_async_client(name, value)
+    _check_library(name, value, "AsyncClient")
+
+
+def _check_library(name: str, value: Any, kind: str) -> None:
+    if value is None:
+        return
+    library = http_library(sdk())
+    if not isinstance(value, getattr(library, kind)):
+        own = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}"
+        raise ConfigurationError(f"{name} is an {own}, but the installed anthropic SDK takes an {library.__name__}.{kind} only")
+
+
+# ---------------------------------------------------------------------------------------------- profiles
+# Profiles of Anthropic's models, for `model.profile`.
+#
+# The numbers are those that models.dev (MIT) published in November 2026. Of any other model nothing is claimed, and `profile={...}` says
+# what the user knows.
+
+
+_TO_HIGH = ("low", "medium", "high")
+_known = partial(profile, images=True, pdfs=True, reasoning=True)
+_large = partial(_known, 1_000_000, 128_000, default_effort="high")
+_recent = partial(
+    _large,
+    efforts=(*_TO_HIGH, "xhigh", "max"),
+    temperature=False,
+    mid_conversation_system_messages=True,
+    mid_conversation_tools=True,
+)
+_CARDS = """
+claude-haiku-4-5 | Claude Haiku 4.5 (latest) | 2025-10-15
+claude-sonnet-4-5 | Claude Sonnet 4.5 (latest) | 2025-09-29
+claude-opus-4-5 | Claude Opus 4.5 (latest) | 2025-11-24
+claude-opus-4-6 | Claude Opus 4.6 | 2026-02-04 2026-03-13
+claude-sonnet-4-6 | Claude Sonnet 4.6 | 2026-02-17 2026-03-13
+claude-opus-4-7 | Claude Opus 4.7 | 2026-04-14 2026-04-16
+claude-opus-4-8 | Claude Opus 4.8 | 2026-05-28
+claude-opus-5 | Claude Opus 5 | 2026-07-24
+claude-fable-5 | Claude Fable 5 | 2026-06-07 2026-06-09
+claude-sonnet-5 | Claude Sonnet 5 | 2026-06-29 2026-06-30
+claude-opus-5-5 | Claude Opus 5.5 | 2026-09-22
+claude-sonnet-5-5 | Claude Sonnet 5.5 | 2026-09-28
+claude-fable-5-1 | Claude Fable 5.1 | 2026-09-01
+claude-haiku-5-5 | Claude Haiku 5.5 | 2026-10-07
+"""
+PROFILES = described(
+    {
+        "claude-haiku-4-5 claude-sonnet-4-5": _known(200_000, 64_000),
+        "claude-opus-4-5": _known(200_000, 64_000, efforts=_TO_HIGH, default_effort="high"),
+        "claude-opus-4-6 claude-sonnet-4-6": _large(efforts=(*_TO_HIGH, "max")),
+        "claude-opus-4-7": _large(efforts=(*_TO_HIGH, "xhigh", "max"), temperature=False),
+        "claude-opus-4-8 claude-opus-5 claude-fable-5": _recent(),
+        "claude-sonnet-5": _recent(mid_conversation_tools=False),
+        "claude-opus-5-5": _recent(default_effort="medium", tool_choice=False),
+        "claude-sonnet-5-5 claude-fable-5-1": _recent(tool_choice=False),
+        "claude-haiku-5-5": _recent(efforts=None, default_effort=None, structured=False),
+    },
+    _CARDS,
+)
+_DATE = re.compile(r"-\d{8}\Z|-latest\Z")
+
+
+def profile_of(model: str) -> dict[str, Any]:
+    """Return the profile of a model; empty if it is unknown. A dated version counts as its undated name."""
+    return profile_in(PROFILES, model, _DATE)
+
+
+# ---------------------------------------------------------------------------------------------- parameters
+# The constructor of `ChatAnthropic`: its fields, their names on the wire, and their environment variables.
+#
+# Names and meanings are those of langchain-anthropic's `ChatAnthropic`.
+
 
 SENT_FIELDS = (
     *("max_tokens", "temperature", "top_k", "top_p", "stop_sequences", "thinking", "output_config", "mcp_servers"),
@@ -23,6 +171,7 @@ SENT_FIELDS = (
 """Fields that are request parameters of the same name. None is not sent."""
 
 _FALLBACK_MAX_TOKENS = 4096
+_VERSION = re.compile(r"/v1(/messages)?/*\Z")  # the path of a request begins with it
 
 Caching = Literal["auto", "5m", "1h"] | bool
 
@@ -36,7 +185,7 @@ class AnthropicParameters(ProviderChatModel, defer_build=True):
     anthropic_api_key: Secret = Field(default=None, alias="api_key")  # type: ignore[arg-type]
     """API key. Environment: `ANTHROPIC_API_KEY`; without it the SDK looks for its other credentials."""
     anthropic_api_url: str | None = Field(default=None, alias="base_url")
-    """Base URL of the API, without `/v1`. Environment: `ANTHROPIC_API_URL`, then `ANTHROPIC_BASE_URL`. None: Anthropic itself."""
+    """Base URL of the API, with or without `/v1`. Environment: `ANTHROPIC_API_URL`, then `ANTHROPIC_BASE_URL`. None: Anthropic itself."""
     anthropic_proxy: str | None = Field(default_factory=from_env("ANTHROPIC_PROXY", default=None), repr=False)
     """Proxy URL. Environment: `ANTHROPIC_PROXY`; the usual proxy variables work too."""
 
@@ -96,7 +245,10 @@ class AnthropicParameters(ProviderChatModel, defer_build=True):
 
     _ls_provider: ClassVar[str] = "anthropic"
     _environment: ClassVar[Environment] = Environment(
-        key=("ANTHROPIC_API_KEY",), base_url=("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL"), proxy=("ANTHROPIC_PROXY",)
+        key=("ANTHROPIC_API_KEY",),
+        base_url=("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL"),
+        proxy=("ANTHROPIC_PROXY",),
+        sdk_headers=("ANTHROPIC_CUSTOM_HEADERS",),
     )
     _key_field: ClassVar[str] = "anthropic_api_key"
     _url_field: ClassVar[str] = "anthropic_api_url"
@@ -122,6 +274,11 @@ class AnthropicParameters(ProviderChatModel, defer_build=True):
         if self.max_tokens is None:
             profile = {**profile_of(self.model), **(self.__dict__.get("profile") or {})}
             self.max_tokens = profile.get("max_output_tokens") or _FALLBACK_MAX_TOKENS
+
+    @property
+    def _address(self) -> str | None:
+        address = super()._address
+        return address and _VERSION.sub("", address)
 
     @property
     def model_name(self) -> str:

@@ -1,8 +1,10 @@
-"""Tools and tool choices in the Messages API's form.
+"""Declarations in the Messages API's form: tools, tool choices, schemas of replies.
 
-Wire facts: a tool is `{name, description, input_schema}` with a name of `[a-zA-Z0-9_-]{1,128}` and a schema whose `type` is
-"object" (at the top neither `$ref` nor `anyOf`, `oneOf`, `allOf`); a tool of the vendor's own has a versioned `type`. A choice is
-`{"type": "auto" | "any" | "tool" | "none"}`; all but "none" take `disable_parallel_tool_use`.
+Wire facts (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, "JSON Schema limitations"): the format is
+`{"type": "json_schema", "schema": {...}}`; every object admits no properties but its own (`additionalProperties: false`). Bounds of
+numbers, lengths and counts, formats but a few and patterns with look-around are refused, so they are told in the description, as the
+vendor's own SDK does; so is `oneOf`, which `anyOf` says as well. What remains (keys of the model's own choosing, recursion, tuples, values
+of any type) has no such form.
 """
 
 import re
@@ -12,11 +14,126 @@ from typing import Any
 from langchain_core.tools import BaseTool
 
 from ...errors import ConfigurationError
-from ...turn.tool_choice import ToolChoice
-from .._encode.choices import Tools, format_choice, unknown_choice
-from .._encode.functions import declaring, function_of, heading
-from .calls import LEGAL_NAME
-from .structured import strict_schema
+from ...turn.tools import ToolChoice, declaring
+from .._encode.tools import (
+    TYPES,
+    JsonSchema,
+    Tools,
+    barred_keyword,
+    format_choice,
+    free_keys,
+    function_of,
+    heading,
+    is_recursive,
+    json_schema_of,
+    mapped,
+    unknown_choice,
+    walked,
+    with_notes,
+)
+from .encode import LEGAL_NAME
+
+_TOLD = (
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
+    *("maxItems", "uniqueItems", "minProperties", "maxProperties", "default", "examples"),
+)
+_SILENT = frozenset({"title", "discriminator"})
+_FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"})
+_NO_PATTERN = re.compile(r"\(\?[=!<]|\\[bB1-9]")
+_TYPED = frozenset({"type", "anyOf", "allOf", "oneOf", "enum", "const", "$ref"})
+
+
+def output_format(schema: Any) -> dict[str, Any]:
+    """Return the output format for a schema.
+
+    Args:
+        schema: A pydantic class, a TypedDict, a JSON schema with a title, a function or a `response_format` of OpenAI's form, or
+            the wire's own format, which is returned as it is.
+
+    Raises:
+        ConfigurationError: No JSON schema can be made of it, or the format cannot express it.
+    """
+    if isinstance(schema, Mapping) and schema.get("type") == "json_schema" and not isinstance(schema.get("json_schema"), Mapping):
+        return dict(schema)
+    declared = _plain_schema(schema)
+    why = why_not_closed(declared)
+    if why:
+        rule = "Anthropic's JSON output cannot express"
+        raise ConfigurationError(f"{rule} {why}; use method='function_calling', or with create_agent response_format=ToolStrategy(...)")
+    return {"type": "json_schema", "schema": _closed(declared)}
+
+
+def has_format(schema: Any) -> bool:
+    """Whether there is an output format for a schema."""
+    return why_not_closed(_plain_schema(schema)) is None
+
+
+def _plain_schema(schema: Any) -> JsonSchema:
+    if isinstance(schema, Mapping) and isinstance(schema.get("json_schema"), Mapping):
+        inner: JsonSchema = schema["json_schema"].get("schema") or {"type": "object", "properties": {}}
+        return inner
+    return json_schema_of(schema)
+
+
+def strict_schema(schema: JsonSchema) -> dict[str, Any]:
+    """Return the schema of a strict tool.
+
+    Raises:
+        ConfigurationError: Strict mode cannot express it.
+    """
+    why = why_not_closed(schema)
+    if why:
+        raise ConfigurationError(f"strict mode cannot express {why}; change that, or leave strict out")
+    closed: dict[str, Any] = _closed(schema)
+    return closed
+
+
+def why_not_closed(schema: JsonSchema) -> str | None:
+    """Return the part of a schema that the vendor's constrained output cannot express; None if there is none."""
+    free = free_keys(schema)
+    if free:
+        return f"an object with keys of its own choosing ({free})"
+    if is_recursive(schema):
+        return "a schema that refers to itself"
+    for where, node in walked(schema):
+        found = barred_keyword(node) or _barred_here(node, top=not where)
+        if found:
+            return f"{found} ({where or 'its top'})"
+    return None
+
+
+def _barred_here(node: JsonSchema, *, top: bool) -> str | None:
+    if any(isinstance(value, list | dict) for value in (*(node.get("enum") or ()), node.get("const"))):
+        return "an enumeration of lists or objects"
+    if not top and not _TYPED & node.keys():
+        return "a value of any type"
+    if any("$ref" in part for part in node.get("allOf") or ()):
+        return "'allOf' with a reference"
+    return "a reference to another document" if not str(node.get("$ref", "#")).startswith("#") else None
+
+
+def _closed(node: Any) -> Any:
+    if not isinstance(node, Mapping):
+        return node
+    told = [key for key in _TOLD if key in node]
+    told += ["minItems"] if node.get("minItems") not in (None, 0, 1) else []
+    told += ["format"] if isinstance(node.get("format"), str) and node["format"] not in _FORMATS else []
+    told += ["pattern"] if _NO_PATTERN.search(str(node.get("pattern", ""))) else []
+    kept = {key: value for key, value in with_notes(mapped(node, _closed), told).items() if key not in _SILENT}
+    if "oneOf" in kept:
+        kept["anyOf"] = kept.pop("oneOf")
+    if node.get("type") == "object" or "properties" in node:
+        kept["additionalProperties"] = False
+    return kept
+
+
+# ---------------------------------------------------------------------------------------------- tools
+# Tools and tool choices in the Messages API's form.
+#
+# Wire facts: a tool is `{name, description, input_schema}` with a name of `[a-zA-Z0-9_-]{1,128}` and a schema whose `type` is "object"
+# (at the top neither `$ref` nor `anyOf`, `oneOf`, `allOf`); a tool of the vendor's own has a versioned `type`. A choice is `{"type":
+# "auto" | "any" | "tool" | "none"}`; all but "none" take `disable_parallel_tool_use`.
+
 
 _EXTRAS = ("allowed_callers", "cache_control", "defer_loading", "eager_input_streaming", "input_examples")
 _DEFINITION = "provider_tool_definition"
@@ -45,7 +162,7 @@ def format_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
     if isinstance(tool, dict) and is_builtin(tool):
         return tool
     with declaring(tool):
-        declared = _declared(tool, strict)
+        declared = _declaration(tool, strict)
     _check(declared)
     return {**declared, **{key: extras[key] for key in _EXTRAS if key in extras}}
 
@@ -53,7 +170,7 @@ def format_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
 def is_builtin(tool: Mapping[str, Any]) -> bool:
     """Whether a dict is one of the vendor's own tools: by its type, and neither a function, a schema nor another vendor's tool."""
     kind = tool.get("type")
-    if not isinstance(kind, str) or kind in ("function", "object", "custom"):
+    if not isinstance(kind, str) or kind in ("function", "custom") or kind in TYPES:
         return False
     return not ({"input_schema", "properties", "parameters", "function"} & tool.keys())
 
@@ -65,14 +182,15 @@ def client_tool_names(tools: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return {str(name): _KINDS.get(match[1], match[1]) for name, match in matches if name and match}
 
 
-def _declared(tool: Any, strict: bool | None) -> dict[str, Any]:
+def _declaration(tool: Any, strict: bool | None) -> dict[str, Any]:
     if isinstance(tool, dict) and "input_schema" in tool:
         held = {} if strict is None else {"strict": strict}
-        return {**tool, **held, **({"input_schema": strict_schema(tool["input_schema"])} if strict else {})}
+        closed = tool.get("strict") if strict is None else strict
+        return {**tool, **held, **({"input_schema": strict_schema(tool["input_schema"])} if closed else {})}
     function = function_of(tool, strict=strict)
     schema = function.get("parameters") or {"type": "object", "properties": {}}
     held = {"strict": function["strict"]} if function.get("strict") or strict is False else {}
-    return {**heading(function), "input_schema": strict_schema(schema) if strict else schema, **held}
+    return {**heading(function), "input_schema": strict_schema(schema) if held.get("strict") else schema, **held}
 
 
 def _check(declared: Mapping[str, Any]) -> None:

@@ -1,43 +1,73 @@
-"""`ChatGoogleGenerativeAI`: a tool-running chat model for Google's Gemini API and Vertex AI."""
+"""`ChatGoogleGenerativeAI`: a tool-running chat model for Google's Gemini API or Vertex AI."""
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
+from enum import Enum
+from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable
+from pydantic import BaseModel
 
 from ...errors import ConfigurationError
-from ...turn.tool_choice import ToolChoice
-from ...turn.tools import listed
+from ...messages.blocks import unnumbered, whole_content
+from ...turn.tools import ToolChoice, listed
+from .._base.chat_model import ProviderChatModel
 from .._base.errors import ErrorMapping
 from .._base.parameters import log_parallel
-from .._encode.origin import origin_of
+from .._base.profiles import described, profile, profile_in
+from .._encode.encoder import origin_of
+from .._encode.tools import json_schema_of
 from .._transport.exchange import Exchange
 from .._transport.secrets import portable_arguments
-from .client import ClientSettings
-from .credentials import AccessTokens
-from .decode import GenerateContentDecoder
-from .endpoint import Endpoint
+from .._transport.timeouts import DEFAULT_READ_TIMEOUT, own_timeout, read_timeout, timeout_parts
+from .decode import GenerateContentDecoder, GenerateContentEvents
 from .errors import ERRORS
 from .mapper import GenerateContentMapper
-from .parameters import GoogleParameters
-from .profiles import PROFILES, answers_in_blocks, is_older, plain_name, profile_of
-from .request import GoogleRequests, may_hold_blocks, taken_choice
-from .sdk import http_options, plain_schema, read_contents
-from .structured import reply_schema
-from .tools import flat_tools, format_tool, format_tool_choice, read_choice
-from .vendor_events import GenerateContentEvents
+from .parameters import AccessTokens, ClientSettings, Endpoint, GoogleParameters, check_sdk_names
+from .tools import dialect, flat_tools, format_tool, format_tool_choice, read_choice, wire_choice, wire_tools
+from .wire import camel
 
 if TYPE_CHECKING:
     from google import genai
 
+
 _EMPTY_REPLIES = 2  # so often a reply without a word is tried again (wire quirk G-08); then it is the reply
+_TIMEOUT = (5.0, DEFAULT_READ_TIMEOUT)
+_FIELDS = (
+    *("temperature", "top_p", "top_k", "max_output_tokens", "stop", "frequency_penalty", "presence_penalty", "seed"),
+    *("include_thoughts", "thinking_budget", "reasoning_effort", "thinking_config", "response_modalities", "media_resolution"),
+    *("image_config", "response_mime_type", "response_schema", "safety_settings", "cached_content", "labels"),
+)
+# Parameters that stand in `generationConfig`; every other one stands at the top of the request.
+_GENERATION = frozenset(
+    {
+        *("temperature", "topP", "topK", "maxOutputTokens", "stopSequences", "candidateCount", "frequencyPenalty", "presencePenalty"),
+        *("seed", "responseModalities", "mediaResolution", "imageConfig", "responseMimeType", "responseSchema", "responseJsonSchema"),
+        *("thinkingConfig", "speechConfig", "responseLogprobs", "logprobs", "audioTimestamp", "enableAffectiveDialog", "routingConfig"),
+        *("modelSelectionConfig", "enableEnhancedCivicAnswers", "translationConfig", "responseFormat"),
+    }
+)
+# What LangChain users call it, and what the wire calls it.
+_SYNONYMS = {
+    "max_tokens": "maxOutputTokens",
+    "stop": "stopSequences",
+    "model_name": "model",
+    "response_schema": "responseJsonSchema",
+    "reasoning_effort": "thinking_level",
+}
+_THINKING = {"include_thoughts": "includeThoughts", "thinking_budget": "thinkingBudget", "thinking_level": "thinkingLevel"}
+_OF_TOOLS = ("tools", "toolChoice", "toolConfig")
 
 
-class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
+class ChatGoogleGenerativeAI(GoogleParameters):
     """Google's chat models, on the Gemini API or Vertex AI, with tools that run.
 
     ```python
@@ -73,6 +103,7 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
 
     _error_mapping: ClassVar[ErrorMapping] = ERRORS
     _methods_beside_tools: ClassVar[tuple[str, ...]] = ("json_schema", "json_mode")
+    _client_keywords: ClassVar[frozenset[str]] = ProviderChatModel._client_keywords | {"parallel_tool_calls", "strict", "max_retries"}
 
     # ------------------------------------------------------------------------------------------ requests
 
@@ -109,6 +140,12 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
             idle_timeout=self._idle_timeout(kwargs),
         )
 
+    def _whole_content(self, message: AIMessage) -> str | list[Any]:
+        """Return the content as langchain-google-genai gives that of whole replies, which differs by the model that wrote it."""
+        if lists_texts(str(message.response_metadata.get("model_name") or self.model)):
+            return unnumbered(message.content) or []
+        return whole_content(message.content)
+
     def _traced_name(self, model: str) -> str:
         return plain_name(model)
 
@@ -120,7 +157,7 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
 
     @property
     def _api(self) -> Endpoint:
-        return Endpoint(bool(self.vertexai), self.base_url, self.api_version, self.project, self.location)
+        return Endpoint(bool(self.vertexai), self._address, self.api_version, self.project, self.location)
 
     def _client_settings(self) -> ClientSettings:
         with_tokens = self.vertexai and self.google_api_key is None
@@ -128,11 +165,58 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
             endpoint=self._api,
             api_key=self.google_api_key,
             tokens=self._cache.get(("tokens", self.credentials), lambda: AccessTokens(self.credentials)) if with_tokens else None,
-            headers=tuple((self.additional_headers or {}).items()),
+            headers=tuple((name.lower(), value) for name, value in (self.additional_headers or {}).items()),
             arguments=self.client_args,
             http_client=self.http_client,
             http_async_client=self.http_async_client,
         )
+
+    # ------------------------------------------------------------------------------------------ a request's parameters
+
+    def _request_defaults(self) -> dict[str, Any]:
+        """Return the constructor's parameters by their wire names, before `generationConfig` is formed."""
+        given = {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
+        return {"model": self.model, **self._renamed({**given, **self.model_kwargs})}
+
+    def _renamed(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        wire = {_SYNONYMS.get(name, name): value for name, value in params.items()}
+        return {name if name in _THINKING else camel(name): value for name, value in wire.items()}
+
+    def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
+        """Return all parameters of one request by their wire names; `model` is the model's name, which becomes part of the address."""
+        check_sdk_names(kwargs)
+        called, defaults = self._call_keywords(kwargs), self._request_defaults()
+        if self._profile_for(str(called.get("model") or self.model)).get("temperature") is False:
+            defaults.pop("temperature", None)
+        params = {**defaults, **response_format_config(called.pop("responseFormat", None)), **called}
+        if stop is not None:
+            params["stopSequences"] = stop
+        params = {name: _json_value(name, value) for name, value in _with_thinking(params).items() if value is not None}
+        given = params.pop("generationConfig", None) or {}
+        top = {name: value for name, value in params.items() if name not in _GENERATION and name not in _OF_TOOLS}
+        generation = {**{name: value for name, value in params.items() if name in _GENERATION}, **_camel_keys(given)}
+        if "responseJsonSchema" in generation:
+            generation = {"responseMimeType": "application/json", **generation}
+        tools = wire_tools([*(kwargs.get("tools") or ()), *([{"code_execution": {}}] if top.pop("codeExecution", None) else [])])
+        config = _tool_config(params.get("toolConfig"), params.get("toolChoice"), kwargs.get("tools") or ())
+        if _mixes(tools) and not self.vertexai and not is_older(str(top["model"])):
+            config = {"includeServerSideToolInvocations": True, **config}
+        return {
+            **({"tools": tools} if tools else {}),
+            **({"toolConfig": config} if config else {}),
+            **top,
+            **({"generationConfig": generation} if generation else {}),
+            **self._extra_body(kwargs),
+        }
+
+    def _timeout(self, kwargs: Mapping[str, Any]) -> Any:
+        arguments = self.client_args or {}
+        if (said := super()._timeout(kwargs)) is not None or "timeout" not in arguments:
+            return said or own_timeout(self.http_client, self.http_async_client)
+        return (None,) * 4 if arguments["timeout"] is None else arguments["timeout"]
+
+    def _client_timeout(self, kwargs: Mapping[str, Any], idle_timeout: float | None) -> Any:
+        return timeout_parts(self._timeout(kwargs) or _TIMEOUT, idle_timeout)
 
     # ------------------------------------------------------------------------------------------ the SDK
 
@@ -152,14 +236,16 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
         """
         from google.genai import Client
 
-        sync = {"client_args": self.client_args, "httpx_client": self.http_client}
-        asynchronous = {"async_client_args": self.client_args, "httpx_async_client": self.http_async_client}
+        query = {"params": self._address_query} if self._address_query else {}
+        own: dict[str, Any] = {**query, **(self.client_args or {})}
+        sync = {"client_args": {"follow_redirects": False, **own}, "httpx_client": self.http_client}
+        asynchronous = {"async_client_args": own or None, "httpx_async_client": self.http_async_client}
         options: Any = http_options(self._api, self.additional_headers, self._timeout({}), **sync, **asynchronous)
         if self.google_api_key is not None:
             key = self.google_api_key.get_secret_value()
             return Client(vertexai=bool(self.vertexai), api_key=key, http_options=options)
-        own = {"project": self.project, "location": self.location, "credentials": self.credentials} if self.vertexai else {}
-        return Client(vertexai=bool(self.vertexai), http_options=options, **own)
+        place = {"project": self.project, "location": self.location, "credentials": self.credentials} if self.vertexai else {}
+        return Client(vertexai=bool(self.vertexai), http_options=options, **place)
 
     def _convert_input(self, model_input: Any) -> PromptValue:
         return super()._convert_input(read_contents(model_input))
@@ -204,7 +290,7 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
         Raises:
             ConfigurationError: It stands in both.
         """
-        choice, held = super().take_tool_choice(keywords), taken_choice(keywords)
+        choice, held = super().take_tool_choice(keywords), pop_choice(keywords)
         if choice is not None and held is not None:
             raise ConfigurationError("tool_choice and tool_config both say which tools may be called: say it in one place")
         return held if choice is None else choice
@@ -262,3 +348,294 @@ class ChatGoogleGenerativeAI(GoogleRequests, GoogleParameters):
 
     def _portable_fields(self) -> dict[str, Any]:
         return {**super()._portable_fields(), "client_args": self.client_args and portable_arguments(self.client_args)}
+
+
+# ---------------------------------------------------------------------------------------------- what a request says besides its messages
+
+
+_RESOLUTION = "MEDIA_RESOLUTION_"
+_OTHER_OUTPUTS = ("IMAGE", "AUDIO", "VIDEO")
+
+
+def pop_choice(keywords: dict[str, Any]) -> dict[str, Any] | None:
+    """Remove the choice from a call's `tool_config` and return it; the rest stays in the keywords."""
+    name = next((name for name in ("tool_config", "toolConfig") if keywords.get(name)), None)
+    config = _camel_keys(_as_mapping(keywords[name])) if name else {}
+    calling = _camel_keys(_as_mapping(config.pop("functionCallingConfig", None)))
+    if name is None or not calling.get("mode"):
+        return None
+    choice = {"mode": _word(calling.pop("mode")), "allowedFunctionNames": calling.pop("allowedFunctionNames", None)}
+    keywords[name] = {**config, "functionCallingConfig": calling} if calling else config
+    return choice
+
+
+def may_hold_blocks(params: Mapping[str, Any]) -> bool:
+    """Whether the reply may hold anything besides text, so that its content is a list of blocks from the start."""
+    generation = params.get("generationConfig") or {}
+    thinking = generation.get("thinkingConfig") or {}
+    other = any(modality in _OTHER_OUTPUTS for modality in generation.get("responseModalities") or ())
+    return bool(params.get("tools")) or other or bool(thinking.get("includeThoughts"))
+
+
+def _mixes(tools: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the tools include both functions and the vendor's own tools.
+
+    The Gemini API then wants to be told that its tools' calls will be sent back to it; models before Gemini 3 and Vertex AI have no
+    such switch (ai.google.dev, "Combine built-in tools and function calling").
+    """
+    return len(tools) > 1 and "functionDeclarations" in tools[0]
+
+
+def _tool_config(given: Any, choice: Any, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the request's `toolConfig`, from the caller's and the tool choice."""
+    config = _camel_keys(_as_mapping(given))
+    chosen = format_tool_choice(choice, tools)
+    if chosen is not None:
+        config["functionCallingConfig"] = {**_as_mapping(config.get("functionCallingConfig")), **wire_choice(chosen)}
+    return config
+
+
+def _with_thinking(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters with all thinking settings in one place."""
+    fields = {wire: params.pop(name) for name, wire in _THINKING.items() if name in params}
+    config = _as_mapping(params.get("thinkingConfig"))
+    config = {**_camel_keys(config), **{wire: value for wire, value in fields.items() if value is not None}}
+    level = config.get("thinkingLevel")
+    if level is not None:
+        config["thinkingLevel"] = _word(level).upper()
+    return {**params, "thinkingConfig": config or None}
+
+
+def _json_value(name: str, value: Any) -> Any:
+    """Return a parameter's value as JSON; google-genai's objects and enums are accepted."""
+    if name == "safetySettings" and isinstance(value, Mapping):
+        return [{"category": _word(category), "threshold": _word(threshold)} for category, threshold in value.items()]
+    if name == "safetySettings":
+        return [_camel_keys(_as_mapping(setting)) for setting in value]
+    if name == "mediaResolution":
+        word = _word(value).upper()
+        return word if word.startswith(_RESOLUTION) else f"{_RESOLUTION}{word}"
+    if name == "responseModalities":
+        return [_word(modality).upper() for modality in value]
+    if name == "responseJsonSchema":
+        return reply_schema(value)
+    if isinstance(value, BaseModel):
+        return _camel_keys(_as_mapping(value))
+    return _word(value) if isinstance(value, Enum) else value
+
+
+def _camel_keys(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {camel(key): item for key, item in value.items()}
+
+
+def _as_mapping(value: Any) -> Mapping[str, Any]:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", exclude_none=True)
+    return value or {}
+
+
+def _word(value: Any) -> str:
+    return str(value.value if isinstance(value, Enum) else value)
+
+
+# ---------------------------------------------------------------------------------------------- schemas of replies
+
+
+_JSON = {"responseMimeType": "application/json"}
+
+
+def response_format_config(form: Any) -> dict[str, Any]:
+    """Return the wire's parameters for a `response_format` in OpenAI's form, or for a schema; empty for None."""
+    if form is None:
+        return {}
+    if isinstance(form, Mapping) and form.get("type") in ("json_object", "text", "json_schema"):
+        if form["type"] == "text":
+            return {}
+        inner = form.get("json_schema") or form
+        return {**_JSON, **({"responseJsonSchema": dialect(inner["schema"])} if inner.get("schema") else {})}
+    return {**_JSON, "responseJsonSchema": reply_schema(form)}
+
+
+def reply_schema(schema: Any) -> dict[str, Any]:
+    """Return the JSON schema of replies.
+
+    Args:
+        schema: A pydantic class, a TypedDict, a JSON schema, also one without a title, or a `types.Schema` of the SDK.
+
+    Raises:
+        ConfigurationError: No JSON schema can be made of it.
+    """
+    schema = plain_schema(schema)
+    is_bare = isinstance(schema, Mapping) and "title" not in schema and "name" not in schema
+    return dialect(schema if is_bare else json_schema_of(schema))
+
+
+# ---------------------------------------------------------------------------------------------- what is known of a model
+
+
+# The numbers are those that models.dev (MIT) published in November 2026. Of any other model nothing is claimed, and `profile={...}`
+# says what the user knows.
+
+_TO_HIGH = ("low", "medium", "high")
+_ALL = ("minimal", *_TO_HIGH)
+_known = partial(profile, images=True, pdfs=True, reasoning=True, streams_calls=False)
+_gemini = partial(_known, 1_048_576, 65_536, sound_and_video=True)
+_CARDS = """
+gemini-2.5-flash | Gemini 2.5 Flash | 2025-06-17
+gemini-2.5-flash-lite | Gemini 2.5 Flash-Lite | 2025-06-17
+gemini-2.5-pro | Gemini 2.5 Pro | 2025-06-17
+gemini-2.5-computer-use-preview-10-2025 | Gemini 2.5 Computer Use Preview 10-2025 | 2025-10-07
+gemini-3.1-pro-preview | Gemini 3.1 Pro Preview | 2026-02-19
+gemini-3.1-pro-preview-customtools | Gemini 3.1 Pro Preview Custom Tools | 2026-02-19
+gemini-3-flash-preview | Gemini 3 Flash Preview | 2025-12-17
+gemini-3.1-flash-lite | Gemini 3.1 Flash Lite | 2026-05-07
+gemini-3.5-flash-lite | Gemini 3.5 Flash Lite | 2026-07-21
+gemini-3.5-flash | Gemini 3.5 Flash | 2026-05-19
+gemini-3.6-flash | Gemini 3.6 Flash | 2026-07-21
+gemini-3.7-flash | Gemini 3.7 Flash | 2026-08-13
+gemini-3.8-flash | Gemini 3.8 Flash | 2026-09-02
+gemini-flash-latest | Gemini Flash Latest | 2026-08-13
+gemini-flash-lite-latest | Gemini Flash-Lite Latest | 2026-07-21
+gemini-4-argon | Gemini 4 Argon | 2026-10-13
+gemma-4-26b-a4b-it | Gemma 4 26B A4B IT | 2026-04-02 | open
+gemma-4-31b-it | Gemma 4 31B IT | 2026-04-02 | open
+"""
+PROFILES = described(
+    {
+        "gemini-2.5-flash gemini-2.5-flash-lite gemini-2.5-pro": _gemini(),
+        "gemini-2.5-computer-use-preview-10-2025": _known(128_000, 64_000, structured=False),
+        "gemini-3-pro-preview": _gemini(efforts=("low", "high"), default_effort="high"),
+        "gemini-3.1-pro-preview gemini-3.1-pro-preview-customtools": _gemini(efforts=_TO_HIGH, default_effort="high"),
+        "gemini-3-flash-preview": _gemini(efforts=_ALL, default_effort="high"),
+        "gemini-3.1-flash-lite gemini-3.5-flash-lite": _gemini(efforts=_ALL, default_effort="minimal"),
+        "gemini-3.5-flash gemini-3.6-flash": _gemini(efforts=_ALL, default_effort="medium"),
+        "gemini-3.7-flash gemini-3.8-flash gemini-flash-latest gemini-flash-lite-latest": _gemini(),
+        "gemini-4-argon": _gemini(efforts=_TO_HIGH, default_effort="medium", temperature=False),
+        "gemma-4-26b-a4b-it gemma-4-31b-it": _known(262_144, 32_768),
+    },
+    _CARDS,
+)
+_VERSION = re.compile(r"-\d{3}\Z")
+_MAJOR = re.compile(r"gemini-(\d+)")
+
+
+def plain_name(model: str) -> str:
+    """Return a model's name without its path."""
+    return model.rpartition("/")[2]
+
+
+def is_older(model: str) -> bool:
+    """Whether a model is older than Gemini 3: those need no signatures and accept no media in tool responses."""
+    major = _MAJOR.search(model.lower())
+    return (major is not None and int(major[1]) < 3) or plain_name(model).lower().startswith("gemma")
+
+
+def answers_in_blocks(model: str) -> bool:
+    """Whether any reply of a model may hold more than text: signatures from Gemini 3 on, or pictures of image models."""
+    return lists_texts(model) or "-image" in plain_name(model).lower()
+
+
+def lists_texts(model: str) -> bool:
+    """Whether whole replies of a model are lists of blocks in langchain-google-genai, those of one text too: from Gemini 3 on."""
+    major = _MAJOR.search(model.lower())
+    return major is not None and int(major[1]) >= 3
+
+
+def profile_of(model: str) -> dict[str, Any]:
+    """Return the profile of a model; empty if it is unknown. A numbered version counts as its name without the number."""
+    return profile_in(PROFILES, plain_name(model), _VERSION)
+
+
+# ---------------------------------------------------------------------------------------------- objects of google-genai
+
+
+# Nothing here imports the SDK before it is asked for: whoever gives an object of it has imported it.
+
+_TYPES = "google.genai.types"
+_OF_RESPONSES = ("result", "output", "error")
+_MILLISECONDS = 1000
+
+
+def http_options(endpoint: Endpoint, headers: Mapping[str, str] | None, timeout: Any, **clients: Any) -> dict[str, Any]:
+    """Return the HTTP options of the SDK's client.
+
+    Args:
+        endpoint: The endpoint of requests.
+        headers: Sent with every request.
+        timeout: The timeout, as the model takes it.
+        **clients: The HTTP clients, or what they are made with. Those that are None are left out.
+    """
+    address, _, version = endpoint.root.rpartition("/")
+    read = None if timeout is None else read_timeout(timeout)
+    options = {
+        **({"base_url": address} if endpoint.base_url else {}),
+        "api_version": version,
+        "headers": dict(headers or {}),
+        **({} if read is None else {"timeout": int(read * _MILLISECONDS)}),
+    }
+    return options | {name: value for name, value in clients.items() if value is not None}
+
+
+def plain_schema(schema: Any) -> Any:
+    """Return the JSON schema of a `types.Schema`; other values unchanged."""
+    known = _sdk_class("Schema")
+    if known is None or not isinstance(schema, known):
+        return schema
+    return {"title": "Output", **schema.json_schema.model_dump(mode="json", by_alias=True, exclude_none=True)}
+
+
+def read_contents(given: Any) -> Any:
+    """Return a model's input with the SDK's contents converted to LangChain messages.
+
+    Thoughts are left out, as for any history that does not name the model that wrote it.
+    """
+    content = _sdk_class("Content")
+    if content is None or isinstance(given, str):
+        return given
+    if isinstance(given, content):
+        return _messages(given)
+    if not isinstance(given, Sequence) or not any(map(isinstance, given, repeat(content))):
+        return given
+    return [message for one in given for message in (_messages(one) if isinstance(one, content) else [one])]
+
+
+def _sdk_class(name: str) -> Any:
+    """Return a class of the SDK; None if nobody can have an object of it yet, also while another thread imports the SDK."""
+    return getattr(sys.modules.get(_TYPES), name, None)
+
+
+def _messages(content: Any) -> list[BaseMessage]:
+    fields = content.model_dump(mode="json", by_alias=True, exclude_none=True)
+    parts: list[dict[str, Any]] = fields.get("parts") or []
+    blocks: list[Any] = list(_blocks(parts))
+    if fields.get("role") == "model":
+        calls: Any = [
+            {"type": "tool_call", "name": call.get("name") or "", "args": call.get("args") or {}, "id": call.get("id")}
+            for part in parts
+            if (call := part.get("functionCall")) is not None
+        ]
+        return [AIMessage(blocks, tool_calls=calls)]
+    results: list[BaseMessage] = [_result(part["functionResponse"]) for part in parts if "functionResponse" in part]
+    return [*results, HumanMessage(blocks)] if blocks or not results else results
+
+
+def _blocks(parts: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    for part in parts:
+        if part.get("thought") or "functionCall" in part or "functionResponse" in part:
+            continue
+        if "text" in part:
+            yield {"type": "text", "text": part["text"]}
+        elif "inlineData" in part:
+            data = part["inlineData"]["data"].replace("-", "+").replace("_", "/")  # the SDK writes the alphabet of URLs
+            yield {**part, "type": "media", "inlineData": {**part["inlineData"], "data": data}}
+        else:
+            yield {**part, "type": "media"} if "fileData" in part else {"type": "part", "part": dict(part)}
+
+
+def _result(response: Mapping[str, Any]) -> ToolMessage:
+    given = response.get("response") or {}
+    name = next(iter(given)) if len(given) == 1 else None
+    value = given[name] if name in _OF_RESPONSES else given
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    known = {"tool_call_id": response.get("id") or "", "name": response.get("name")}
+    return ToolMessage(text, status="error" if name == "error" else "success", **known)

@@ -1,28 +1,191 @@
-"""Decoding of generateContent replies to raw chunks: streams, and whole bodies read as a stream of one event.
+"""Reading of generateContent replies: raw chunks for the run, events for its listeners.
 
-Content is text as long as there has been nothing but text; where thinking, a signature or anything else comes, it is a list of
-blocks from then on, each numbered by `index`, in the shapes of LangChain's partner package, which its core translates to
-standard blocks. A part that carries a signature is a block of its own, so that it goes back as it came (wire quirk G-03).
-
-Wire facts (wire quirks G-01 to G-17): calls come whole, several in one event or one in each, with or without an id, and with `args`
-missing where there are none; or in pieces (`partial_args`). An empty call ends such pieces and is no call. What ends a reply is
-a `finishReason`; a connection may end without one.
+Wire facts: the counts of each event are those of the reply so far (wire quirk G-15); `candidatesTokenCount` does not include thinking, and
+`promptTokenCount` includes what came from a cache but not what the server's own tools added. Modalities are words, or numbers
+where a client asked for those; those of text are left out, because LangChain's details are not to sum to more than the total.
 """
 
+import json
 import re
-from collections.abc import Mapping
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessageChunk
+from langchain_core.messages.ai import UsageMetadata
 
 from ...chunks import merge_chunks, merge_given, new_chunk
 from ...errors import StreamError
+from ...event_types import RunEvent
 from ...messages.metadata import KEY
+from ...tool_calls.arguments import as_text, spell_text
+from ...tool_calls.slot import ACCOUNTS, COPY, DOUBT
+from .._base.replies import VendorEvents, detailed_usage, done, file_made, merged_counts, source, started, sum_of, token_count
 from .errors import error_from_body
-from .metadata import CALL_FAILURES, OF_REPLIES, PROMPT_BLOCKED, finish_reason, of_candidate, of_reply, snake, snake_keys
-from .partial_args import PartialCall
-from .usage import usage_metadata
-from .wire import Candidate, FunctionCall, ReplyPart
+from .wire import (
+    CALL_FAILURES,
+    OF_REPLIES,
+    PROMPT_BLOCKED,
+    Candidate,
+    FunctionCall,
+    ReplyPart,
+    finish_reason,
+    of_candidate,
+    of_reply,
+    snake,
+    snake_keys,
+)
+
+_MODALITIES = {1: "text", 2: "image", 3: "video", 4: "audio", 5: "document"}
+_TEXT = "text"
+
+
+def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata | None:
+    """Return the token counts of one reply; None if there are none, or one of them is no number of tokens.
+
+    Args:
+        usage: The wire's `usageMetadata`, which leaves zeros out.
+    """
+    input_tokens = sum_of(usage, "promptTokenCount", "toolUsePromptTokenCount")
+    output_tokens = sum_of(usage, "candidatesTokenCount", "thoughtsTokenCount")
+    if input_tokens is None or output_tokens is None or not any(isinstance(value, int | float) for value in usage.values()):
+        return None
+    put = _by_modality(usage, "promptTokensDetails", "toolUsePromptTokensDetails")
+    out = _by_modality(usage, "candidatesTokensDetails")
+    # The last event may leave out what it has written, and its total is then that of the rest.
+    total = max(token_count(usage, "totalTokenCount") or 0, input_tokens + output_tokens)
+    read = {"cache_read": token_count(usage, "cachedContentTokenCount"), **put}
+    return detailed_usage(input_tokens, output_tokens, read, {"reasoning": token_count(usage, "thoughtsTokenCount"), **out}, total)
+
+
+def _by_modality(usage: Mapping[str, Any], *names: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for detail in (detail for name in names for detail in usage.get(name) or ()):
+        modality = detail.get("modality") if isinstance(detail, Mapping) else None
+        name = _MODALITIES.get(modality) if isinstance(modality, int) else str(modality or "").lower()
+        if name and name != _TEXT:
+            found[name] = found.get(name, 0) + (token_count(detail, "tokenCount") or 0)
+    return found
+
+
+# ---------------------------------------------------------------------------------------------- partial args
+# Tool call arguments that arrive as values at JSON paths (`streamFunctionCallArguments`).
+#
+# Wire facts (wire quirk G-05): `partialArgs: [{"jsonPath": "$.a[0]", "stringValue": "Bos", "willContinue": true}]`; a string goes on
+# while its `willContinue` holds; the call goes on while its own does, and an empty `functionCall` ends it.
+
+
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\[\"((?:[^\"\\]|\\.)*)\"\]")
+_PATH = re.compile(f"(?:{_STEP.pattern})+")
+_ESCAPED = re.compile(r"\\(.)")
+_LONGEST_LIST = 100_000  # a path is the model's word: it must not make a list of any length
+_VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
+
+Step = str | int
+
+
+class PartialCall:
+    """A call that is being written. Linear in the number of updates.
+
+    Args:
+        number: Its number among the blocks of the reply.
+        part: The part that began it.
+
+    Attributes:
+        whole: The arguments that came whole beside the pieces.
+    """
+
+    def __init__(self, number: int, part: ReplyPart) -> None:
+        self.number = number
+        self.part = part
+        self.whole: list[Any] = []
+        self._values: dict[str, list[Any]] = {}
+        self._open: str | None = None
+        self._broken = False
+
+    def feed(self, pieces: Sequence[Mapping[str, Any]]) -> None:
+        """Apply the `partialArgs` of one part."""
+        for piece in pieces:
+            path = str(piece.get("jsonPath", ""))
+            key = next((key for key in _VALUES if key in piece), None)
+            value = None if key in (None, "nullValue") else piece[key]
+            if path == self._open and isinstance(value, str):
+                self._values[path].append(value)
+            elif key is not None:
+                self._values[path] = [value]
+            self._open = path if piece.get("willContinue") else None
+
+    def arguments(self, *, ended: bool) -> dict[str, Any] | str:
+        """Return the arguments; invalid JSON text if they are incomplete or contradictory.
+
+        Args:
+            ended: Whether the wire said that the call is complete.
+        """
+        root: dict[str, Any] = {}
+        fits = [_put(root, path, _value_of(values)) for path, values in self._values.items()]
+        if ended and self._open is None and all(fits):
+            return root
+        return json.dumps(root, ensure_ascii=False)[:-1]
+
+
+def _value_of(values: list[Any]) -> Any:
+    return "".join(values) if len(values) > 1 else _integral(values[0])
+
+
+def _integral(value: Any) -> Any:
+    """Return a number that the wire sent as a float as an integer if it is one."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _put(root: dict[str, Any], path: str, value: Any) -> bool:
+    """Set the value at a path, creating missing containers; returns False if the path does not fit the data."""
+    steps = _steps(path)
+    if not steps or not isinstance(steps[0], str):
+        return False
+    place: Any = root
+    for step, following in zip(steps, [*steps[1:], None], strict=True):
+        if isinstance(step, str) != isinstance(place, dict) or not _reserve(place, step):
+            return False
+        if following is None:
+            place[step] = value
+        elif place[step] is None:
+            place[step] = {} if isinstance(following, str) else []
+        if not isinstance(place[step], dict | list) and following is not None:
+            return False
+        place = place[step]
+    return True
+
+
+def _reserve(place: Any, step: Step) -> bool:
+    if isinstance(place, dict):
+        place.setdefault(step, None)
+        return True
+    if not isinstance(place, list) or not isinstance(step, int) or step > _LONGEST_LIST:
+        return False
+    place.extend([None] * (step + 1 - len(place)))
+    return True
+
+
+def _steps(path: str) -> list[Step]:
+    """Return a path's keys and positions; empty for an invalid path."""
+    rest = path.removeprefix("$")
+    if not _PATH.fullmatch(rest):
+        return []
+    found = (match.groups() for match in _STEP.finditer(rest))
+    return [int(place) if place else plain or _ESCAPED.sub(r"\1", single or double or "") for plain, place, single, double in found]
+
+
+# ---------------------------------------------------------------------------------------------- decode
+# Decoding of generateContent replies to raw chunks: streams, and whole bodies read as a stream of one event.
+#
+# Content is text as long as there has been nothing but text; where thinking, a signature or anything else comes, it is a list of blocks
+# from then on, each numbered by `index`, in the shapes of LangChain's partner package, which its core translates to standard blocks. A
+# part that carries a signature is a block of its own, so that it goes back as it came (wire quirk G-03).
+#
+# Wire facts (wire quirks G-01 to G-17): calls come whole, several in one event or one in each, with or without an id, and with `args`
+# missing where there are none; or in pieces (`partial_args`). An empty call ends such pieces and is no call. What ends a reply is a
+# `finishReason`; a connection may end without one.
+
 
 PROVIDER = "google_genai"
 """The `model_provider` of replies of both APIs, by which LangChain's core reads their blocks."""
@@ -30,6 +193,7 @@ PROVIDER = "google_genai"
 _SHOWN = 200
 _OF_EVERY_EVENT = frozenset({"content", "index"})
 _ROLE = "model"
+_STANDARD = ("audio", "video", "file")  # blocks in LangChain's form, which core does not expect of this vendor
 _DATA_OF_PART = frozenset({"text", "thought", "thoughtSignature", "executableCode", "codeExecutionResult", "fileData", "inlineData"})
 _OUTCOMES = {"OUTCOME_OK": 1, "OUTCOME_FAILED": 2, "OUTCOME_DEADLINE_EXCEEDED": 3}
 _CALL_KEYS = frozenset({"name", "args", "partialArgs", "willContinue"})
@@ -37,7 +201,7 @@ _NAMES_IN_MESSAGE = (
     re.compile(r"(?:default_api|functions|tools)[.:]\s*([A-Za-z_][\w.:-]*?)\s*[({]"),
     re.compile(r"undeclared function:?\s+([A-Za-z_][\w.:-]*)"),
 )
-_NO_NAME = "malformed_function_call"
+_ASKED_AGAIN = CALL_FAILURES | {"STOP"}
 
 
 class GenerateContentDecoder:
@@ -46,7 +210,8 @@ class GenerateContentDecoder:
     Args:
         origin: The endpoint and model that reply, kept with what is only theirs to read.
         blocks: Whether content is a list of blocks from the start.
-        may_be_empty: Whether a reply that ends normally and says nothing is a reply; else it is a `StreamError`, to be tried again.
+        may_be_empty: Whether a reply that says nothing, and ends normally or in a call that nobody names, is a reply; else it is a
+            `StreamError`, to be tried again.
         signs: Whether the model may sign texts.
 
     Attributes:
@@ -75,6 +240,7 @@ class GenerateContentDecoder:
         self._first_text: int | None = None
         self._opaque = False
         self._calls: list[int] = []
+        self._marked: set[tuple[str | None, str | None]] = set()
         self._partial: PartialCall | None = None
         self._done = False
         self._continuation: str | None = None
@@ -106,7 +272,7 @@ class GenerateContentDecoder:
             raise error_from_body(event["error"])
         usage, candidates = event.get("usageMetadata"), event.get("candidates")
         if usage:
-            self._usage.update(usage)
+            self._usage.update(merged_counts(self._usage, usage) if 0 in usage.values() else usage)
             if "thoughtsTokenCount" in usage and self._number < 0:  # who thinks may sign any part
                 self.in_blocks = self.in_blocks or self._signs
         self.message_id = self.message_id or str(event.get("responseId") or "") or None
@@ -201,7 +367,10 @@ class GenerateContentDecoder:
 
     def _vendor_chunk(self, block: dict[str, Any]) -> AIMessageChunk:
         self.in_blocks = self._opaque = True
-        return new_chunk([block], {}, self.message_id, {"model_provider": PROVIDER})  # which tells core how to read the block
+        metadata = {"model_provider": PROVIDER}  # which tells core how to read the block
+        if block["type"] in _STANDARD:
+            metadata["output_version"] = "v1"
+        return new_chunk([block], {}, self.message_id, metadata)
 
     # ------------------------------------------------------------------------------------------ calls
 
@@ -210,6 +379,7 @@ class GenerateContentDecoder:
         before = None
         if self._partial is not None and not call.get("name"):
             self._partial.feed(call.get("partialArgs") or ())
+            self._partial.whole += [call["args"]] if call.get("args") else []
             return None if call.get("willContinue") else self._end_partial(ended=True)
         if self._partial is not None:  # another call begins before the end of this one
             before = self._end_partial(ended=False)
@@ -221,35 +391,48 @@ class GenerateContentDecoder:
         if call.get("willContinue") or call.get("partialArgs"):
             self._partial = PartialCall(self._number, part)
             self._partial.feed(call.get("partialArgs") or ())
+            self._partial.whole += [call["args"]] if call.get("args") else []
             return before if call.get("willContinue") else merge_given(before, self._end_partial(ended=True))
         return merge_given(before, self._fragment_chunk(self._number, part, call.get("args")))
 
     def _end_partial(self, *, ended: bool) -> AIMessageChunk:
         call, self._partial = self._partial, None
         assert call is not None
-        return self._fragment_chunk(call.number, call.part, call.arguments(ended=ended))
+        return self._fragment_chunk(call.number, call.part, call.arguments(ended=ended), call.whole)
 
-    def _fragment_chunk(self, number: int, part: ReplyPart, arguments: Any) -> AIMessageChunk:
-        """Return the chunk of a whole call, with the extra keys that are sent back with it."""
+    def _fragment_chunk(self, number: int, part: ReplyPart, arguments: Any, whole: Sequence[Any] = ()) -> AIMessageChunk:
+        """Return the chunk of a call with the extra keys that are sent back with it; `whole`: what else was said of its arguments."""
         call: FunctionCall = part.get("functionCall") or {}
         self._calls.append(self._contents)
         beside = {key: value for key, value in part.items() if key != "functionCall" and value}
         within = {key: value for key, value in call.items() if key not in _CALL_KEYS and value}
-        fragment = {
+        fragment: dict[str, Any] = {
             "index": number,
             "id": call.get("id"),
             "function": {"name": call.get("name"), "arguments": {} if arguments is None else arguments},
             "part": beside or None,
             "call": within or None,
         }
+        said = (call.get("name"), spell_text(as_text(arguments)))
+        if call.get("id") or (part.get("thoughtSignature") and len(self._calls) > 1):  # of parallel calls the first alone is signed
+            self._marked.add(said)
+        elif not part.get("thoughtSignature") and said in self._marked:
+            fragment[DOUBT] = COPY
+        if whole:
+            fragment[ACCOUNTS] = [[as_text(one)] for one in whole]
         return new_chunk("", {"tool_calls": [fragment]}, self.message_id)
 
     def _failed_call_chunk(self) -> AIMessageChunk | None:
-        """Return the chunk of a call that the model failed to write, as described by the server; it is answered with an error."""
+        """Return the chunk of a call that the model failed to write, as described by the server; it is answered with an error.
+
+        None where the server does not say which: no history should have a call of a tool that does not exist.
+        """
         if self._reason not in CALL_FAILURES or self._calls:
             return None
         message = str(self._metadata.get("finish_message") or self._reason)
-        name = next((found[1] for pattern in _NAMES_IN_MESSAGE if (found := pattern.search(message))), _NO_NAME)
+        name = next((found[1] for pattern in _NAMES_IN_MESSAGE if (found := pattern.search(message))), None)
+        if name is None:
+            return None
         self._number += 1
         return self._fragment_chunk(self._number, {"functionCall": {"name": name}}, message)
 
@@ -263,10 +446,11 @@ class GenerateContentDecoder:
         """
         if not self._known:
             raise StreamError("the reply held no events of generateContent")
-        if self._reason == "STOP" and self._number < 0 and not self._may_be_empty:
-            raise StreamError("the reply is empty")
         rest = self._end_partial(ended=False) if self._partial is not None else None
-        chunk = merge_given(rest, self._failed_call_chunk(), self._cited()) or new_chunk("", {}, self.message_id)
+        failed = self._failed_call_chunk()
+        if self._reason in _ASKED_AGAIN and self._number < 0 and not self._may_be_empty:
+            raise StreamError("the reply is empty")
+        chunk = merge_given(rest, failed, self._cited()) or new_chunk("", {}, self.message_id)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         usage = usage_metadata(self._usage)
         if usage is not None:
@@ -320,11 +504,87 @@ def _media_block(data: Mapping[str, Any]) -> dict[str, Any] | None:
     mime_type, value = str(data.get("mimeType") or ""), data.get("data") or ""
     if mime_type.startswith("image/"):
         return {"type": "image_url", "image_url": {"url": f"data:{mime_type};base64,{value}"}}
-    if mime_type.startswith(("audio/", "video/")):
-        return {"type": mime_type.partition("/")[0], "base64": value, "mime_type": mime_type}
+    if value and mime_type.startswith(("audio/", "video/", "text/", "application/")):
+        kind = mime_type.partition("/")[0]
+        return {"type": kind if kind in _STANDARD else "file", "base64": value, "mime_type": mime_type}
     return None
 
 
 def _verbatim(part: ReplyPart) -> dict[str, Any]:
     """Keep a part without visible content, or of an unknown kind, for sending it back: a signature without text, for example."""
     return {"type": "part", "part": dict(part)}
+
+
+# ---------------------------------------------------------------------------------------------- vendor events
+# What Google does by itself in a reply, for listeners: searches and code, what an answer is grounded in, and files.
+#
+# Wire facts: code and its output are parts (`executableCode`, `codeExecutionResult`), of newer models with an `id`; searches are known by
+# the grounding metadata alone, which grows from event to event, so they are told at the end of the reply; so are the pages that were read
+# (`urlContextMetadata`); other tools on the server are `toolCall` and `toolResponse` parts (ai.google.dev/api/generate-content).
+
+
+_MARKS = re.compile(
+    rb'"(?:citationMetadata|codeExecutionResult|executableCode|fileData|groundingMetadata|inlineData|toolCall|toolResponse|urlContextMetadata)"'
+)
+_CODE = "code_execution"
+_GROUNDS = ("web", "retrievedContext", "maps", "image")
+
+
+class GenerateContentEvents(VendorEvents):
+    """Reads the events of one reply, or a whole body."""
+
+    marks = _MARKS
+
+    def __init__(self) -> None:
+        self._calls: dict[str, tuple[str, Any]] = {}
+        self._last = ""  # the call whose result comes next, where results name none
+        self._at_the_end: dict[str, Any] = {}
+
+    def read(self, event: Any) -> Iterator[RunEvent]:
+        """Yield what listeners are told of an event, or of a whole body."""
+        for one in event if isinstance(event, list) else [event]:
+            for candidate in (one.get("candidates") or ())[:1]:
+                self._at_the_end |= {key: value for key, value in candidate.items() if value and key.endswith("Metadata")}
+                for part in (candidate.get("content") or {}).get("parts") or ():
+                    yield from self._part(part)
+
+    def _part(self, part: Mapping[str, Any]) -> Iterator[RunEvent]:
+        if code := part.get("executableCode"):
+            yield self._begin(code.get("id"), _CODE, {"language": code.get("language"), "code": code.get("code")})
+        elif result := part.get("codeExecutionResult"):
+            failed = result.get("outcome", "OUTCOME_OK") not in ("OUTCOME_OK", 1)
+            yield self._end(result.get("id"), _CODE, result.get("output"), failed=failed)
+        elif call := part.get("toolCall"):
+            yield self._begin(call.get("id"), str(call.get("toolType") or "tool").lower(), call.get("args"))
+        elif answer := part.get("toolResponse"):
+            yield self._end(answer.get("id"), str(answer.get("toolType") or "tool").lower(), answer.get("response"))
+        elif (data := part.get("inlineData")) and not part.get("thought"):
+            yield file_made(data.get("mimeType"), data.get("data"), name=data.get("displayName"))
+        elif file := part.get("fileData"):
+            yield file_made(file.get("mimeType"), url=file.get("fileUri"), name=file.get("displayName"))
+
+    def _begin(self, call_id: Any, name: str, args: Any) -> RunEvent:
+        self._last = str(call_id or f"call_{uuid.uuid4().hex}")
+        self._calls[self._last] = name, args
+        return started(self._last, name, args)
+
+    def _end(self, call_id: Any, name: str, output: Any, *, failed: bool = False) -> RunEvent:
+        known = str(call_id or self._last or f"call_{uuid.uuid4().hex}")
+        made, args = self._calls.get(known, (name, None))
+        return done(known, made, args, output, failed=failed)
+
+    def rest(self) -> Iterator[RunEvent]:
+        """Yield what the reply is grounded in."""
+        grounding = self._at_the_end.get("groundingMetadata") or {}
+        if queries := grounding.get("webSearchQueries") or grounding.get("imageSearchQueries"):
+            yield done(f"call_{uuid.uuid4().hex}", "google_search", {"queries": queries})
+        if pages := (self._at_the_end.get("urlContextMetadata") or {}).get("urlMetadata"):
+            yield done(f"call_{uuid.uuid4().hex}", "url_context", {"urls": [page.get("retrievedUrl") for page in pages]}, pages)
+        for chunk in grounding.get("groundingChunks") or ():
+            found: Mapping[str, Any] = next((chunk[kind] for kind in _GROUNDS if chunk.get(kind)), {})
+            url = found.get("uri") or found.get("sourceUri")
+            document = None if url else found.get("documentName") or found.get("title")
+            yield source(url=url, title=found.get("title"), document=document, quote=found.get("text"))
+        citations = self._at_the_end.get("citationMetadata") or {}
+        for one in citations.get("citationSources") or citations.get("citations") or ():
+            yield source(url=one.get("uri"), title=one.get("title"))

@@ -1,4 +1,4 @@
-"""Errors of the Gemini API and Vertex AI, as classes that are both google-genai's and LangChain's.
+"""Errors of the Gemini API or Vertex AI, as classes that are both google-genai's and LangChain's.
 
 Every class inherits the SDK's own error and the class of `langchain_core.exceptions` that says the same, so code that catches either
 keeps working. They subclass the SDK's, so they are made when first needed, under the names that langchain-google-genai uses:
@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...errors import StreamError
-from .._base.errors import ErrorMapping, lazy_classes
+from .._base.errors import ErrorMapping, hint_for_missing_page, lazy_classes
+from .._base.errors import ModelRefusalError as ModelRefusalError
 from .._base.profiles import by_name
-from .._base.refusal import ModelRefusalError as ModelRefusalError
-from .._transport.decoders import parse_json
-from .._transport.http import library
+from .._transport.exchange import library
+from .._transport.reader import parse_json
 from .._transport.secrets import hide_secrets
 from .._transport.secrets import is_secret_header as is_secret_header
 
@@ -77,6 +77,8 @@ def status_error(response: Any, body: bytes, secrets: Iterable[str] = ()) -> Exc
     message = inner.get("message") if isinstance(inner, Mapping) else inner
     if not isinstance(message, str) or not message:
         message = body.decode("utf-8", "replace").strip()[:2000] or response.reason_phrase or "no reason given"
+    if response.status_code == 404 and inner is None:  # no server of this protocol said so
+        message = f"{message} {hint_for_missing_page(response.request.url)}"
     error = _with_details(ERRORS.status_error(message, response, parsed), inner)
     hide_secrets(error, list(secrets))
     return error
@@ -93,6 +95,24 @@ def error_from_body(error: Any, status: int | None = None) -> Exception:
         One of this module's errors; an unknown one counts as the server's failure (500).
     """
     return _with_details(ERRORS.from_body(error, status), error)
+
+
+def token_error(error: Exception) -> Exception:
+    """Return the error for a token that google-auth could not get.
+
+    A request for it that may succeed later counts as a connection that failed; else the credentials are refused.
+    """
+    said = f"no access token for Vertex AI ({type(error).__name__}: {error})"
+    if "timed out" in said:
+        return TimeoutError(said)
+    if isinstance(error, OSError) or getattr(error, "retryable", False) or type(error).__name__ == "TransportError":
+        return ERRORS.unreachable(said)
+    return ERRORS.from_body({"message": said}, 401)
+
+
+def status_of_tokens(status: int) -> Exception:
+    """Return the error for a server of tokens that fails for the moment."""
+    return ERRORS.from_body({"message": f"no access token for Vertex AI: the server of tokens answers with status {status}"}, status)
 
 
 def _with_details(error: Exception, inner: Any) -> Exception:

@@ -1,11 +1,10 @@
-"""Tools and tool choices in the form of Google's two APIs.
+"""Tools, tool choices, their schemas in the form of Google's two APIs.
 
-Wire facts: a function is `{name, description, parametersJsonSchema}` (see `schemas`) with a name of letters, digits, `_`, `.`, `:`, `-`
-that begins with a letter or `_`, at most 64 long (wire quirk N-06); all functions stand in one entry of `tools`, each of the vendor's own
-tools in one of its own, e.g. `{"googleSearch": {}}`. A choice is `toolConfig.functionCallingConfig`: `mode` AUTO, ANY, NONE or VALIDATED,
-and for ANY and VALIDATED `allowedFunctionNames`.
-
-Between binding and the request a choice is a `Choice`, and a tool of the vendor's own says its name as its type.
+Wire facts: a function's schema goes as `parametersJsonSchema`, which is JSON Schema, on both APIs alike (google-genai,
+`types.FunctionDeclaration`; recorded requests to both); the older `parameters` takes an OpenAPI subset that knows no `$ref`, no
+`const`, no `additionalProperties` and no list of types, and refuses the whole request for one of them (wire quirk G-11). Of a reply it is
+`responseJsonSchema`. References are resolved in place, because not every model follows them; a schema that refers to itself keeps its
+`$defs`.
 """
 
 import re
@@ -16,12 +15,79 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel
 
 from ...errors import ConfigurationError
-from ...turn.tool_choice import ToolChoice
-from .._encode.choices import Tools, format_choice, unknown_choice
-from .._encode.functions import declaring, function_of, heading
-from .metadata import camel, snake
-from .schemas import dialect
-from .wire import CallingConfig, Choice
+from ...turn.tools import ToolChoice, declaring
+from .._encode.tools import DEFINITIONS, JsonSchema, Tools, definitions_of, format_choice, function_of, heading, mapped, unknown_choice
+from .wire import CallingConfig, Choice, camel, snake
+
+_SAID_TO_VALIDATORS = ("$schema", "$id", "$comment")
+
+
+def dialect(schema: JsonSchema) -> dict[str, Any]:
+    """Return the schema with references resolved where possible, and without keys that only validators read."""
+    resolver = _Resolver(definitions_of(schema))
+    resolved: dict[str, Any] = resolver.resolve({key: value for key, value in schema.items() if key not in DEFINITIONS}, ())
+    if resolver.kept:
+        resolved["$defs"] = resolver.kept_definitions()
+    return resolved
+
+
+def _reference(name: str, beside: JsonSchema) -> dict[str, Any]:
+    """Return a reference to a definition, beside which the vendor takes no other key."""
+    reference = {"$ref": f"#/$defs/{name}"}
+    return {"anyOf": [reference], **beside} if beside else reference
+
+
+class _Resolver:
+    """Replaces references by the definitions they refer to.
+
+    Args:
+        definitions: The schema's definitions by name.
+
+    Attributes:
+        kept: Definitions that refer to themselves, by name: these stay references.
+    """
+
+    def __init__(self, definitions: Mapping[str, JsonSchema]) -> None:
+        self._definitions = definitions
+        self.kept: dict[str, None] = {}
+
+    def resolve(self, node: Any, inside: tuple[str, ...]) -> Any:
+        """Return the node with its references resolved; `inside` contains the definitions around it."""
+        if not isinstance(node, Mapping):
+            return node
+        reference = node.get("$ref")
+        name = str(reference).rpartition("/")[2]
+        if isinstance(reference, str) and name in self._definitions:
+            beside = {key: value for key, value in node.items() if key != "$ref"}
+            if name in inside or name in self.kept:
+                self.kept[name] = None
+                return _reference(name, beside)
+            target = self.resolve(self._definitions[name], (*inside, name))
+            return {**target, **beside} if name not in self.kept else _reference(name, beside)
+        changed = mapped(node, lambda inner: self.resolve(inner, inside))
+        if "const" in changed:
+            changed["enum"] = [changed.pop("const")]
+        return {key: value for key, value in changed.items() if key not in _SAID_TO_VALIDATORS}
+
+    def kept_definitions(self) -> dict[str, Any]:
+        """Return the definitions that are still referred to; resolving one may reveal another."""
+        done: dict[str, Any] = {}
+        while waiting := [name for name in self.kept if name not in done]:
+            for name in waiting:
+                done[name] = self.resolve(self._definitions[name], (name,))
+        return done
+
+
+# ---------------------------------------------------------------------------------------------- tools
+# Tools and tool choices in the form of Google's two APIs.
+#
+# Wire facts: a function is `{name, description, parametersJsonSchema}` (see `schemas`) with a name of letters, digits, `_`, `.`, `:`, `-`
+# that begins with a letter or `_`, at most 64 long (wire quirk N-06); all functions stand in one entry of `tools`, each of the vendor's
+# own tools in one of its own, e.g. `{"googleSearch": {}}`. A choice is `toolConfig.functionCallingConfig`: `mode` AUTO, ANY, NONE or
+# VALIDATED, and for ANY and VALIDATED `allowedFunctionNames`.
+#
+# Between binding and the request a choice is a `Choice`, and a tool of the vendor's own says its name as its type.
+
 
 LEGAL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
 _LISTS = ("function_declarations", "functionDeclarations")

@@ -15,10 +15,9 @@ from .._base.parameters import Environment
 from .._transport.clients import SHARED_POOLS, http_library
 from .._transport.exchange import Exchange, Response
 from ..openai.chat_model import ChatOpenAI
-from ..openai.client import ClientSettings
-from .progress import Progress
+from ..openai.parameters import ClientSettings
 from .server import LocalServer, ServerSettings, close_server, require_server, shared_server
-from .weights import DEFAULT_MODEL, MODEL_PATH_VARIABLE, Weights, find_weights
+from .weights import DEFAULT_MODEL, MODEL_PATH_VARIABLE, Progress, Weights, find_weights
 
 CHAT_TEMPLATE = Path(__file__).with_name("qwen_coder_tools.jinja")
 """The chat template for the default weights, which call no tools with their own."""
@@ -156,7 +155,7 @@ class ChatLocal(ChatOpenAI):
             raise ConfigurationError(f"chat_template: {template} cannot be read: {error.strerror or error}") from error
 
     def _settings(self, server: LocalServer, **clients: Any) -> ClientSettings:
-        return ClientSettings(api_key=SecretStr(server.api_key), base_url=server.base_url, **clients)
+        return ClientSettings(api_key=SecretStr(server.api_key), base_url=server.base_url, foreign=True, **clients)
 
     def _client_settings(self) -> ClientSettings:
         return self._settings(self._server(), http_client=SHARED_POOLS.get("local", lambda: _direct("DefaultHttpxClient")))

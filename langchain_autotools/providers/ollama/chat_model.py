@@ -1,48 +1,50 @@
-"""`ChatOllama`: a tool-running chat model for Ollama's own chat protocol and compatible servers."""
+"""`ChatOllama`: a tool-running chat model for Ollama's own chat protocol or a compatible server."""
 
 import logging
 import os
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import closing
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, closing
+from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.ai import add_usage
 from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable, RunnableBinding
 from pydantic import model_validator
 
+from ...errors import ConfigurationError
+from ...messages.metadata import text_of
 from .._base.errors import ErrorMapping
 from .._base.parameters import log_parallel
-from .._encode.origin import origin_of
-from .._transport.decoders import NDJSONDecoder
+from .._encode.encoder import origin_of, read_object
+from .._encode.sources import image_type
 from .._transport.exchange import Exchange
-from .._transport.secrets import portable, portable_arguments, secret_values
-from .client import ClientSettings
-from .decode import OllamaDecoder
-from .endpoint import address_of
+from .._transport.reader import NDJSONDecoder
+from .._transport.secrets import SecretDict, portable, portable_arguments, secret_values
+from .._transport.timeouts import timeout_parts
+from .decode import OllamaDecoder, OllamaEvents
 from .errors import ERRORS
-from .format_last import aformat_last, format_last
 from .mapper import OllamaMapper
-from .parameters import OllamaParameters, lowered_headers
-from .profiles import profile_of
-from .request import OllamaRequests
-from .schemas import output_format
-from .sdk import plain, read_messages, sdk_arguments
-from .tools import format_tool, format_tool_choice, is_forced
-from .validation import check_model
-from .vendor_events import OllamaEvents
+from .parameters import DEFAULT_TIMEOUT, OPTIONS, ClientSettings, OllamaParameters, address_of, lowered_headers, plain_options
+from .tools import format_tool, format_tool_choice, is_forced, output_format
 
 if TYPE_CHECKING:
+    import httpx
     import ollama
 
-_OF_A_REQUEST = ("headers", "timeout")
 
 _logger = logging.getLogger("langchain_autotools")
 
+_JSON = {"content-type": "application/json", "accept": "application/json"}
+_OF_A_REQUEST = ("headers", "timeout")
 
-class ChatOllama(OllamaRequests, OllamaParameters):
+
+class ChatOllama(OllamaParameters):
     """Models of an Ollama server, with tools that run.
 
     ```python
@@ -74,6 +76,18 @@ class ChatOllama(OllamaRequests, OllamaParameters):
     """
 
     _error_mapping: ClassVar[ErrorMapping] = ERRORS
+    _synonyms: ClassVar[Mapping[str, str]] = {
+        "reasoning": "think",
+        "reasoning_effort": "think",
+        "max_tokens": "num_predict",
+        "model_name": "model",
+    }
+    _client_keywords: ClassVar[frozenset[str]] = frozenset(
+        {
+            *("extra_headers", "extra_query", "timeout", "options", "response_format", "tool_choice"),
+            *("strict", "parallel_tool_calls", "stream_usage"),  # other vendors' parameters that callers of any model give
+        }
+    )
 
     @model_validator(mode="after")
     def _validate_model(self) -> Self:
@@ -116,6 +130,59 @@ class ChatOllama(OllamaRequests, OllamaParameters):
         both, sync, asynchronous = self.all_client_kwargs
         common = {name: value for name, value in both.items() if name not in _OF_A_REQUEST}
         return ClientSettings(self.address.url, {**common, **sync}, {**common, **asynchronous})
+
+    # ------------------------------------------------------------------------------------------ a request's parameters
+
+    def _request_defaults(self) -> dict[str, Any]:
+        own = {name: getattr(self, name) for name in OPTIONS}
+        options = {name: value for name, value in own.items() if value is not None and value != []} | self.options
+        params = {
+            "model": self.model,
+            "think": self.reasoning,
+            "format": self.format,
+            "logprobs": True if self.top_logprobs is not None else self.logprobs,
+            "top_logprobs": self.top_logprobs,
+            "keep_alive": self.keep_alive,
+            "options": options or None,
+        }
+        return {name: value for name, value in params.items() if value is not None} | self.model_kwargs
+
+    def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
+        called = self._call_keywords(kwargs)
+        if kwargs.get("response_format") is not None and called.get("format") is None:
+            called["format"] = kwargs["response_format"]
+        params = {**self._request_defaults(), **called}
+        options = {**(params.pop("options", None) or {}), **(plain_options(kwargs.get("options")) or {})}
+        options |= {name: params.pop(name) for name in OPTIONS if name in params}
+        options |= {} if stop is None else {"stop": stop}
+        if params.get("format") is not None:
+            params["format"] = output_format(params["format"]) or None
+        if not params.get("tools") or kwargs.get("tool_choice") == "none":  # who must not call is told of no tools
+            params.pop("tools", None)
+        params |= {"options": {name: value for name, value in options.items() if value is not None} or None, "stream": stream}
+        return {name: value for name, value in params.items() if value is not None}
+
+    def _request_options(
+        self, kwargs: Mapping[str, Any], *, stream: bool, headers: Mapping[str, Any] = {}, query: Mapping[str, Any] = {}
+    ) -> dict[str, Any]:
+        common = {**_JSON, **self._authorization(), **lowered_headers(self.client_kwargs), **headers}
+        given = {name: kwargs.get(name) for name in ("timeout", "extra_headers", "extra_query")}
+        options = super()._request_options(given, stream=stream, headers=common, query=query)
+        return {**options, "headers": SecretDict({name.lower(): value for name, value in options["headers"].items()})}
+
+    def _client_timeout(self, kwargs: Mapping[str, Any], idle_timeout: float | None) -> Any:
+        timeout = self._timeout(kwargs)
+        if timeout is None and idle_timeout is None:
+            return None
+        return timeout_parts(DEFAULT_TIMEOUT if timeout is None else timeout, idle_timeout)
+
+    def _authorization(self) -> dict[str, str]:
+        """Return the authorization header: the user's own header, else the URL's user, else the key."""
+        if any("authorization" in lowered_headers(arguments) for arguments in self.all_client_kwargs):
+            return {}
+        if self.address.authorization:
+            return {"authorization": self.address.authorization}
+        return {"authorization": f"Bearer {self.api_key.get_secret_value()}"} if self.api_key else {}
 
     # ------------------------------------------------------------------------------------------ the SDK
 
@@ -239,6 +306,7 @@ class ChatOllama(OllamaRequests, OllamaParameters):
         return [
             *key,
             *address,
+            *secret_values(self._address_query),
             *(secret for one in self.all_client_kwargs for secret in secret_values(lowered_headers(one), _proxy_of(one))),
         ]
 
@@ -258,3 +326,204 @@ class ChatOllama(OllamaRequests, OllamaParameters):
 def _proxy_of(arguments: Mapping[str, Any]) -> str | None:
     proxy = arguments.get("proxy")
     return proxy if isinstance(proxy, str) else None
+
+
+# ---------------------------------------------------------------------------------------------- what is known of a model
+
+# The rest depends on the model that the server runs; `profile={...}` says what the user knows of it.
+
+
+_PROTOCOL: dict[str, Any] = {
+    "text_inputs": True,
+    "image_url_inputs": False,
+    "pdf_inputs": False,
+    "audio_inputs": False,
+    "video_inputs": False,
+    "pdf_tool_message": False,
+    "text_outputs": True,
+    "image_outputs": False,
+    "audio_outputs": False,
+    "video_outputs": False,
+    "tool_choice": False,
+}
+
+
+def profile_of(num_ctx: int | None) -> dict[str, Any]:
+    """Return the profile of a model with this context length in tokens; None: the server decides."""
+    return dict(_PROTOCOL) if num_ctx is None else {**_PROTOCOL, "max_input_tokens": num_ctx}
+
+
+def check_model(http: "httpx.Client", url: str, model: str, options: Mapping[str, Any]) -> None:
+    """Raise if the server does not have the model.
+
+    Args:
+        http: The HTTP client.
+        url: The server's address.
+        model: The model's name.
+        options: Headers and timeout of the request.
+
+    Raises:
+        ValueError: The server has no such model, or cannot be asked; the text says what to do.
+    """
+    import httpx
+
+    try:
+        listed = http.get(f"{url}/api/tags", follow_redirects=False, **options).raise_for_status().json()
+        names = [str(one.get("model") or one.get("name")) for one in listed["models"]]
+    except httpx.TransportError as error:
+        raise ValueError(f"no reply from {url} ({type(error).__name__}): is Ollama running there?") from error
+    except (httpx.HTTPError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise ValueError(f"{url} does not tell which models it has ({type(error).__name__}): is it an Ollama server?") from error
+    if not any(name == model or name.startswith(f"{model}:") for name in names):
+        near = get_close_matches(model, names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names) or 'none'}"
+        raise ValueError(f"the server has no model {model!r}: {hint} (ollama pull {model} fetches it)")
+
+
+# ---------------------------------------------------------------------------------------------- tools with an output format in one turn
+
+
+# The server cannot combine them, because its format's grammar rules out calls (ollama/ollama#8095, #11185). So a turn that has both is
+# asked without the format. Where the model then calls a tool, or writes JSON by itself, that is the turn. Where it answers in any other
+# words, the same messages are sent once more, with the format and without the tools, and that reply is the turn; its token counts are
+# those of both.
+
+_Reply = TypeVar("_Reply", bound=AIMessage)
+_Ask = Callable[..., Iterable[_Reply]]
+_Asked = AsyncGenerator[_Reply, None]
+
+
+def format_last(ask: _Ask[_Reply], model: OllamaParameters, kwargs: Mapping[str, Any]) -> Iterator[_Reply]:
+    """Yield the reply of a turn, from one request or two.
+
+    Args:
+        ask: Makes a request of these keywords, and gives its reply.
+        model: The model, for the format that its constructor set.
+        kwargs: The keywords of the turn.
+    """
+    free, bound = _requests(model, kwargs)
+    return iter(ask(**free)) if bound is None else _twice(ask, free, bound)
+
+
+def aformat_last(ask: Callable[..., _Asked[_Reply]], model: OllamaParameters, kwargs: Mapping[str, Any]) -> _Asked[_Reply]:
+    """Like `format_last`, asynchronously."""
+    free, bound = _requests(model, kwargs)
+    return ask(**free) if bound is None else _atwice(ask, free, bound)
+
+
+def _requests(model: OllamaParameters, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return the keywords of a turn's first request, and those of its second; None if one is enough."""
+    form = kwargs.get("format", model.format) or kwargs.get("response_format")
+    if not form or not kwargs.get("tools") or kwargs.get("tool_choice") == "none":
+        return dict(kwargs), None
+    plain = {**kwargs, "format": None, "response_format": None}
+    return plain, {**plain, "format": form, "tools": None, "tool_choice": None}
+
+
+def _twice(ask: _Ask[_Reply], free: dict[str, Any], bound: dict[str, Any]) -> Iterator[_Reply]:
+    first = list(ask(**free))
+    yield from first if _is_settled(first) else (_with_usage_of(first, chunk) for chunk in ask(**bound))
+
+
+async def _atwice(ask: Callable[..., _Asked[_Reply]], free: dict[str, Any], bound: dict[str, Any]) -> _Asked[_Reply]:
+    first = [chunk async for chunk in ask(**free)]
+    if _is_settled(first):
+        for chunk in first:
+            yield chunk
+        return
+    async with aclosing(ask(**bound)) as chunks:
+        async for chunk in chunks:
+            yield _with_usage_of(first, chunk)
+
+
+def _is_settled(chunks: Sequence[AIMessage]) -> bool:
+    """Whether a reply without a format needs none: it has calls, is JSON, or was cut off."""
+    if any(chunk.additional_kwargs.get("tool_calls") for chunk in chunks):
+        return True
+    cut = any(chunk.response_metadata.get("finish_reason") in ("incomplete", "length") for chunk in chunks)
+    return cut or read_object("".join(map(text_of, chunks)).strip()) is not None
+
+
+def _with_usage_of(first: Sequence[AIMessage], reply: _Reply) -> _Reply:
+    """Return a reply, or a chunk of it, with the token counts of the reply that it replaces added."""
+    if reply.usage_metadata:
+        for chunk in first:
+            reply.usage_metadata = add_usage(chunk.usage_metadata, reply.usage_metadata)
+    return reply
+
+
+# ---------------------------------------------------------------------------------------------- objects of Ollama's SDK
+
+
+# Nothing here imports the SDK before it is asked for: whoever gives an object of it has imported it.
+
+
+def sdk_arguments(model: OllamaParameters, headers: Mapping[str, str], *, asynchronous: bool) -> dict[str, Any]:
+    """Return the arguments of the SDK's client for the model's server.
+
+    Args:
+        model: The model.
+        headers: The headers that authorise a request.
+        asynchronous: Whether they are for the asynchronous client.
+    """
+    both, *own = model.all_client_kwargs
+    side = own[int(asynchronous)]
+    arguments = {name: value for name, value in {**both, **side}.items() if name not in _OF_A_REQUEST}
+    own_headers = {**headers, **lowered_headers(both), **lowered_headers(side)}
+    timeout = side.get("timeout", model._client_timeout({}, None))
+    return {
+        "follow_redirects": False,
+        **({"params": model._address_query} if model._address_query else {}),
+        **arguments,
+        "host": model.address.url,
+        "headers": own_headers,
+        **({} if timeout is None else {"timeout": timeout}),
+    }
+
+
+def plain(value: Any) -> Any:
+    """Return an SDK object as plain data without unset fields; other values unchanged."""
+    if type(value).__module__.partition(".")[0] != "ollama" or not hasattr(value, "model_dump"):
+        return value
+    return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def read_messages(given: Any) -> Any:
+    """Return a model's input with the SDK's messages converted to LangChain's.
+
+    Raises:
+        ConfigurationError: A message of the SDK has a role that no message has.
+    """
+    message = getattr(sys.modules.get("ollama"), "Message", None)  # None also while another thread imports the SDK
+    if message is None or isinstance(given, str):
+        return given
+    if isinstance(given, message):
+        return [_message(given)]
+    if not isinstance(given, Sequence) or not any(map(isinstance, given, repeat(message))):
+        return given
+    return [_message(one) if isinstance(one, message) else one for one in given]
+
+
+def _message(given: "ollama.Message") -> BaseMessage:
+    fields = plain(given)
+    content = _content(fields.get("content") or "", fields.get("images") or ())
+    role = fields["role"]
+    if role == "user":
+        return HumanMessage(content)
+    if role == "system":
+        return SystemMessage(content)
+    if role == "tool":  # the protocol pairs results with calls by their order; `repair` gives both an id
+        return ToolMessage(content, tool_call_id=fields.get("tool_call_id") or "", name=fields.get("tool_name"))
+    if role != "assistant":
+        raise ConfigurationError(f"a message of role {role!r} cannot be sent: roles are user, assistant, system and tool")
+    functions = [(call.get("id"), call["function"]) for call in fields.get("tool_calls") or ()]
+    calls: Any = [{"name": one["name"], "args": one["arguments"], "id": call_id, "type": "tool_call"} for call_id, one in functions]
+    extra = {"reasoning_content": fields["thinking"]} if fields.get("thinking") else {}
+    return AIMessage(content, tool_calls=calls, additional_kwargs=extra)
+
+
+def _content(text: str, images: Sequence[str]) -> Any:
+    if not images:
+        return text
+    pictures = [{"type": "image", "base64": data, "mime_type": image_type(data) or "image/png"} for data in images]
+    return [*([{"type": "text", "text": text}] if text else []), *pictures]

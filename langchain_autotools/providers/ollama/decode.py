@@ -1,25 +1,79 @@
-"""Decoding of /api/chat replies to raw chunks: streams of JSON lines, and whole bodies as a stream of one.
-
-Wire facts (wire quirks O-01 to O-09, T-07): a call comes whole, its arguments as an object, in any event, the last one included; older
-servers send neither id nor index, so a call's place tells it apart. `done` marks the end and `done_reason` says "stop" also where
-there are calls. An event may have no message (`done_reason` "load"). An error is a line of its own, `{"error": ...}`, of some
-releases under the key "error parsing tool call". That one is the model's mistake, not the server's: it becomes a call that
-cannot run, and the model is told.
-"""
+"""Reading of /api/chat replies: raw chunks for the run, events for its listeners."""
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, Required, TypedDict
 
 from langchain_core.messages import AIMessageChunk
+from langchain_core.messages.ai import UsageMetadata
 
 from ...chunks import new_chunk
 from ...errors import StreamError
+from ...event_types import RunEvent
 from ...messages.metadata import KEY
-from .._base.reply_metadata import reply_metadata
+from .._base.replies import VendorEvents, file_made, reply_metadata, sum_of
+from .._encode.sources import image_type
+from .._encode.tools import Function
 from .errors import error_from_body, error_text
-from .usage import usage_metadata
-from .wire import ReplyMessage
+
+
+class Message(TypedDict, total=False):
+    """A message of a request, without its calls, which are appended as JSON."""
+
+    role: Required[str]
+    content: Required[str]
+    thinking: str
+    images: list[str]
+    tool_name: str
+    tool_call_id: str
+
+
+class Tool(TypedDict):
+    """A declared tool; in a choice, the named one."""
+
+    type: Literal["function"]
+    function: Function
+
+
+Choice = str | Tool
+"""A tool choice: "auto", "none", "required", or the tool to call."""
+
+
+class ReplyMessage(TypedDict, total=False):
+    """The message in an event: an increment of the reply, or the whole reply. Any key may be absent."""
+
+    role: str
+    content: str | None
+    images: list[str] | None
+    thinking: str | None
+    tool_calls: list[dict[str, Any]] | None
+
+
+# ---------------------------------------------------------------------------------------------- usage
+# Token counts of /api/chat in LangChain's terms.
+
+
+def usage_metadata(reply: Mapping[str, Any]) -> UsageMetadata | None:
+    """Return the token counts of one reply; None if there are none, or one of them is no number of tokens.
+
+    Args:
+        reply: The reply's last event: `prompt_eval_count` is left out by servers that took the whole prompt from their cache.
+    """
+    read, written = sum_of(reply, "prompt_eval_count"), sum_of(reply, "eval_count")
+    if read is None or written is None or not {"prompt_eval_count", "eval_count"} & reply.keys():
+        return None
+    return UsageMetadata(input_tokens=read, output_tokens=written, total_tokens=read + written)
+
+
+# ---------------------------------------------------------------------------------------------- decode
+# Decoding of /api/chat replies to raw chunks: streams of JSON lines, and whole bodies as a stream of one.
+#
+# Wire facts (wire quirks O-01 to O-09, T-07): a call comes whole, its arguments as an object, in any event, the last one included; older
+# servers send neither id nor index, so a call's place tells it apart. `done` marks the end and `done_reason` says "stop" also where there
+# are calls. An event may have no message (`done_reason` "load"). An error is a line of its own, `{"error": ...}`, of some releases under
+# the key "error parsing tool call". That one is the model's mistake, not the server's: it becomes a call that cannot run, and the model
+# is told.
+
 
 PROVIDER = "ollama"
 """The `model_provider` of replies."""
@@ -102,7 +156,7 @@ class OllamaDecoder:
             raise StreamError(f"the reply is no whole answer of /api/chat: it has only {sorted(map(str, body))}")
         last = self.finish()
         if first is not None:
-            last.content = first.content
+            last.content = [str(first.content), *last.content] if first.content and last.content else first.content or last.content
             last.additional_kwargs = {**first.additional_kwargs, **last.additional_kwargs}
             last.response_metadata |= first.response_metadata
         return last
@@ -166,7 +220,8 @@ class OllamaDecoder:
         """
         if not self._known:
             raise StreamError("the reply held no events of /api/chat")
-        chunk = new_chunk("", {"images": self._images} if self._images else {}, None)
+        drawn = [{"type": "image", "base64": data, "mime_type": image_type(data) or "image/png"} for data in map(str, self._images)]
+        chunk = new_chunk(drawn or "", {}, None)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         chunk.__dict__["usage_metadata"] = usage_metadata(self._last)
         return chunk
@@ -190,3 +245,18 @@ def _error_of(event: Mapping[str, Any]) -> Any:
         key = next((key for key in event if str(key).startswith("error")), None)
         error = None if key is None else f"{key}: {event[key]}"
     return error or None
+
+
+# ---------------------------------------------------------------------------------------------- vendor events
+# The images in a reply of Ollama, for listeners. They stand in the message as base64 (`images`).
+
+
+class OllamaEvents(VendorEvents):
+    """Reads the events of one reply, or a whole body."""
+
+    marks = re.compile(rb'"images"')
+
+    def read(self, event: Mapping[str, Any]) -> Iterator[RunEvent]:
+        """Yield the images in an event."""
+        for data in (event.get("message") or {}).get("images") or ():
+            yield file_made(None, data)

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._base.errors import ErrorMapping, lazy_classes
+from .._base.errors import ErrorMapping, hint_for_missing_page, lazy_classes
 
 if TYPE_CHECKING:
     from .error_types import *  # noqa: F403 - the classes, for type checkers
@@ -51,7 +51,7 @@ error_table = ERRORS.table
 
 def message_of(response: Any) -> str:
     """Return the message of a reply with an error status: its `error`, or else its text."""
-    text: str = response.text.strip()
+    text: str = response.text.strip("\ufeff \t\r\n")
     try:
         body = json.loads(text)
     except ValueError:
@@ -61,7 +61,10 @@ def message_of(response: Any) -> str:
 
 def error_of_response(response: Any) -> Exception:
     """Return the error for a reply with an error status."""
-    return ERRORS.status_error(message_of(response), response, None)
+    message = message_of(response)
+    if response.status_code == 404 and not response.text.strip().startswith("{"):  # no server of this protocol said so
+        message = f"{message} {hint_for_missing_page(response.request.url)}"
+    return ERRORS.status_error(message, response, None)
 
 
 def error_from_body(error: Any) -> Exception:

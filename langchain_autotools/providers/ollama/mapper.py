@@ -1,16 +1,234 @@
-"""Conversion of LangChain messages to the JSON of /api/chat requests."""
+"""Conversion of LangChain messages to the JSON of /api/chat requests.
 
-from collections.abc import Mapping, Sequence
+Understood are LangChain's v1 and v0 blocks and those of OpenAI, Anthropic, Google and MCP. A block that the wire cannot carry raises
+`UnsupportedFeatureError` with its type; nothing is dropped here.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from ...messages.growing import derive
-from .._encode.calls import without_call
-from .._encode.json_text import request_body
-from .calls import CallId
-from .encode import ChatEncoder
+from ...messages.calls import ToolCallRecord, calls_of
+from ...messages.incremental import fold_over
+from .._encode.encoder import (
+    MessageEncoder,
+    derived_id,
+    dumps,
+    empty_output,
+    encode,
+    fallback_text,
+    is_output,
+    legal_arguments,
+    request_body,
+    to_bytes,
+    without_call,
+)
+from .._encode.sources import Block, convert_block, document_text, expanded, media_of, search_result_text, unsupported, unwrapped
+from .decode import PROVIDER, Message
+
+_BY_URL = "Ollama takes pictures as base64 data only, and nothing here fetches a URL: fetch it and give its data"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The content of one block: a text, or the base64 data of a picture."""
+
+    text: str = ""
+    image: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The content of a message: its texts and its images, each in order."""
+
+    texts: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+
+
+def content_of(pieces: Iterable[Piece]) -> Content:
+    """Return the content of a message with these pieces."""
+    pieces = [*pieces]
+    return Content(tuple(piece.text for piece in pieces if piece.text), tuple(piece.image for piece in pieces if piece.image))
+
+
+def piece_of(block: str | Block) -> Piece:
+    """Convert one content block.
+
+    Raises:
+        UnsupportedFeatureError: It is neither text nor a picture with its data.
+    """
+    if isinstance(block, str):
+        return Piece(block)
+    return convert_block(unwrapped(block), Piece, _CONVERTERS, "Ollama takes text and pictures only")
+
+
+def _media(block: Block) -> Piece:
+    source, kind = media_of(block), block.get("type")
+    if source.kind == "text" and (source.text is not None or source.data is not None):
+        return Piece(document_text(block, source))
+    if source.kind != "image":
+        raise unsupported(kind, "Ollama takes text and pictures only")
+    if source.data is None:
+        raise unsupported(kind, _BY_URL if source.url else "it has no base64 data")
+    return Piece(image=source.data)
+
+
+_CONVERTERS = {"media": _media, "search_result": lambda block: Piece(search_result_text(block))}
+
+
+# ---------------------------------------------------------------------------------------------- calls
+# Tool calls of a history in /api/chat's form: ids, positions, names, arguments.
+#
+# Wire facts: arguments are an object; ids and names may be anything; a result names its tool (`tool_name`), and newer servers its call
+# (`tool_call_id`) too. What the model wrote goes back as it wrote it, so that prompt caches hit.
+
+
+class CallId(NamedTuple):
+    """A tool call's ids in LangChain and on the wire, and its tool's name."""
+
+    known: str
+    sent: str
+    name: str
+
+
+def wire_ids(calls: Sequence[ToolCallRecord], *, same_origin: bool) -> tuple[CallId, ...]:
+    """Return the wire ids of a message's calls, each unique.
+
+    Args:
+        calls: The calls of one message.
+        same_origin: Whether they go back to the server that wrote them: then with its own ids.
+    """
+    sent: list[str] = []
+    for position, call in enumerate(calls):
+        identifier = (call.wire_id if same_origin else None) or call.id
+        if identifier in sent:
+            identifier = call.id
+        if not identifier or identifier in sent:
+            identifier = derived_id("call_", call.id, call.name, position)
+        sent.append(identifier)
+    return tuple(CallId(call.id, one, call.name) for call, one in zip(calls, sent, strict=True))
+
+
+def encode_call(call: ToolCallRecord, identifier: str, position: int, *, same_origin: bool) -> str:
+    """Encode one call as part of an assistant message.
+
+    Args:
+        call: The call.
+        identifier: The id that it is sent with.
+        position: Its place among the message's calls.
+        same_origin: Whether it goes back to the server that wrote it: then with its unknown keys.
+    """
+    head = dumps({"id": identifier, "type": "function"})[:-1]
+    own = {key: value for key, value in call.extra.items() if key != "type"} if same_origin else {}
+    extra = dumps(own)[1:-1] if own else ""
+    function = f'{{"index":{position},"name":{dumps(call.name)},"arguments":{legal_arguments(call)}}}'
+    return f'{head}{"," if extra else ""}{extra},"function":{function}}}'
+
+
+# ---------------------------------------------------------------------------------------------- encode
+# Conversion of messages of any vendor to messages of /api/chat.
+#
+# Each message is encoded alone, so that it can be remembered; what a result must know of the call that it answers is handed in. A message
+# holds text and pictures apart from one another, whatever its role. Thinking goes back with the calls that came with it, to the endpoint
+# and model that wrote it: within a tool loop models want it, outside one they are trained to do without.
+
+
+_logger = logging.getLogger("langchain_autotools")
+
+_CALLS = frozenset(
+    {"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "input_json_delta", "custom_tool_call", "function_call"}
+)
+_VISIBLE = frozenset({"text", "output_text", "refusal", "search_result"})
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One message on the wire.
+
+    Attributes:
+        body: Its JSON.
+        calls: Its calls and the ids they are sent with.
+    """
+
+    body: bytes
+    calls: tuple[CallId, ...] = ()
+
+
+class ChatEncoder(MessageEncoder[Encoded, CallId]):
+    """Encodes messages of any vendor for /api/chat, each alone. Thinking and server ids are sent only to their origin."""
+
+    provider = PROVIDER
+
+    def _assistant(self, message: AIMessage) -> Encoded:
+        records = calls_of(message)
+        same_origin = self.is_same_origin(message)
+        ids = wire_ids(records, same_origin=same_origin)
+        content = content_of(self._carried(message, _visible(message.content), piece_of, lambda line: Piece(f"\n{line}\n")))
+        wire: Message = {"role": "assistant", "content": "".join(content.texts) or fallback_text(message)}
+        if records and same_origin and (thinking := _thinking(message)):
+            wire["thinking"] = thinking
+        if content.images:
+            wire["images"] = list(content.images)
+        body = dumps(wire)
+        if records:
+            pairs = zip(records, ids, strict=True)
+            calls = ",".join(encode_call(call, one.sent, number, same_origin=same_origin) for number, (call, one) in enumerate(pairs))
+            body = f'{body[:-1]},"tool_calls":[{calls}]}}'
+        return Encoded(to_bytes(body), ids)
+
+    def _result(self, message: ToolMessage, call: CallId | None) -> Encoded:
+        call = call or CallId(message.tool_call_id, message.tool_call_id, message.name or "")
+        content = content_of(self._carried(message, expanded(message.content), piece_of, Piece))
+        text = "\n".join(content.texts) or ("" if content.images else empty_output(failed=message.status == "error"))
+        wire: Message = {"role": "tool", "content": text}
+        if content.images:
+            wire["images"] = list(content.images)
+        if call.name:
+            wire["tool_name"] = call.name
+        if call.sent:
+            wire["tool_call_id"] = call.sent
+        return Encoded(encode(wire))
+
+    def _other(self, message: BaseMessage, role: str) -> Encoded:
+        content = content_of(map(piece_of, expanded(message.content)))
+        wire: Message = {"role": role, "content": "\n".join(content.texts)}
+        if content.images:
+            wire["images"] = list(content.images)
+        return Encoded(encode(wire))
+
+
+# ---------------------------------------------------------------------------------------------- what an assistant said
+
+
+def _visible(content: str | list[str | dict[Any, Any]]) -> list[str | Block]:
+    """Return the blocks of an AI message without calls, thoughts and other vendors' internal state."""
+    return [block for block in expanded(content) if isinstance(block, str) or _is_visible(unwrapped(block))]
+
+
+def _is_visible(block: Block) -> bool:
+    kind = block.get("type", "text" if isinstance(block.get("text"), str) else None)
+    if kind in _VISIBLE or is_output(block):
+        return True
+    if kind not in _CALLS:
+        _logger.debug("not sent: an assistant's content block of type %r", kind)
+    return False
+
+
+def _thinking(message: AIMessage) -> str:
+    """Return the thinking of a message, also from blocks of v1 content."""
+    kept = message.additional_kwargs.get("reasoning_content")
+    if isinstance(kept, str) and kept:
+        return kept
+    blocks = [block for block in message.content if isinstance(block, dict)] if isinstance(message.content, list) else []
+    return "".join(str(block.get("reasoning") or "") for block in blocks if block.get("type") == "reasoning")
+
+
+# ---------------------------------------------------------------------------------------------- mapper
+# Conversion of LangChain messages to the JSON of /api/chat requests.
 
 
 class OllamaMapper(ChatEncoder):
@@ -27,7 +245,7 @@ class OllamaMapper(ChatEncoder):
             ConfigurationError: A parameter is no JSON value.
             UnsupportedFeatureError: A message has content that the wire cannot carry.
         """
-        return request_body(params, "messages", derive(messages, self, partial(_Bodies, self)).bodies)
+        return request_body(params, "messages", fold_over(messages, self, partial(_Bodies, self)).bodies)
 
 
 class _Bodies:

@@ -1,21 +1,142 @@
-"""The constructor of `ChatOllama`: its fields, their names on the wire, and their environment variables.
+"""The constructor of `ChatOllama`: its fields, their names on the wire, the server's address, the HTTP client made of them."""
 
-Names and meanings are those of langchain-ollama's `ChatOllama`.
-"""
-
+import asyncio
+import base64
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar, Literal
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from pydantic import Field, field_validator
 
 from ...errors import ConfigurationError
-from ...field_types import Secret
+from ...turn.constructor import Secret
 from .._base.chat_model import ProviderChatModel
-from .._base.checks import Check, check_client_arguments, check_count, check_header
-from .._base.parameters import Environment
-from .endpoint import Address, address_of
-from .schemas import output_format
+from .._base.parameters import Check, Environment, check_client_arguments, check_count, check_header
+from .._transport.clients import PerLoopCache
+from .._transport.exchange import ClientArguments, Exchange, HttpClients, Response, apost, post
+from .decode import is_model_mistake
+from .errors import error_of_response, message_of
+from .tools import output_format
+
+_PORT = 11434
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True)
+class Address:
+    """The address of a server.
+
+    Attributes:
+        url: Its URL, without a slash at the end and without anything secret.
+        authorization: The value of the header that the URL's user and password mean; None where it has none.
+        password: That password; None where there is none.
+    """
+
+    url: str
+    authorization: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+
+
+@lru_cache(maxsize=64)
+def address_of(host: str | None) -> Address:
+    """Parse the address of a server like the vendor's SDK: scheme, host and port are optional.
+
+    Args:
+        host: `http://host:port/path`, `host:port`, `host`, `:port`, with or without `user:password@`; None for this machine.
+
+    Raises:
+        ConfigurationError: It is no address.
+    """
+    text = (host or "").strip()
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        scheme, rest = "http", text
+    try:
+        parts = urlsplit(f"{scheme}://{rest}")
+        port = parts.port or (_PORTS.get(scheme, _PORT) if separator else _PORT)
+    except ValueError as error:
+        raise ConfigurationError(f"base_url is no address ({error}): give http://host:port") from None
+    if scheme not in _PORTS:
+        raise ConfigurationError(f"base_url begins with {scheme!r}: give http://host:port or https://host:port")
+    name = parts.hostname or "127.0.0.1"
+    name = f"[{name}]" if ":" in name else name
+    path = parts.path.strip("/")
+    return Address(f"{scheme}://{name}:{port}" + (f"/{path}" if path else ""), *_credentials(parts))
+
+
+def _credentials(parts: SplitResult) -> tuple[str | None, str | None]:
+    if not parts.username:
+        return None, None
+    password = unquote(parts.password or "")
+    pair = f"{unquote(parts.username)}:{password}"
+    return f"Basic {base64.b64encode(pair.encode()).decode()}", password or None
+
+
+# ---------------------------------------------------------------------------------------------- client
+# HTTP requests to Ollama, and the bytes of their replies as they arrive.
+#
+# The SDK's client has no public way to the bytes of a reply, and its public stream drops ids and places of calls and dies on lines that
+# servers send (wire quirks O-01 to O-03). So requests go through httpx, the library that the SDK itself stands on, with the SDK's own
+# configuration: its address rules, environment variables, redirects, and no limit on the time of a reply.
+
+
+DEFAULT_TIMEOUT = (10.0, None, None, None)
+"""Default timeout: ten seconds to connect, no limit for the reply, because a model may have to be loaded first."""
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """The settings of the HTTP clients. Values that differ between requests are not part of it.
+
+    Attributes:
+        url: The server's address.
+        arguments: Arguments of the synchronous client.
+        async_arguments: Arguments of the asynchronous client.
+    """
+
+    url: str
+    arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    async_arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def post(self, exchange: Exchange, cache: PerLoopCache) -> Response:
+        """Send a request.
+
+        Raises:
+            ollama.ResponseError: A reply with an error status.
+        """
+        http = self.clients(cache).synchronous()
+        return post(http, self.url + exchange.path, exchange.body, exchange.options, _refusal)
+
+    async def apost(self, exchange: Exchange, cache: PerLoopCache) -> Response:
+        """Like `post`, asynchronously."""
+        http = self.clients(cache).asynchronous(asyncio.get_running_loop())
+        return await apost(http, self.url + exchange.path, exchange.body, exchange.options, _refusal)
+
+    def clients(self, cache: PerLoopCache) -> HttpClients:
+        """Return the HTTP clients, of httpx because users pass that library's objects.
+
+        Args:
+            cache: Keeps the clients that are the model's own.
+        """
+        import httpx
+
+        first, second = (ClientArguments({"timeout": DEFAULT_TIMEOUT, **one}) for one in (self.arguments, self.async_arguments))
+        return HttpClients(httpx, first, second, cache)
+
+
+def _refusal(response: Any) -> Exception | None:
+    """Return the error for an error status; None for a call that the server could not parse, a normal reply (wire quirk T-07)."""
+    return None if is_model_mistake(message_of(response)) else error_of_response(response)
+
+
+# ---------------------------------------------------------------------------------------------- parameters
+# The constructor of `ChatOllama`: its fields, their names on the wire, and their environment variables.
+#
+# Names and meanings are those of langchain-ollama's `ChatOllama`.
+
 
 OPTIONS = (
     *("mirostat", "mirostat_eta", "mirostat_tau", "num_ctx", "num_gpu", "num_thread", "num_predict", "repeat_last_n"),

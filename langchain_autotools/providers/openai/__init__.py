@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from .._base.lazy import lazy
+from .._base import lazy
 
 if TYPE_CHECKING:
     from .._base.parameters import Environment

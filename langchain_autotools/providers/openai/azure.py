@@ -1,4 +1,4 @@
-"""`AzureChatOpenAI`: a tool-running chat model for OpenAI's models on Azure, over chat completions and the Responses API.
+"""`AzureChatOpenAI`: a tool-running chat model for OpenAI's models on Azure.
 
 Wire facts (learn.microsoft.com/azure/ai-foundry/openai/reference): a chat completion goes to its deployment's path, a response to
 one path for all, with the deployment as its model; every request says `api-version`; a key goes as `api-key`, a token as
@@ -17,21 +17,24 @@ from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.utils import from_env
 from pydantic import Field, SecretStr, model_validator
 
+from ...addresses import query_of, without_query
 from ...errors import ConfigurationError
-from ...field_types import Secret
 from ...pickling import findable
-from .._base.checks import Check, check_address, check_key
-from .._base.parameters import Environment
+from ...turn.constructor import Secret
+from .._base.parameters import Check, Environment, akey_of, check_address, check_in_path, check_key, key_of
 from .._transport.exchange import Exchange, Response
+from .._transport.secrets import SecretDict, secret_values
 from .chat_model import ChatOpenAI
-from .client import ApiKey, ClientSettings, in_thread
-from .errors import sdk
+from .errors import ERRORS, sdk
+from .parameters import ApiKey, ClientSettings, given_key
 from .profiles import profile_of
 
 if TYPE_CHECKING:
     import openai
 
 _TOKEN_VARIABLE = "AZURE_OPENAI_AD_TOKEN"
+_VERSION = "api-version"
+_NEWER = "/openai/v1"
 _CHAT_PATH = "/chat/completions"
 
 
@@ -65,8 +68,10 @@ class AzureSettings(ClientSettings):
         has_token = bool(self.get_token or self.token)
         if self.aget_token and not (has_token or self.api_key):
             raise ConfigurationError("azure_ad_async_token_provider serves ainvoke and astream only: give azure_ad_token_provider too")
-        azure = self._azure(has_token)
-        client: openai.OpenAI = sdk().AzureOpenAI(**azure, azure_ad_token_provider=self.get_token, http_client=self._http())
+        azure, get_token = self._azure(has_token), None
+        if self.get_token:
+            get_token = key_of(self.get_token, "azure_ad_token_provider", ERRORS.unreachable)
+        client: openai.OpenAI = self._client_class("AzureOpenAI")(**azure, azure_ad_token_provider=get_token, http_client=self._http())
         return client
 
     def asynchronous(self, loop: asyncio.AbstractEventLoop) -> "openai.AsyncOpenAI":
@@ -75,17 +80,29 @@ class AzureSettings(ClientSettings):
         Raises:
             openai.OpenAIError: There is neither key nor token.
         """
-        get_token = self.aget_token or (in_thread(self.get_token) if self.get_token else None)
-        azure = self._azure(bool(get_token or self.token))
-        client: openai.AsyncOpenAI = sdk().AsyncAzureOpenAI(**azure, azure_ad_token_provider=get_token, http_client=self._ahttp(loop))
+        azure, get_token = self._azure(bool(self.aget_token or self.get_token or self.token)), None
+        if self.aget_token:
+            get_token = akey_of(self.aget_token, "azure_ad_async_token_provider", ERRORS.unreachable)
+        elif self.get_token:
+            get_token = given_key(self.get_token, "azure_ad_token_provider")
+        client: openai.AsyncOpenAI = self._client_class("AsyncAzureOpenAI")(
+            **azure, azure_ad_token_provider=get_token, http_client=self._ahttp(loop)
+        )
         return client
+
+    def _request(self, exchange: Exchange) -> dict[str, Any]:
+        """The request; a key that was given is said in it where old releases of the SDK would send the environment's token instead."""
+        request = super()._request(exchange)
+        if isinstance(self.api_key, SecretStr) and not (self.token or self.get_token or self.aget_token) and _TOKEN_VARIABLE in os.environ:
+            key = {"Authorization": sdk().Omit(), "api-key": self.api_key.get_secret_value()}
+            request["options"]["headers"] = SecretDict({**key, **(exchange.options.get("headers") or {})})
+        return request
 
     def _azure(self, has_token: bool) -> dict[str, Any]:
         """Return the arguments of both clients; a token takes precedence over a key, as in the SDK."""
-        place = {"azure_endpoint": self.azure_endpoint, "azure_deployment": self.azure_deployment} if self.azure_endpoint else {}
-        common = self._common()
+        common, place = self._common(self.azure_endpoint), dict[str, Any]()
         if self.azure_endpoint:
-            common.pop("base_url")
+            place = {"azure_endpoint": common.pop("base_url"), "azure_deployment": self.azure_deployment}
         key = None if has_token else self._key()
         token = self.token.get_secret_value() if self.token else None
         return {**common, **place, "api_version": self.api_version, "api_key": key, "azure_ad_token": token}
@@ -153,6 +170,7 @@ class AzureChatOpenAI(ChatOpenAI):
         **ChatOpenAI._checks,
         "model_name": None,  # the deployment says it
         "azure_endpoint": check_address,
+        **dict.fromkeys(("openai_api_version", "deployment_name"), check_in_path),
         "azure_ad_token": check_key,
     }
 
@@ -174,12 +192,20 @@ class AzureChatOpenAI(ChatOpenAI):
 
     @model_validator(mode="after")
     def _check_place(self) -> Self:
+        in_address = query_of(self.openai_api_base or self.azure_endpoint or "").get(_VERSION)
+        self.openai_api_version = self.openai_api_version or (in_address if isinstance(in_address, str) else None)
         if self.openai_api_base:
             self.azure_endpoint = None
+            if (self._address or "").rstrip("/").endswith(_NEWER):
+                raise ConfigurationError(
+                    f"base_url ends in {_NEWER}, which knows no deployments: use ChatOpenAI(base_url=..., api_key=...)"
+                )
             if self.validate_base_url and "/openai" not in self.openai_api_base:
                 raise ConfigurationError("base_url has no /openai in it: give the resource's address as azure_endpoint")
             if self.validate_base_url and self.deployment_name:
                 raise ConfigurationError("base_url says the deployment itself: give azure_endpoint beside azure_deployment")
+        elif "/openai/deployments/" in (self.azure_endpoint or ""):
+            raise ConfigurationError("azure_endpoint says a deployment: give that address as base_url, without azure_deployment")
         elif not self.azure_endpoint:
             raise ConfigurationError("where to? Give azure_endpoint, or set AZURE_OPENAI_ENDPOINT")
         if not self.openai_api_version:
@@ -211,7 +237,7 @@ class AzureChatOpenAI(ChatOpenAI):
 
     @property
     def _deployment(self) -> str:
-        in_url = (self.openai_api_base or "").rpartition("/deployments/")
+        in_url = (self._address or "").rpartition("/deployments/")
         return self.deployment_name or (in_url[2].strip("/") if in_url[1] else "")
 
     @property
@@ -221,8 +247,18 @@ class AzureChatOpenAI(ChatOpenAI):
     @property
     def _endpoint(self) -> str | None:
         if self.openai_api_base:
-            return self.openai_api_base
-        return f"{(self.azure_endpoint or '').rstrip('/')}/openai/deployments/{self.deployment_name or ''}"
+            return self._address
+        return f"{self._resource}/openai/deployments/{self.deployment_name or ''}"
+
+    @property
+    def _resource(self) -> str | None:
+        """The resource's address without what the SDK adds to it; None where `base_url` says all."""
+        return self.azure_endpoint and without_query(self.azure_endpoint).rstrip("/").removesuffix(_NEWER)
+
+    @property
+    def _address_query(self) -> dict[str, Any]:
+        found = query_of(self.openai_api_base or self.azure_endpoint or "")
+        return {name: value for name, value in found.items() if name != _VERSION}
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         exchange = super()._exchange(messages, stop, kwargs, stream=stream)
@@ -244,8 +280,8 @@ class AzureChatOpenAI(ChatOpenAI):
     def _client_settings(self) -> ClientSettings:
         plain = super()._client_settings()
         return AzureSettings(
-            **vars(plain),
-            azure_endpoint=self.azure_endpoint,
+            **{**vars(plain), "foreign": True},
+            azure_endpoint=self._resource,
             azure_deployment=self.deployment_name,
             api_version=self.openai_api_version,
             token=self.azure_ad_token,
@@ -281,7 +317,11 @@ class AzureChatOpenAI(ChatOpenAI):
         return {**super().lc_secrets, "azure_ad_token": _TOKEN_VARIABLE}
 
     def _secrets(self) -> list[str]:
-        return [*super()._secrets(), *([self.azure_ad_token.get_secret_value()] if self.azure_ad_token else [])]
+        return [
+            *super()._secrets(),
+            *secret_values({}, self.azure_endpoint),
+            *([self.azure_ad_token.get_secret_value()] if self.azure_ad_token else []),
+        ]
 
     @property
     def _keys(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""`ChatOpenAI`: a tool-running chat model for OpenAI's chat completions and Responses API and compatible servers."""
+"""`ChatOpenAI`: a tool-running chat model for OpenAI's chat completions, its Responses API, compatible servers."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -12,32 +12,27 @@ from pydantic import PrivateAttr, SecretStr, model_validator
 
 from ...errors import ConfigurationError
 from .._base.errors import ErrorMapping
-from .._encode.origin import origin_of
-from .._encode.schemas import is_pydantic
+from .._encode.encoder import origin_of
+from .._encode.tools import is_pydantic
 from .._transport.exchange import Exchange
 from .._transport.secrets import secret_values
-from .client import ApiKey, ClientSettings
-from .compatibility import CompatibilityKey, LearnedCompatibility
-from .decode import ChatCompletionsDecoder
+from .compatibility import LEARNED, CompatibilityKey, LearnedRoutes, account_of, route_of
+from .decode import ChatCompletionsDecoder, ChatCompletionsEvents
 from .dialect import OPENAI, Dialect
-from .errors import ERRORS
-from .parameters import CHAT_ONLY, OpenAIParameters
+from .errors import ERRORS, failed_turn
+from .mapper import ChatCompletionsMapper
+from .parameters import CHAT_ONLY, ApiKey, ClientSettings, OpenAIParameters
 from .profiles import PROFILES, profile_of
-from .request import OpenAIRequests
-from .responses.blocks import added_tools
-from .responses.client_calls import answers_in_blocks
-from .responses.exchange import responses_exchange
-from .responses.parameters import check_sendable
-from .routing import LearnedRoutes, route_of
-from .structured import response_format
-from .tools import format_tool, format_tool_choice
-from .vendor_events import ChatCompletionsEvents
+from .responses_items import answers_in_blocks
+from .responses_mapper import added_tools
+from .responses_request import check_sendable, responses_exchange
+from .tools import format_tool, format_tool_choice, response_format
 
 _logger = logging.getLogger("langchain_autotools")
 _DEFAULT_MODEL = "gpt-3.5-turbo"
 
 
-class ChatOpenAI(OpenAIRequests, OpenAIParameters):
+class ChatOpenAI(OpenAIParameters):
     """OpenAI's chat models, and every server that speaks chat completions or the Responses API (`base_url`), with tools that run.
 
     ```python
@@ -70,9 +65,10 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
 
     _dialect: ClassVar[Dialect] = OPENAI
     _error_mapping: ClassVar[ErrorMapping] = ERRORS
+    _object_at_top: ClassVar[bool] = True
     _strict_schemas: ClassVar[bool] = True
+    _synonyms: ClassVar[Mapping[str, str]] = {"max_tokens": "max_completion_tokens", "model_name": "model", "stop_sequences": "stop"}
 
-    _learned_compatibility: LearnedCompatibility = PrivateAttr(default_factory=LearnedCompatibility)
     _learned_routes: LearnedRoutes = PrivateAttr(default_factory=LearnedRoutes)
 
     @model_validator(mode="after")
@@ -107,8 +103,7 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
         return sorted(PROFILES)
 
     def _served_models(self) -> list[str]:
-        client: Any = self._client_settings().synchronous()
-        reply: Any = client.get("/models", cast_to=object)
+        reply: Any = self._client_settings().get("/models", {**self._address_query, **(self.default_query or {})})
         return [str(entry["id"]) for entry in (reply["data"] if isinstance(reply, dict) else reply)]  # Together's has no object around it
 
     def _resolve_model_profile(self) -> ModelProfile | None:
@@ -123,37 +118,40 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
         make = partial(responses_exchange, self, why=why) if why else self._chat_exchange
         exchange = make(messages, stop, kwargs, stream=stream)
 
-        def alternative_for(error: Exception) -> Exchange | None:
-            if self._learned_routes.obeys(route, why, error):
-                return self._exchange(messages, stop, kwargs, stream=stream)
-            return exchange.alternative_for(error)
+        def other_route(error: Exception) -> Exchange | None:
+            obeys = self._learned_routes.obeys(route, why, error, exchange.body)
+            return self._exchange(messages, stop, kwargs, stream=stream) if obeys else None
 
-        return exchange if route.firm else replace(exchange, alternative_for=alternative_for)
+        return exchange if route.firm else exchange.otherwise(other_route)
 
     def _chat_exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         """Return a request to chat completions."""
         params = self._request_params(stop, kwargs, stream=stream)
         origin = origin_of(self._endpoint, str(params["model"]))
-        key = CompatibilityKey(origin, self.null_content, tuple(self.part_keys), self._dialect)
-        used = self._learned_compatibility.get(key)
-        body = used.encode_request(messages, params)
+        key = CompatibilityKey(origin, self.null_content, tuple(self.part_keys), self._dialect, account_of(self.openai_api_key))
 
-        def alternative_for(error: Exception) -> Exchange | None:
-            other = self._learned_compatibility.other(key, used, error)
-            if other is None or other.encode_request(messages, params) == body:
+        def in_form(error: Exception, exchange: Exchange, tried: tuple[ChatCompletionsMapper, ...]) -> Exchange | None:
+            """Return the refused request in another form."""
+            form = LEARNED.other(key, tried, error, exchange.body)
+            body = exchange.body if form is None else form.encode_request(messages, params)
+            if form is None or body == exchange.body:
                 return None
-            self._learned_compatibility.keep(key, other)
-            return self._exchange(messages, stop, kwargs, stream=stream)
+            other = replace(exchange, body=body, taken=partial(LEARNED.keep, key, form))
+            return replace(other, alternative_for=lambda again: in_form(again, other, (*tried, form)))
 
-        return Exchange(
-            body=body,
+        used = LEARNED.get(key)
+        exchange = Exchange(
+            body=used.encode_request(messages, params),
             decoder=partial(ChatCompletionsDecoder, origin=origin, dialect=self._dialect, choices=params.get("n") or 1, request=params),
             watch=partial(ChatCompletionsEvents, sound=params.get("audio"), choices=params.get("n") or 1),
             options=self._request_options(kwargs, stream=stream, query=self.default_query or {}),
             path="/chat/completions",
             idle_timeout=self._idle_timeout(kwargs),
-            alternative_for=alternative_for,
         )
+        exchange = replace(exchange, alternative_for=lambda error: in_form(error, exchange, (used,)))
+        if not params.get("tools"):
+            return exchange
+        return replace(exchange, error_to_turn=partial(failed_turn, model=str(params["model"]), provider=self._dialect.provider))
 
     def _known_key(self) -> ApiKey:
         """Return the key, also one that was added to the environment after the model was created.
@@ -171,6 +169,41 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
 
     def _client_settings(self) -> ClientSettings:
         return ClientSettings(**{**self._client_arguments(), "api_key": self._known_key()}, organization=self.openai_organization)
+
+    # ------------------------------------------------------------------------------------------ a request's parameters
+
+    def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
+        called = self._call_keywords(kwargs)
+        params = {**self._request_defaults(), **called, **({} if stop is None else {"stop": stop})}
+        if "temperature" not in called and not self._takes_temperature(params):
+            params.pop("temperature", None)
+        if params.get("response_format") is not None:
+            params["response_format"] = response_format(params["response_format"])
+        if not params.get("tools"):
+            params = {name: value for name, value in params.items() if name not in ("tools", "tool_choice", "parallel_tool_calls")}
+        params |= self._stream_params(params, kwargs) if stream else {"stream": None, "stream_options": None}
+        return {name: value for name, value in params.items() if value is not None} | self._extra_body(kwargs)
+
+    def _stream_params(self, params: Mapping[str, Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return `stream`, and `stream_options` if token counts are wanted or other options are set."""
+        options = dict(params.get("stream_options") or {})
+        settings = [kwargs.get("stream_usage"), options.get("include_usage"), self.stream_usage]
+        wanted = next((value for value in settings if isinstance(value, bool)), False)
+        if wanted or "include_usage" in options:
+            options["include_usage"] = wanted
+        disabled = "stream_options" in (self.disabled_params or {})
+        return {"stream": True, "stream_options": None if disabled or not options else options}
+
+    def _takes_temperature(self, params: Mapping[str, Any]) -> bool:
+        """Whether to send the constructor's temperature: some models reject any but 1, unless their reasoning is off."""
+        name = str(params["model"])
+        known = profile_of(self.model_name if name == self._wire_model else name)
+        profile = self._profile_for(name)
+        effort = params.get("reasoning_effort") or (params.get("reasoning") or {}).get("effort")
+        if effort == "none" or params.get("temperature") == 1:
+            return True
+        reasons = bool(effort and known and profile.get("reasoning_output"))
+        return profile.get("temperature") is not False and not reasons
 
     # ------------------------------------------------------------------------------------------ tools and output
 
@@ -216,7 +249,7 @@ class ChatOpenAI(OpenAIRequests, OpenAIParameters):
     def _format_params(self, schema: Any, method: str, strict: bool | None) -> dict[str, Any]:
         return {"response_format": response_format(schema, strict=strict) if method == "json_schema" else {"type": "json_object"}}
 
-    def _call_params(self, name: str) -> dict[str, Any]:
+    def _call_params(self, name: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         params = {"tool_choice": name, "parallel_tool_calls": False}
         return {parameter: value for parameter, value in params.items() if not self._disabled(parameter, value)}
 

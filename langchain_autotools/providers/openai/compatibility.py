@@ -1,18 +1,121 @@
-"""Forms of requests per endpoint and model, adapted to a server's rejections.
+"""Which of OpenAI's APIs a request takes, in the form that its server has been found to accept.
 
-Servers that speak chat completions differ in two things that no request can get right for all of them (wire quirks H-03, R-03): the
-content of an assistant message that has only calls (null or the empty string), and opaque state sent back with a history
-(demanded by some, refused by others). The first refusal that names one of them changes the form, and the form is kept.
+Wire facts: some models are served by Responses alone ("This model is only supported in v1/responses and not in v1/chat/completions"),
+and from gpt-5.4 on chat completions refuses function tools to a model that reasons, as these do unless told otherwise ("Function tools
+with reasoning_effort are not supported for gpt-5.4 in /v1/chat/completions", openai/openai-openapi#541; langchain-ai/langchain#40346).
+langchain-openai goes to Responses for these, for builtin tools, and for parameters that only this API has.
 """
 
 import re
-from typing import Any, NamedTuple
+import threading
+from collections.abc import Collection, Mapping
+from typing import Any, Final, NamedTuple
 
+from pydantic import SecretStr
+
+from .._base.errors import is_quoted, read_refusal, refused_status
+from .._encode.encoder import origin_of
 from .._transport.clients import Shared
+from .._transport.secrets import digest
 from .dialect import OPAQUE_KEYS, OPENAI, Dialect
 from .mapper import ChatCompletionsMapper
+from .parameters import RESPONSES_NAMES, OpenAIParameters
+from .profiles import refuses_chat_completions, refuses_tools_on_chat_completions
 
-_IS_MISSED = re.compile(r"\b(must be (passed|returned|provided|sent)|missing|is required)\b", re.IGNORECASE)
+_ASKING = (*RESPONSES_NAMES, "previous_response_id", "text")
+_NAMED = {True: re.compile(r"\bv1/responses\b"), False: re.compile(r"\bv1/chat/completions\b")}
+_REFUSALS = (400, 404, 405, 422)
+
+
+class Route(NamedTuple):
+    """The data that a request's route depends on.
+
+    Attributes:
+        why: The reason for using the Responses API, for an error's text; "" for chat completions.
+        firm: Whether the caller chose, so that no server's word changes it.
+        key: The common data of requests that a server rejects alike: endpoint, model, tools or none, effort.
+    """
+
+    why: str
+    firm: bool
+    key: tuple[str, bool, str]
+
+
+def route_of(model: OpenAIParameters, kwargs: Mapping[str, Any]) -> Route:
+    """Return the route of a request with these keywords, before any rejection. It is the same for every turn of a run.
+
+    Args:
+        model: The model, for what its constructor set.
+        kwargs: The call's keywords, `tools` among them.
+    """
+    params = {**{name: getattr(model, name) for name in (*RESPONSES_NAMES, "reasoning_effort")}, **model.model_kwargs, **kwargs}
+    tools = params.get("tools") or ()
+    name, effort = str(kwargs.get("model") or kwargs.get("model_name") or model._known_name), str(params.get("reasoning_effort") or "")
+    key = (origin_of(model._endpoint, name), bool(tools), effort)
+    arguments = [f"{argument}=..." for argument in _ASKING if params.get(argument) is not None]
+    if model.use_previous_response_id:
+        arguments.append("use_previous_response_id=True")
+    if model.use_responses_api is not None:
+        return Route((arguments or ["use_responses_api=True"])[0] if model.use_responses_api else "", True, key)
+    builtin = [f"the tool of type {tool['type']!r}" for tool in tools if _is_builtin(tool, custom=model._is_vendors)]
+    if arguments or builtin:
+        return Route((arguments or builtin)[0], True, key)
+    return Route(_of_name(name, effort, bool(tools)) if model._is_vendors else "", False, key)
+
+
+def _is_builtin(tool: Any, *, custom: bool) -> bool:
+    """Whether a declared tool exists only in Responses; chat completions, at any server, nest a tool under its type."""
+    kind = tool.get("type") if isinstance(tool, Mapping) else None
+    if not isinstance(kind, str) or kind == "function" or "function" in tool:
+        return False
+    return custom if kind == "custom" else not isinstance(tool.get(kind), Mapping)
+
+
+def _of_name(name: str, effort: str, tools: bool) -> str:
+    """Return the reason why a model's name selects Responses at the vendor's own address; "" if it does not."""
+    if refuses_chat_completions(name):
+        return f"the model {name!r}"
+    return f"the model {name!r} with tools" if tools and refuses_tools_on_chat_completions(name, effort) else ""
+
+
+class LearnedRoutes(Shared):
+    """Routes learned from servers' rejections. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._learned: dict[tuple[str, bool, str], str] = {}
+
+    def why(self, route: Route) -> str:
+        """Return the reason for sending the request to the Responses API; "" for chat completions."""
+        return route.why if route.firm else self._learned.get(route.key, route.why)
+
+    def obeys(self, route: Route, used: str, error: Any, body: bytes) -> bool:
+        """Whether to follow a rejection that names the other API, from now on. A server that redirects back is not followed.
+
+        Args:
+            route: The request's route.
+            used: The value of `why` when the rejected request was made.
+            error: The SDK's error.
+            body: The JSON of the refused request.
+        """
+        to_responses = not used
+        found = None if getattr(error, "status_code", None) not in _REFUSALS else _NAMED[to_responses].search(f"{error} {error.body}")
+        if route.firm or found is None or is_quoted(found[0], body):
+            return False
+        learned = self._learned.setdefault(route.key, "the server, which refused it on chat completions" if to_responses else "")
+        return bool(learned) is to_responses
+
+
+# ---------------------------------------------------------------------------------------------- compatibility
+# Forms of requests per endpoint and model, adapted to a server's rejections.
+#
+# Servers that speak chat completions differ in two things that no request can get right for all of them (wire quirks H-03, R-03): the
+# content of an assistant message that has only calls (null or the empty string), and opaque state sent back with a history (demanded by
+# some, refused by others). A refusal that names one of them changes the form, and the form is kept once a request in it was taken: for
+# all models of the process that ask the same model at the same endpoint with the same key.
+
+
+_PLACE_OF_CONTENT = re.compile(r"messages?\W{1,3}\d+\W{1,3}(?:\w+\W)?content\b", re.IGNORECASE)
+_MOST = 1_000
 _ABOUT_CONTENT = re.compile(r"\bcontent\b.{0,120}\b(null|none\w*|str|string|empty|required|missing)\b", re.IGNORECASE | re.DOTALL)
 
 
@@ -23,18 +126,35 @@ class CompatibilityKey(NamedTuple):
     null_content: bool
     part_keys: tuple[str, ...]
     dialect: Dialect = OPENAI
+    account: str = ""
+    """What distinguishes the API key: two accounts may be served by different servers."""
 
 
-class LearnedCompatibility(Shared):
-    """The mappers in use, each of which writes one form. Safe for threads."""
+def account_of(key: Any) -> str:
+    """Return what distinguishes an API key, or the function that gives it, without revealing it."""
+    return digest(key.get_secret_value()) if isinstance(key, SecretStr) else str(id(key))
+
+
+class LearnedCompatibility:
+    """The mappers in use, each of which writes one form, of the last thousand keys. Safe for threads."""
 
     def __init__(self) -> None:
         self._learned: dict[CompatibilityKey, ChatCompletionsMapper] = {}
+        self._turns: dict[tuple[CompatibilityKey, str], list[bool]] = {}
+        self._lock = threading.Lock()
 
     def get(self, key: CompatibilityKey) -> ChatCompletionsMapper:
         """Return the mapper for a key."""
         mapper = self._learned.get(key)
-        return mapper if mapper is not None else self._learned.setdefault(key, ChatCompletionsMapper(**key._asdict()))
+        return mapper if mapper is not None else self._add(key)
+
+    def _add(self, key: CompatibilityKey) -> ChatCompletionsMapper:
+        with self._lock:
+            if len(self._learned) >= _MOST:
+                oldest = next(iter(self._learned))
+                del self._learned[oldest]
+                self._turns = {place: turns for place, turns in self._turns.items() if place[0] != oldest}
+            return self._learned.setdefault(key, _mapper(key))
 
     def keep(self, key: CompatibilityKey, mapper: ChatCompletionsMapper) -> None:
         """Use this mapper for requests from now on.
@@ -45,27 +165,58 @@ class LearnedCompatibility(Shared):
         """
         self._learned[key] = mapper
 
-    def other(self, key: CompatibilityKey, used: ChatCompletionsMapper, error: Any) -> ChatCompletionsMapper | None:
+    def other(
+        self, key: CompatibilityKey, tried: Collection[ChatCompletionsMapper], error: Any, body: bytes
+    ) -> ChatCompletionsMapper | None:
         """Return the mapper to try after a rejection; None if the form is not the reason or all forms have been tried.
 
         Args:
             key: The request's key.
-            used: The mapper whose request was refused.
+            tried: The mappers whose requests were refused, the last one last.
             error: The SDK's error.
+            body: The JSON of the refused request.
         """
-        if getattr(error, "status_code", None) not in (400, 422):
+        *_, used = tried
+        found = read_refusal(error, OPAQUE_KEYS, body)
+        about_content = found is None and used.null_content == key.null_content and _is_about_content(error, body)
+        if found is None and not about_content:
             return None
         current = self.get(key)
-        if current is not used:
+        if current not in tried:
             return current  # another request has learned meanwhile
-        refusal = f"{error} {error.body}"
-        found = [name for name in OPAQUE_KEYS if re.search(rf"\b{name}\b", refusal)]
-        if found and _IS_MISSED.search(refusal):
-            missed = frozenset(found[:1])
-            return None if missed <= used.demand else used.variant(omit=used.omit - missed, demand=used.demand | missed)
-        named = frozenset(found)
-        if named - used.omit:
-            return used.variant(omit=used.omit | named, demand=used.demand - named)
-        if used.null_content == key.null_content and _ABOUT_CONTENT.search(refusal):
+        if found is None:
             return used.variant(null_content=not key.null_content)
-        return None
+        name = frozenset({found.key})
+        if name <= (used.demand if found.missed else used.omit) or not self._may_turn(key, *found):
+            return None
+        omit, demand = (used.omit - name, used.demand | name) if found.missed else (used.omit | name, used.demand - name)
+        return used.variant(omit=omit, demand=demand)
+
+    def _may_turn(self, key: CompatibilityKey, name: str, missed: bool) -> bool:
+        """Whether a rule may take a direction: it changes it once. Behind one name may stand servers that want the opposite."""
+        with self._lock:
+            turns = self._turns.setdefault((key, name), [])
+            if turns[-1:] != [missed]:
+                turns.append(missed)
+            if len(turns) > 2:
+                turns.pop()
+                return False
+            return True
+
+
+LEARNED: Final = LearnedCompatibility()
+"""What this process has learnt."""
+
+
+def _mapper(key: CompatibilityKey) -> ChatCompletionsMapper:
+    return ChatCompletionsMapper(origin=key.origin, null_content=key.null_content, part_keys=key.part_keys, dialect=key.dialect)
+
+
+def _is_about_content(error: Any, body: bytes) -> bool:
+    """Whether a refusal is about the content of a message, by its place, or by a word that the request itself does not hold."""
+    if refused_status(error) not in (400, 422):
+        return False
+    text = f"{error} {error.body}"
+    if not _ABOUT_CONTENT.search(text):
+        return False
+    return bool(_PLACE_OF_CONTENT.search(text)) or not is_quoted("content", body)

@@ -1,21 +1,151 @@
-"""The constructor of `ChatOpenAI`: its fields, their names on the wire, and their environment variables.
+"""The constructor of `ChatOpenAI`: its fields, their names on the wire, their environment variables, the SDK's client made of them."""
 
-Names and meanings are those of langchain-openai's `ChatOpenAI`, as far as they concern chat completions and the Responses API.
-"""
-
-from collections.abc import Mapping, Sequence
+import asyncio
+import inspect
+import os
+import re
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import Field, SecretStr, model_validator
 
+from ...errors import ConfigurationError
 from .._base.chat_model import ProviderChatModel
-from .._base.checks import Check, check_header
-from .._base.parameters import OWN_CLIENTS, Environment
-from .client import ApiKey
+from .._base.parameters import OWN_CLIENTS, Check, Environment, akey_of, check_header, key_of
+from .._transport.exchange import SdkClientSettings
+from .._transport.secrets import SecretDict, headers_in_lines
+from .errors import ERRORS, sdk
 
 if TYPE_CHECKING:
-    from ...field_types import Converted
+    import openai
+
+
+ENVIRONMENT_HEADERS = "OPENAI_CUSTOM_HEADERS"
+"""The environment variable of headers that the SDK adds to every request of each of its clients."""
+
+ApiKey = SecretStr | Callable[[], str] | Callable[[], Awaitable[str]] | None
+
+
+@dataclass(frozen=True)
+class ClientSettings(SdkClientSettings):
+    """The settings of an openai client. Without an `api_key` the SDK reads `OPENAI_API_KEY`.
+
+    Attributes:
+        organization: Sent as `OpenAI-Organization`.
+        foreign: Whether the server is another vendor's: then nothing that the SDK finds in OpenAI's environment goes there.
+    """
+
+    api_key: ApiKey = None
+    organization: str | None = None
+    foreign: bool = False
+
+    _options: ClassVar[Mapping[str, Any]] = {"security": {"bearer_auth": True}}  # the SDK would else also offer an admin key, to any server
+
+    def sdk(self) -> Any:
+        """The SDK's module."""
+        return sdk()
+
+    def synchronous(self) -> "openai.OpenAI":
+        """Return a synchronous client.
+
+        Raises:
+            ConfigurationError: The key comes from an asynchronous function.
+            openai.OpenAIError: There is no key.
+        """
+        if _is_asynchronous(self.api_key):
+            raise ConfigurationError("the api_key is an asynchronous function: use ainvoke and astream, or give a key or a plain function")
+        key = self._key()
+        made = self._client_class("OpenAI")
+        client: openai.OpenAI = made(
+            **self._common(), api_key=key_of(key, "api_key", ERRORS.unreachable) if callable(key) else key, http_client=self._http()
+        )
+        return client
+
+    def asynchronous(self, loop: asyncio.AbstractEventLoop) -> "openai.AsyncOpenAI":
+        """Return a client for this event loop.
+
+        Raises:
+            openai.OpenAIError: There is no key.
+        """
+        key = self._key()
+        if callable(key):
+            key = given_key(key, "api_key")
+        client: openai.AsyncOpenAI = self._client_class("AsyncOpenAI")(**self._common(), api_key=key, http_client=self._ahttp(loop))
+        return client
+
+    def _key(self) -> Any:
+        return self.api_key.get_secret_value() if isinstance(self.api_key, SecretStr) else self.api_key
+
+    def _client_class(self, name: str) -> Any:
+        """Return a class of the SDK's clients, for another vendor's server one that sends no headers of the environment."""
+        kind = getattr(sdk(), name)
+        return _without_environment(kind) if self.foreign and os.environ.get(ENVIRONMENT_HEADERS) else kind
+
+    def _common(self, address: str | None = None) -> dict[str, Any]:
+        url, headers = self._sent(address or self.base_url)
+        if self.foreign:
+            unsent = ["OpenAI-Project", *([] if self.organization else ["OpenAI-Organization"])]
+            headers = SecretDict({**dict.fromkeys(unsent, sdk().Omit()), **headers})
+        return {"base_url": url, "organization": self.organization, "default_headers": headers, "max_retries": 0}
+
+
+@cache
+def _without_environment(client: Hashable) -> Any:
+    """Return a subclass of an SDK's client class that sends only the headers that its constructor was given.
+
+    The SDK adds those of the environment in its constructor, and lets an `Authorization` among them replace the key.
+    """
+    base: Any = client
+
+    class WithoutEnvironment(base):  # type: ignore[misc]
+        def __init__(self, *, default_headers: Mapping[str, Any], **arguments: Any) -> None:
+            given = {name.lower() for name in default_headers}
+            read = headers_in_lines(os.environ.get(ENVIRONMENT_HEADERS))
+            self._of_the_environment = {name: value for name, value in read.items() if name.lower() not in given}
+            super().__init__(default_headers=default_headers, **arguments)
+
+        @property
+        def default_headers(self) -> dict[str, Any]:
+            own = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": self.user_agent}
+            others = {name: value for name, value in super().default_headers.items() if self._of_the_environment.get(name) != value}
+            return SecretDict({**own, **others})
+
+    WithoutEnvironment.__name__ = base.__name__  # the SDK names itself by it in `User-Agent`
+    return WithoutEnvironment
+
+
+def _is_asynchronous(key: Any) -> bool:
+    return inspect.iscoroutinefunction(key) or inspect.iscoroutinefunction(getattr(key, "__call__", None))  # noqa: B004
+
+
+def given_key(get_key: Any, name: str) -> Callable[[], Awaitable[str]]:
+    """Return an asynchronous key function, as the asynchronous client requires; one that may block runs in a thread.
+
+    Args:
+        get_key: The function, asynchronous or not.
+        name: The argument that it was given as.
+    """
+    if _is_asynchronous(get_key):
+        return akey_of(get_key, name, ERRORS.unreachable)
+    blocking = key_of(get_key, name, ERRORS.unreachable)
+
+    async def get() -> str:
+        return await asyncio.to_thread(blocking)
+
+    return get
+
+
+# ---------------------------------------------------------------------------------------------- parameters
+# The constructor of `ChatOpenAI`: its fields, their names on the wire, and their environment variables.
+#
+# Names and meanings are those of langchain-openai's `ChatOpenAI`, as far as they concern chat completions and the Responses API.
+
+
+if TYPE_CHECKING:
+    from ...turn.constructor import Converted
 
     ApiKeyField = Converted[ApiKey, ApiKey | str]
 else:
@@ -40,10 +170,11 @@ WIRE_NAMES = {
 
 
 _HOST = "api.openai.com"
+_PATHS = re.compile(r"/(chat/completions|responses)/*\Z")  # what a vendor's page may show as its address
 CHAT_ONLY = ("seed", "logit_bias", "presence_penalty", "frequency_penalty", "modalities", "audio")
 
 
-def asks_for(name: str, value: Any) -> bool:
+def has_effect(name: str, value: Any) -> bool:
     """Whether a parameter of chat completions has an effect. (A penalty of 0 has none; a seed of 0 does.)
 
     Args:
@@ -149,7 +280,11 @@ class OpenAIParameters(ProviderChatModel, defer_build=True):
     """Additional keys of content blocks to send, beyond the vendor's schema (for example `cache_control`)."""
 
     _environment: ClassVar[Environment] = Environment(
-        ("OPENAI_API_KEY",), ("OPENAI_API_BASE", "OPENAI_BASE_URL"), ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION"), ("OPENAI_PROXY",)
+        ("OPENAI_API_KEY",),
+        ("OPENAI_API_BASE", "OPENAI_BASE_URL"),
+        ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION"),
+        ("OPENAI_PROXY",),
+        (ENVIRONMENT_HEADERS,),
     )
     _ls_provider: ClassVar[str] = "openai"
     _model_field: ClassVar[str] = "model_name"
@@ -212,6 +347,11 @@ class OpenAIParameters(ProviderChatModel, defer_build=True):
     def model(self) -> str:
         """The model's name."""
         return self.model_name
+
+    @property
+    def _address(self) -> str | None:
+        address = super()._address
+        return address and _PATHS.sub("", address)
 
     @property
     def _responses_model(self) -> str:

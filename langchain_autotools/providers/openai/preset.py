@@ -1,4 +1,4 @@
-"""Vendors that speak a dialect of chat completions, each a preset of data and at most three functions.
+"""Vendors that speak a dialect of chat completions, each a preset of data with at most three functions.
 
 A chat model of a preset is `ChatOpenAI` with the vendor's address, environment, names and dialect. Nothing of OpenAI's
 environment (key, organization, address, proxy) is read for it or sent to it.
@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self, cast
 from urllib.parse import urlsplit
 
 from langchain_core.language_models import ModelProfile
-from langchain_core.messages import AIMessageChunk, BaseMessage
+from langchain_core.messages import BaseMessage
 from pydantic import Field, model_validator
 
 from ...errors import ConfigurationError
@@ -20,9 +20,8 @@ from .._base.parameters import Environment, log_parallel
 from .._base.structured_output import METHODS
 from .._transport.exchange import Exchange
 from .chat_model import ChatOpenAI
-from .client import ClientSettings
 from .dialect import Dialect
-from .parameters import WIRE_NAMES
+from .parameters import WIRE_NAMES, ClientSettings
 
 _PARALLEL = "parallel_tool_calls"
 _RESPONSES = "use_responses_api use_previous_response_id reasoning include truncation context_management"
@@ -52,7 +51,6 @@ class Preset:
         profiles: The profiles of its models, by name.
         request: Changes the parameters of a request, already in the vendor's names.
         adapt_messages: Changes a history into one that the vendor takes; it must do the same every time.
-        error_to_turn: Given an error and the model's name: the turn it stands for, where the model was at fault; else None.
     """
 
     dialect: Dialect
@@ -70,7 +68,6 @@ class Preset:
     profiles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     request: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     adapt_messages: Callable[[list[BaseMessage]], list[BaseMessage]] | None = None
-    error_to_turn: Callable[[Exception, str], AIMessageChunk | None] | None = None
 
 
 class PresetChatModel(ChatOpenAI):
@@ -120,8 +117,10 @@ class PresetChatModel(ChatOpenAI):
 
     @model_validator(mode="after")
     def _complete_from_preset(self) -> Self:
-        given, path = self.openai_api_base, urlsplit(self.preset.base_url).path
-        self.openai_api_base = (given if urlsplit(given).path.strip("/") else given.rstrip("/") + path) if given else self.preset.base_url
+        address, mark, query = (self.openai_api_base or self.preset.base_url).partition("?")
+        if not urlsplit(address).path.strip("/"):
+            address = address.rstrip("/") + urlsplit(self.preset.base_url).path
+        self.openai_api_base = f"{address}{mark}{query}"
         if self.stream_usage is None:
             self.stream_usage = self.preset.stream_usage
         return self
@@ -148,11 +147,7 @@ class PresetChatModel(ChatOpenAI):
         preset = self.preset
         if _PARALLEL in preset.dropped_params:
             log_parallel(kwargs, type(self).__name__)
-        exchange = super()._exchange(preset.adapt_messages(messages) if preset.adapt_messages else messages, stop, kwargs, stream=stream)
-        if preset.error_to_turn is None or not kwargs.get("tools"):
-            return exchange
-        error_to_turn, name = preset.error_to_turn, str(kwargs.get("model") or self.model_name)
-        return replace(exchange, error_to_turn=lambda error: error_to_turn(error, name))
+        return super()._exchange(preset.adapt_messages(messages) if preset.adapt_messages else messages, stop, kwargs, stream=stream)
 
     def _client_settings(self) -> ClientSettings:
         return replace(super()._client_settings(), foreign=True)

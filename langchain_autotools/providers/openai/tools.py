@@ -1,23 +1,219 @@
-"""Tools and tool choices in chat completions' form.
+"""Declarations in chat completions' form: tools, tool choices, schemas of replies.
 
-Wire facts: a function is `{"type": "function", "function": {name, description, parameters, strict}}`, a custom tool
-`{"type": "custom", "custom": {name, description, format}}`; names match `[a-zA-Z0-9_-]{1,64}`; a choice is "none", "auto",
-"required", a named tool, or `{"type": "allowed_tools", "allowed_tools": {mode, tools}}`.
+Wire facts (https://platform.openai.com/docs/guides/structured-outputs, "Supported schemas"): every object lists all its properties as
+required and admits no others, nothing has a default, a `$ref` has no keys beside it, everything has a type, of the words that combine
+schemas there is `anyOf` alone, of formats there are nine, patterns have no look-around, and tuples are not known. A schema has at most
+5,000 properties and 1,000 values of enumerations.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ...errors import ConfigurationError
 from ...executor.names import own_name, tool_name
-from .._encode.choices import format_choice, unknown_choice
-from .._encode.functions import Function, declaring, function_of
-from .strict import strict_schema
-from .wire import ToolChoice
+from ...turn.tools import declaring
+from .._encode.tools import (
+    TYPES,
+    Function,
+    at_the_top,
+    barred_keyword,
+    format_choice,
+    free_keys,
+    function_of,
+    is_pydantic,
+    mapped,
+    unknown_choice,
+    walked,
+    why_no_object,
+    with_notes,
+)
+from .dialect import ResponseFormat, ToolChoice
+
+if TYPE_CHECKING:
+    from openai.types.shared_params.response_format_json_schema import JSONSchema
+
+
+_SILENT = frozenset({"discriminator", "$schema", "$id", "$comment"})
+_TOLD = ("default", "uniqueItems", "minProperties", "maxProperties", "examples")
+"""Keywords that strict mode rejects and that are told in the description, because the tool itself still checks the values."""
+_TYPED = frozenset({"type", "anyOf", "enum", "const", "$ref", "oneOf", "allOf"})
+_FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
+_LOOK_AROUND = re.compile(r"\(\?<?[=!]")
+_OF_PEOPLE = frozenset({"title", "description", "default"})
+_MOST = {"properties": 5000, "enum": 1000}
+
+
+def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema in strict mode's dialect.
+
+    Raises:
+        ConfigurationError: Strict mode cannot express it.
+    """
+    why = why_not_strict(schema)
+    if why:
+        raise ConfigurationError(f"strict mode cannot express {why}; change that, or leave strict out")
+    definitions = {**(schema.get("definitions") or {}), **(schema.get("$defs") or {})}
+    closed: dict[str, Any] = _closed(schema, definitions, ())
+    return closed
+
+
+def why_not_strict(schema: Any) -> str | None:
+    """Return the part of a schema that strict mode cannot express; None if there is none."""
+    free = free_keys(schema)
+    if free:
+        return f"an object with keys of its own choosing ({free})"
+    for where, node in walked(schema):
+        barred = barred_keyword(node) or _barred_here(node, top=not where)
+        if barred:
+            return f"{barred} ({where or 'its top'})"
+    for key, most in _MOST.items():
+        if sum(len(node.get(key) or ()) for _, node in walked(schema)) > most:
+            return f"more than {most} {'values of enumerations' if key == 'enum' else key}"
+    return None
+
+
+def _barred_here(node: Mapping[str, Any], *, top: bool) -> str | None:
+    parts = node.get("allOf") or ()
+    if len(parts) > 1 or any(node.get(key, value) != value for part in parts for key, value in part.items() if key not in _OF_PEOPLE):
+        return "'allOf'"
+    if "format" in node and node["format"] not in _FORMATS:
+        return f"the format {node['format']!r}"
+    if _LOOK_AROUND.search(str(node.get("pattern", ""))):
+        return "a pattern with look-around"
+    if not str(node.get("$ref", "#")).startswith("#"):
+        return "a reference to another document"
+    return None if top or _TYPED & node.keys() else "a value of any type"
+
+
+def _closed(node: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) -> Any:
+    """Return a schema in strict mode's form. `inside` names the definitions being expanded: a recursive one stays a reference."""
+    if not isinstance(node, Mapping):
+        return node
+    node = _without_hints(node)
+    reference = node.get("$ref")
+    if isinstance(reference, str) and len(node) > 1:
+        name = reference.rpartition("/")[2]
+        if name in inside or name not in definitions:
+            return {"anyOf": [{"$ref": reference}], **{key: value for key, value in node.items() if key != "$ref"}}
+        merged = {**definitions[name], **{key: value for key, value in node.items() if key != "$ref"}}
+        return _closed(merged, definitions, (*inside, name))
+    closed = mapped(node, lambda inner: _closed(inner, definitions, inside))
+    if isinstance(node.get("properties"), Mapping):
+        closed |= {"required": list(node["properties"]), "additionalProperties": False}
+    return closed
+
+
+def _without_hints(node: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema without keywords that strict mode does not know and can omit. A default of null says no more than the type."""
+    while len(node.get("allOf") or ()) == 1:
+        node = {**node["allOf"][0], **{key: value for key, value in node.items() if key != "allOf"}}
+    told = [key for key in _TOLD if node.get(key) is not None]
+    plain = with_notes({key: value for key, value in node.items() if key not in _SILENT and (key not in _TOLD or key in told)}, told)
+    if "oneOf" in plain:
+        plain["anyOf"] = plain.pop("oneOf")
+    return plain
+
+
+# ---------------------------------------------------------------------------------------------- structured
+# Schemas for chat completions' `response_format`.
+#
+# Wire facts: `{"type": "json_schema", "json_schema": {name, description, schema, strict}}`; names match `[a-zA-Z0-9_-]{1,64}`. What
+# `strict` asks of a schema stands in `strict`.
+
+
+_ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]+")
+_LONGEST_NAME = 64
+
+
+def response_format(schema: Any, *, strict: bool | None = None) -> ResponseFormat:
+    """Return the `response_format` of a request for output of this schema.
+
+    Args:
+        schema: A pydantic class, a TypedDict, a JSON schema with a title, a function of OpenAI's form, the inner
+            `{"name", "schema"}`, or a whole `response_format`, which is returned as it is.
+        strict: Whether the server must hold the model to the schema. None: as the schema says; of a pydantic class that says
+            nothing, yes wherever its fields allow it (a dict with free keys does not).
+
+    Raises:
+        ConfigurationError: `strict` contradicts the schema, or no JSON schema can be made of it.
+    """
+    if isinstance(schema, Mapping) and isinstance(schema.get("type"), str) and schema["type"] in ("json_schema", "json_object", "text"):
+        own: Any = {**schema}
+        return _agreed(own, strict)
+    if isinstance(schema, Mapping) and "name" in schema and "schema" in schema:
+        inner: Any = {**schema}
+        return _agreed({"type": "json_schema", "json_schema": inner}, strict)
+    if is_pydantic(schema) and hasattr(schema, "model_json_schema"):
+        return _of_class(schema, strict)
+    return _of_function(schema, strict)
+
+
+def _agreed(format: ResponseFormat, strict: bool | None) -> ResponseFormat:
+    """Return a format in the wire's own form, with `strict` unless it is set already, and a strict schema closed as the vendor demands."""
+    inner = format.get("json_schema")
+    if not isinstance(inner, Mapping):
+        return format
+    if strict is not None and inner.get("strict", strict) is not strict:
+        raise ConfigurationError(f"strict={strict} contradicts the schema, which says strict={inner['strict']}: say it in one place")
+    held = inner.get("strict") if strict is None else strict
+    given: Any = inner.get("schema")
+    closed: Any = {"schema": strict_schema(_object(at_the_top(given), given))} if held and isinstance(given, Mapping) else {}
+    whole: Any = {**inner, **closed, **({} if strict is None else {"strict": strict})}
+    return {**format, "json_schema": whole}
+
+
+def _of_class(schema: Any, strict: bool | None) -> ResponseFormat:
+    declared = _object(at_the_top(schema.model_json_schema()), schema)
+    if strict is None:
+        strict = why_not_strict(declared) is None
+    inner: JSONSchema = {"name": _legal_format_name(declared.get("title") or schema.__name__)}
+    if declared.get("description"):
+        inner["description"] = declared["description"]
+    return {"type": "json_schema", "json_schema": {**inner, "schema": strict_schema(declared) if strict else declared, "strict": strict}}
+
+
+def _of_function(schema: Any, strict: bool | None) -> ResponseFormat:
+    try:
+        function: Any = function_of(schema, strict=strict)
+    except ConfigurationError:
+        raise
+    except ValueError as error:
+        raise ConfigurationError(f"no JSON schema can be made of {schema!r}: {error}") from error
+    strict = bool(function.pop("strict", False))
+    body = _object(function.pop("parameters", {"type": "object", "properties": {}}), schema)
+    body = strict_schema(body) if strict else body
+    inner: JSONSchema = function
+    return {"type": "json_schema", "json_schema": {**inner, "name": _legal_format_name(function["name"]), "schema": body, "strict": strict}}
+
+
+def _object(declared: dict[str, Any], schema: Any) -> dict[str, Any]:
+    """Return the schema of an object as the vendor takes it.
+
+    Raises:
+        ConfigurationError: It is that of something else, which `with_structured_output` puts into an object.
+    """
+    found = why_no_object(declared)
+    if found:
+        rule = "at the top of a reply's schema must stand an object (OpenAI's guide to structured outputs, 'Root objects')"
+        raise ConfigurationError(f"{schema!r} cannot be a response_format: it has {found}, and {rule}; use with_structured_output")
+    return declared if "properties" in declared else {**declared, "properties": {}}
+
+
+def _legal_format_name(name: str) -> str:
+    return _ILLEGAL.sub("_", name)[:_LONGEST_NAME]
+
+
+# ---------------------------------------------------------------------------------------------- tools
+# Tools and tool choices in chat completions' form.
+#
+# Wire facts: a function is `{"type": "function", "function": {name, description, parameters, strict}}`, a custom tool `{"type": "custom",
+# "custom": {name, description, format}}`; names match `[a-zA-Z0-9_-]{1,64}`; a choice is "none", "auto", "required", a named tool, or
+# `{"type": "allowed_tools", "allowed_tools": {mode, tools}}`.
+
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _EXTRAS = ("defer_loading", "async", "allowed_callers", "output_schema")
@@ -44,13 +240,17 @@ def format_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
     name = own_name(declared)
     if not isinstance(name, str) or not _LEGAL_NAME.fullmatch(name):
         raise ConfigurationError(f"tool name {name!r} cannot be sent: it must have 1 to 64 letters, digits, '_' or '-'")
+    parameters = declared.get("function", {}).get("parameters") or {"properties": {}}
+    kind = parameters.get("type", "object" if "properties" in parameters else None) if isinstance(parameters, Mapping) else "object"
+    if kind != "object":
+        raise ConfigurationError(f"tool {name!r} cannot be sent: its parameters must be an object, not of type {kind!r}")
     return declared
 
 
 def _is_builtin(tool: Mapping[str, Any]) -> bool:
     """Whether a dict is one of the vendor's own tools: by its type, and neither a function, a schema nor another vendor's tool."""
     kind = tool.get("type")
-    if not isinstance(kind, str) or kind in ("function", "object"):
+    if not isinstance(kind, str) or kind == "function" or kind in TYPES:
         return False
     if "parameters" in tool and "name" not in tool and "title" not in tool:
         return True  # no function, which has a name: `tool_search` with `execution: "client"` takes parameters
@@ -78,7 +278,7 @@ def _is_custom(tool: Any) -> bool:
 
 def _function(tool: Any, strict: bool | None) -> Function:
     function = function_of(tool, strict=strict)
-    if not strict:
+    if not function.get("strict"):
         return function
     return {**function, "parameters": strict_schema(function.get("parameters") or {"type": "object", "properties": {}})}
 

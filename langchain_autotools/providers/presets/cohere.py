@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from ...executor.names import own_name
-from ...turn.tool_choice import read_choice
+from ...turn.tools import read_choice
 from .._base.parameters import Environment
 from .._base.profiles import by_name, profile
 from ..openai.dialect import OPAQUE_KEYS, Dialect

@@ -6,14 +6,8 @@ models that have it take it back under this name alone; a call that does not fit
 (400), with what the model wrote.
 """
 
-import json
-import re
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from langchain_core.messages import AIMessageChunk
-
-from ...chunks import new_chunk
 from ...errors import ConfigurationError
 from .._base.parameters import Environment
 from .._base.profiles import described, profile
@@ -22,9 +16,6 @@ from ..openai.preset import Preset, PresetChatModel
 
 _PROVIDER = "groq"
 _UNKNOWN = "Groq refuses it"
-_FAILED = "tool_use_failed"
-_UNREADABLE = "unreadable_call"
-_NAMED = re.compile(r"<function[=/( ]*(?P<name>[\w.-]+)|\"name\"\s*:\s*\"(?P<quoted>[^\"]+)\"")
 
 
 def _request(params: dict[str, Any]) -> dict[str, Any]:
@@ -36,40 +27,6 @@ def _request(params: dict[str, Any]) -> dict[str, Any]:
             "Groq gives JSON output only where no tools are declared: leave response_format out, or use method='function_calling'"
         )
     return {name: value for name, value in params.items() if name not in ("stream", "stream_options")}
-
-
-def _error_to_turn(error: Exception, model: str) -> AIMessageChunk | None:
-    """Return the turn behind a `tool_use_failed` error: the model's calls, none of which may run, and the reason."""
-    body = getattr(error, "body", None)
-    failure = body.get("error", body) if isinstance(body, Mapping) else None
-    if not isinstance(failure, Mapping) or failure.get("code") != _FAILED or not failure.get("failed_generation"):
-        return None
-    calls = _calls_in(str(failure["failed_generation"]))
-    chunk = new_chunk("", {"tool_calls": [{"index": number, **call} for number, call in enumerate(calls)]}, None)
-    reason = {"finish_reason": _FAILED, "finish_message": str(failure.get("message") or _FAILED)}
-    chunk.response_metadata = {"model_provider": _PROVIDER, "model_name": model, **reason}
-    return chunk
-
-
-def _calls_in(written: str) -> list[dict[str, Any]]:
-    """Return the calls in the model's text; one with the whole text if it is not JSON."""
-    try:
-        value = json.loads(written)
-    except ValueError:
-        value = None
-    entries = value if isinstance(value, list) else [value]
-    if entries and all(isinstance(entry, Mapping) and isinstance(entry.get("name"), str) for entry in entries):
-        return [_call_fragment(entry["name"], json.dumps(_arguments_of(entry), ensure_ascii=False)) for entry in entries]
-    named = _NAMED.search(written)
-    return [_call_fragment((named["name"] or named["quoted"]) if named else _UNREADABLE, written)]
-
-
-def _arguments_of(entry: Mapping[str, Any]) -> Any:
-    return entry.get("arguments", entry.get("parameters", {}))
-
-
-def _call_fragment(name: str, arguments: str) -> dict[str, Any]:
-    return {"function": {"name": name, "arguments": arguments}}
 
 
 _CARDS = """
@@ -149,5 +106,4 @@ class ChatGroq(PresetChatModel):
             _CARDS,
         ),
         request=_request,
-        error_to_turn=_error_to_turn,
     )

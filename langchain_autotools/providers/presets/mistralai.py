@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from pydantic import Field
 
-from ...history.merging import merge_runs
+from ...history.sent import merge_runs
 from .._base.parameters import Environment
 from .._base.profiles import described, profile
+from .._encode.sources import PDF, Block, Source, extra
 from ..openai.dialect import OPAQUE_KEYS, Dialect, IdShape
 from ..openai.preset import Preset, PresetChatModel
 
@@ -25,6 +26,17 @@ _PARTS = {
     "resource_link": ("uri", "metadata"),
     "thinking": ("thinking", "signature", "closed"),
 }
+
+
+def _media(block: Block, source: Source) -> dict[str, Any] | None:
+    """Return sound as base64 alone, and a document by its address or as a data URL (docs.mistral.ai, "Audio", "Document AI")."""
+    if source.kind == "audio" and source.data is not None:
+        return {"type": "input_audio", "input_audio": source.data}
+    if source.kind == "pdf" and (source.url or source.data):
+        name = source.name or extra(block, "title")
+        url = source.url or f"data:{PDF};base64,{source.data}"
+        return {"type": "document_url", "document_url": url, **({"document_name": name} if name else {})}
+    return None
 
 
 def _adapt_messages(messages: list[BaseMessage]) -> list[BaseMessage]:
@@ -114,6 +126,7 @@ class ChatMistralAI(PresetChatModel):
             bridge="OK.",
             assistant_keys=("prefix",),
             parts=_PARTS,
+            media=_media,
         ),
         base_url="https://api.mistral.ai/v1",
         environment=Environment(key=("MISTRAL_API_KEY",), base_url=("MISTRAL_BASE_URL",)),

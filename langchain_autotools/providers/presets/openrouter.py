@@ -11,9 +11,26 @@ from langchain_core.utils import from_env
 from pydantic import Field
 
 from .._base.parameters import Environment
-from ..openai.client import ClientSettings
+from .._encode.sources import Block, Source
 from ..openai.dialect import Dialect
+from ..openai.parameters import ClientSettings
 from ..openai.preset import Preset, PresetChatModel
+
+_SOUNDS = {
+    **{f"audio/{name}": name for name in ("aac", "aiff", "flac", "ogg")},
+    **{"audio/x-aiff": "aiff", "audio/x-flac": "flac", "audio/mp4": "m4a", "audio/x-m4a": "m4a"},
+}
+
+
+def _media(block: Block, source: Source) -> dict[str, Any] | None:
+    """Return a video, a PDF by its address, or sound in a format that OpenAI has not (openrouter.ai/docs, "Multimodal")."""
+    if source.kind == "video" and (source.url or source.data):
+        return {"type": "video_url", "video_url": {"url": source.url or f"data:{source.essence};base64,{source.data}"}}
+    if source.kind == "audio" and source.data and source.essence in _SOUNDS:
+        return {"type": "input_audio", "input_audio": {"data": source.data, "format": _SOUNDS[source.essence]}}
+    if source.kind == "pdf" and source.url:
+        return {"type": "file", "file": {"filename": source.name or "file.pdf", "file_data": source.url}}
+    return None
 
 
 class ChatOpenRouter(PresetChatModel):
@@ -66,7 +83,7 @@ class ChatOpenRouter(PresetChatModel):
     """Categories of your application, `["cli-agent"]`."""
 
     preset: ClassVar[Preset] = Preset(
-        dialect=Dialect(provider="openrouter", reasoning="reasoning"),
+        dialect=Dialect(provider="openrouter", reasoning="reasoning", media=_media),
         base_url="https://openrouter.ai/api/v1",
         environment=Environment(key=("OPENROUTER_API_KEY",), base_url=("OPENROUTER_API_BASE",)),
         arguments={"openrouter_api_key": "openai_api_key", "openrouter_api_base": "openai_api_base"},

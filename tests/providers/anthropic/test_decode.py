@@ -12,12 +12,14 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_autotools import StreamError
 from langchain_autotools.chunks import sum_chunks
 from langchain_autotools.messages.calls import calls_of
-from langchain_autotools.providers.anthropic.decode import MessagesDecoder
-from langchain_autotools.providers.anthropic.usage import usage_metadata
-from langchain_autotools.turn.accumulator import canonical_message
+from langchain_autotools.providers.anthropic.decode import MessagesDecoder, usage_metadata
+from langchain_autotools.turn.stored_messages import canonical_message
 from langchain_autotools.turn.turn import Turn
 
-HEAD = {"type": "message_start", "message": {"id": "msg_1", "model": "m", "content": [], "usage": {"input_tokens": 5, "output_tokens": 1}}}
+HEAD = {
+    "type": "message_start",
+    "message": {"id": "0123456789ab", "model": "m", "content": [], "usage": {"input_tokens": 5, "output_tokens": 1}},
+}
 END = {"type": "message_stop"}
 
 
@@ -56,7 +58,7 @@ MADE = count()
 
 def read(*events: dict[str, Any], blocks: bool = True) -> AIMessage:
     """The turn that the events make."""
-    how: Any = {"blocks": False, "open_start": False, "runs": True}
+    how: Any = {"blocks": False, "whole": lambda message: message, "open_start": False, "runs": True}
     turn = Turn([HumanMessage("x")], {"tools": [{"name": "f"}]}, new_id=lambda: f"call_made_{next(MADE)}", **how)
     decoder = MessagesDecoder(origin="home", blocks=blocks)
     raw = [chunk for chunk in map(decoder.feed, events) if chunk is not None]
@@ -73,7 +75,7 @@ def test_text_alone_is_a_string() -> None:
     """A reply that can be nothing but text has a string for content."""
     texts = [delta("text_delta", text="Hel"), {"type": "ping"}, delta("text_delta", text="lo")]
     message = read(HEAD, start({"type": "text", "text": ""}), *texts, end(), stopped(), END, blocks=False)
-    assert (message.content, message.id, message.response_metadata["finish_reason"]) == ("Hello", "msg_1", "end_turn")
+    assert (message.content, message.id, message.response_metadata["finish_reason"]) == ("Hello", "0123456789ab", "end_turn")
     assert (message.usage_metadata or {})["output_tokens"] == 7
 
 
@@ -197,7 +199,11 @@ def test_counts_of_the_end_replace_those_of_the_head() -> None:
     assert counts is not None
     assert (counts["input_tokens"], counts["output_tokens"], counts["total_tokens"]) == (135, 7, 142)
     assert counts["input_token_details"] == {"cache_read": 100, "cache_creation": 30}
-    lived = usage_metadata({"input_tokens": 1, "cache_creation_input_tokens": 9, "cache_creation": {"ephemeral_5m_input_tokens": 9}})
+    written = {"cache_creation_input_tokens": 9, "cache_creation": {"ephemeral_5m_input_tokens": 9}}
+    zeros = read(HEAD, stopped(), stopped(input_tokens=0, output_tokens=0), END).usage_metadata  # as some proxies end a stream
+    assert zeros is not None and (zeros["input_tokens"], zeros["output_tokens"], zeros["total_tokens"]) == (5, 7, 12)
+    lived = usage_metadata({"input_tokens": 1, "output_tokens": 2, **written})
+    assert lived is not None
     assert (lived["input_tokens"], lived["input_token_details"]) == (10, {"cache_creation": 0, "ephemeral_5m_input_tokens": 9})
 
 

@@ -96,6 +96,38 @@ def test_an_image_in_a_result() -> None:
     assert [part["type"] for part in messages[2]["content"][0]["content"]] == ["text", "image"]
 
 
+def test_media_of_a_failed_result_stand_behind_the_results() -> None:
+    """Wire quirk C-21: inside is the text, with its mark of the cache; pictures, documents and finds follow all results of the turn."""
+    mark = {"cache_control": {"type": "ephemeral"}}
+    find = {"type": "search_result", "source": "s", "title": "t", "content": [{"type": "text", "text": "c"}]}
+    media: list[Any] = [{"type": "image", "source": IMAGE}, {"type": "document", "source": PDF, **mark}, find]
+    broken = ToolMessage([{"type": "text", "text": "Broken.", **mark}, *media], tool_call_id="a", status="error")
+    silent = ToolMessage(media[:1], tool_call_id="b", status="error")
+    messages = sent(HumanMessage("q"), calling("a", "b", "c"), broken, silent, ToolMessage("fine", tool_call_id="c"), HumanMessage("?"))
+    first, second, third, *behind = messages["messages"][2]["content"]
+    assert (first["content"], first["is_error"], "cache_control" in first) == ("Broken.", True, False)
+    assert (second["content"], third["content"]) == ("(the output follows in the next message)", "fine")
+    assert behind == [text_of("a"), *media, text_of("b"), media[0], {"type": "text", "text": "?"}]
+
+
+def test_nothing_follows_a_failed_result_that_code_waits_for() -> None:
+    """Wire quirk C-19: what its picture was is said in the result."""
+    caller = {"type": "code_execution_20260120", "tool_id": "srvtoolu_1"}
+    asked_by_code = {"type": "tool_use", "id": "a", "name": "f", "input": {}, "caller": caller}
+    reply = calling("a", content=[asked_by_code])
+    reply.response_metadata["autotools"] = {"origin": "home", "calls": [{"id": "a", "extra": {"caller": caller}}]}
+    broken = ToolMessage([{"type": "text", "text": "Broken."}, {"type": "image", "source": IMAGE}], tool_call_id="a", status="error")
+    messages = sent(HumanMessage("q"), reply, broken)["messages"]
+    (result,) = messages[2]["content"]
+    first, second = (part["text"] for part in result["content"])
+    assert first == "Broken." and second.endswith("this model cannot read it")
+
+
+def text_of(identifier: str) -> dict[str, Any]:
+    """The heading of what a call gave."""
+    return {"type": "text", "text": f"Output of tool call {identifier}:"}
+
+
 def test_ids_of_other_servers_become_legal_and_unique() -> None:
     """H-05, H-07: illegal and repeated ids are replaced, the same each time, on the call and on its result alike."""
     turn = [calling("functions.f:0", "call|1"), ToolMessage("x", tool_call_id="functions.f:0"), ToolMessage("y", tool_call_id="call|1")]

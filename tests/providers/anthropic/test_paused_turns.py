@@ -40,7 +40,7 @@ def said(text: str) -> dict[str, Any]:
 def reply(number: int, *blocks: dict[str, Any], reason: str = "pause_turn", container: str | None = None) -> Events:
     """A reply of these blocks, streamed or whole, and the container that code ran in, if any."""
     where = {"container": {"id": container, "expires_at": "2026-11-22T12:00:00Z"}} if container else {}
-    head = {"id": f"msg_{number}", "type": "message", "role": "assistant", "model": "claude-test"}
+    head = {"id": f"msg_{number:012d}", "type": "message", "role": "assistant", "model": "claude-test"}
     events: list[Any] = [{"type": "message_start", "message": {**head, "content": [], "usage": {"input_tokens": 10, "output_tokens": 1}}}]
     for index, block in enumerate(blocks):
         events.append({"type": "content_block_start", "index": index, "content_block": block})
@@ -77,7 +77,7 @@ async def test_a_run_goes_on_with_a_paused_turn(version: str | None) -> None:
         assert [message.type for message in ran.new] == ["ai", "ai", "ai"]
         assert [message.text for message in ran.new] == ["Let me", " see.", " Here it is."]
         assert ran.message.response_metadata["autotools"]["stop_reason"] == "complete"
-        assert (ran.message.response_metadata["finish_reason"], ran.message.id) == ("end_turn", "msg_3")
+        assert (ran.message.response_metadata["finish_reason"], ran.message.id) == ("end_turn", "msg_000000000003")
         total = run_usage(ran.message)
         assert total is not None and (total["input_tokens"], total["output_tokens"]) == (30, 15)
         sent = [messages[1:] for messages in server.messages]

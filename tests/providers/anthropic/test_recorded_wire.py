@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage
 
 from langchain_autotools import ChatAnthropic
 from langchain_autotools.messages.calls import calls_of
-from langchain_autotools.providers._encode.origin import message_origin
+from langchain_autotools.providers._encode.encoder import message_origin
 from langchain_autotools.providers.anthropic.mapper import MessagesMapper
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.recorded import Recording
@@ -35,7 +35,7 @@ def found(message: AIMessage) -> dict[str, Any]:
         "server": [block["type"] for block in blocks if block["type"] not in {"text", "thinking", "redacted_thinking", "tool_use"}],
         "finish_reason": message.response_metadata.get("finish_reason"),
         "model": message.response_metadata.get("model_name"),
-        "id": message.id,
+        "id": message.response_metadata.get("id"),
         "usage": (usage["input_tokens"], usage["output_tokens"], usage["input_token_details"].get("cache_read")),
     }
 

@@ -108,16 +108,17 @@ class Bill(BaseModel):
     """A bill."""
 
     state: Annotated[Paid | Due, Field(discriminator="kind")]
-    notes: dict[str, str] = {}
+    notes: list[str] = []
 
 
 def test_a_schema_says_what_the_vendor_takes() -> None:
-    """Alternatives are `anyOf`, unknown formats are told, and neither defaults nor discriminators are sent."""
+    """Alternatives are `anyOf`, unknown formats and defaults are told, and discriminators not sent."""
     with AnthropicServer([Turn('{"state": {"kind": "due", "day": "2026-11-22"}}')]) as server:
         bill = model(server).with_structured_output(Bill, method="json_schema").invoke("x")
         assert bill.state == Due(kind="due", day=date(2026, 11, 22))
         schema = server.requests[0]["output_config"]["format"]["schema"]
     assert schema["properties"]["state"] == {"anyOf": [{"$ref": "#/$defs/Paid"}, {"$ref": "#/$defs/Due"}]}
     assert schema["$defs"]["Paid"]["properties"]["receipt"] == {"type": "string", "description": "{format: file-path}"}
+    assert schema["properties"]["notes"]["description"] == "{default: []}"
     assert schema["$defs"]["Due"]["properties"]["day"] == {"type": "string", "format": "date"}
     assert not any(word in json.dumps(schema) for word in ("oneOf", "discriminator", '"default"'))

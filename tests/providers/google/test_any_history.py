@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 
-from langchain_autotools import repair
+from langchain_autotools.errors import UnsupportedFeatureError
+from langchain_autotools.history import to_send
 from langchain_autotools.providers.google.mapper import GenerateContentMapper
 from tests.support.strict_google import Known, check_request
 
@@ -50,8 +52,13 @@ MESSAGE: st.SearchStrategy[BaseMessage] = st.one_of(
 
 @given(st.lists(MESSAGE, min_size=1, max_size=9))
 def test_any_history_is_accepted(history: list[BaseMessage]) -> None:
-    """Roles, pairing, names, signatures and media are in order, whatever came in."""
+    """Roles, pairing, names, signatures and media are in order, whatever came in; a system message alone is no request."""
     for older in (False, True):
-        body = GenerateContentMapper(older=older).encode_request(repair(history), {})
+        mapper, mended = GenerateContentMapper(older=older), to_send(history)
+        if mended and all(isinstance(message, SystemMessage) for message in mended):
+            with pytest.raises(UnsupportedFeatureError, match="add a HumanMessage"):
+                mapper.encode_request(mended, {})
+            continue
+        body = mapper.encode_request(mended, {})
         if json.loads(body)["contents"]:
             check_request(body, Known(signed=not older))

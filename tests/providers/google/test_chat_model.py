@@ -184,15 +184,18 @@ def test_a_response_format_is_understood() -> None:
 def test_secrets_and_copies() -> None:
     """The key stands in no repr and no pickle; copies work and ask the same server."""
     with GoogleServer([Turn("a"), Turn("b")]) as server:
-        asked = model(server, additional_headers={"X-Api-Token": "hidden-value"}, client_args={"headers": {"a": "b"}})
+        asked = model(
+            server, additional_headers={"X-Api-Token": "hidden-value"}, client_args={"headers": {"a": "hidden-value", "x-title": "b"}}
+        )
         assert KEY not in repr(asked) and "hidden-value" not in repr(asked)
-        with pytest.raises(pickle.PicklingError, match="additional_headers.*X-Api-Token"):
+        with pytest.raises(pickle.PicklingError, match=r"additional_headers.*X-Api-Token.*client_args\['headers'\]\['a'\] cannot"):
             pickle.dumps(asked)
         assert copy.deepcopy(asked).invoke("x").text == "a"
         assert asked.model_copy(update={"model": "gemini-b"}).invoke("x").response_metadata["model_name"] == "gemini-b"
-    pickled = pickle.dumps(asked.model_copy(update={"additional_headers": None}))
+    plain: dict[str, Any] = {"headers": {"x-title": "b"}}
+    pickled = pickle.dumps(asked.model_copy(update={"additional_headers": None, "client_args": plain}))
     other = pickle.loads(pickled)
-    assert (KEY.encode() in pickled, other.google_api_key, other.client_args) == (False, None, {"headers": {"a": "b"}})
+    assert (KEY.encode() in pickled, other.google_api_key, other.client_args) == (False, None, plain)
 
 
 def test_what_langchain_asks() -> None:

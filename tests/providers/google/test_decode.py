@@ -10,10 +10,9 @@ import pytest
 from langchain_core.exceptions import ModelError, ModelRateLimitError
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_autotools import ChatGoogleGenerativeAI, RetryPolicy, StreamError, calls_of, new_messages
-from langchain_autotools.providers.google.decode import GenerateContentDecoder
+from langchain_autotools import ChatGoogleGenerativeAI, RetryPolicy, StreamError, calls_of, new_messages, stop_reason, validate
+from langchain_autotools.providers.google.decode import GenerateContentDecoder, PartialCall
 from langchain_autotools.providers.google.mapper import GenerateContentMapper
-from langchain_autotools.providers.google.partial_args import PartialCall
 from tests.contract.talk import WAYS, run_in, summed
 from tests.support.google_server import GoogleServer
 from tests.support.script import Events, Raw, Turn
@@ -25,7 +24,7 @@ SIGNATURE = "c2lnbmVk"
 def event(*parts: dict[str, Any], reason: str | None = None, **more: Any) -> dict[str, Any]:
     """A reply, or an event of one, with these parts."""
     candidate: dict[str, Any] = {"index": 0, **({"content": {"role": "model", "parts": list(parts)}} if parts else {})}
-    return {"candidates": [{**candidate, **({"finishReason": reason} if reason else {})}], "responseId": "r1", **more}
+    return {"candidates": [{**candidate, **({"finishReason": reason} if reason else {})}], "responseId": "r1ab2cd3ef4gh5ij", **more}
 
 
 def call(name: str, args: Any = None, **beside: Any) -> dict[str, Any]:
@@ -47,7 +46,7 @@ async def test_text_is_a_string_as_long_as_there_is_nothing_else() -> None:
     """A reply of text alone is a string, with the reply's id and reason."""
     events = [event({"text": "Hel"}), event({"text": "lo"}), event(reason="STOP", modelVersion="gemini-x")]
     for message in await both(events, event({"text": "Hello"}, reason="STOP", modelVersion="gemini-x")):
-        assert (message.content, message.id) == ("Hello", "r1")
+        assert (message.content, message.id) == ("Hello", "r1ab2cd3ef4gh5ij")
         known = {key: message.response_metadata[key] for key in ("finish_reason", "model_name", "model_provider")}
         assert known == {"finish_reason": "STOP", "model_name": "gemini-x", "model_provider": "google_genai"}
 
@@ -69,25 +68,37 @@ async def test_thoughts_and_signatures_are_blocks_of_their_own() -> None:
 
 
 async def test_who_thinks_answers_in_blocks() -> None:
-    """Text of a reply whose counts tell of thoughts is a block from the start, so that a later signature changes nothing."""
+    """Text of a reply whose counts tell of thoughts leaves as a block, so that a later signature changes nothing; whole it is a string."""
     usage = {"usageMetadata": {"promptTokenCount": 3, "thoughtsTokenCount": 5, "candidatesTokenCount": 1, "totalTokenCount": 9}}
     for message in await both([event({"text": "Hi"}, **usage), event(reason="STOP")], event({"text": "Hi"}, reason="STOP", **usage)):
-        assert message.content == [{"type": "text", "text": "Hi", "index": 0}]
+        assert message.content == "Hi"
         assert message.usage_metadata == {
             **{"input_tokens": 3, "output_tokens": 6, "total_tokens": 9},
             **{"input_token_details": {}, "output_token_details": {"reasoning": 5}},
         }
 
 
-@pytest.mark.parametrize(
-    ("model", "content"), [("gemini-2.5-pro", "Hello"), ("gemini-3-pro", [{"type": "text", "text": "Hello", "index": 0}])]
-)
+@pytest.mark.parametrize(("model", "content"), [("gemini-2.5-pro", "Hello"), ("gemini-3-pro", [{"type": "text", "text": "Hello"}])])
 async def test_text_has_one_form_when_thoughts_are_counted_at_the_end(model: str, content: Any) -> None:
     """Vertex AI counts at the end. A model that may sign texts answers in blocks from the start, an older one never for that alone."""
     usage = {"usageMetadata": {"promptTokenCount": 3, "thoughtsTokenCount": 5, "candidatesTokenCount": 1, "totalTokenCount": 9}}
     events = [event({"text": "Hel"}), event({"text": "lo"}, reason="STOP", **usage)]
     for message in await both(events, event({"text": "Hello"}, reason="STOP", **usage), model=model):
         assert message.content == content
+
+
+@pytest.mark.parametrize(("model", "text"), [("gemini-2.5-pro", "It is."), ("gemini-3-pro", [{"type": "text", "text": "It is."}])])
+async def test_whole_messages_have_the_partner_s_form(model: str, text: Any) -> None:
+    """As in langchain-google-genai a text is a string before Gemini 3, behind a call too, and no whole message has numbers in it."""
+    said = {"text": "It is."}
+    for parts, content in (
+        ([call("f", {"a": 1}), said], text),
+        ([said, call("f", {"a": 1})], text),
+        ([call("f")], "" if text == "It is." else []),
+    ):
+        events = [*(event(part, modelVersion=model) for part in parts), event(reason="STOP", modelVersion=model)]
+        for message in await both(events, event(*parts, reason="STOP", modelVersion=model), model=model):
+            assert message.content == content and len(message.tool_calls) == 1
 
 
 @pytest.mark.parametrize("output_version", ["v0", "v1"])
@@ -225,6 +236,21 @@ async def test_a_call_that_the_model_failed_to_write_is_answered(reason: str) ->
         assert server.rejections == []
 
 
+@pytest.mark.parametrize("failures", [1, 3])
+async def test_a_call_that_nobody_names_is_asked_for_again(failures: int) -> None:
+    """It leaves no call of a tool that does not exist: like an empty reply it is tried twice more, then the run ends as incomplete."""
+    failed = event(reason="MALFORMED_FUNCTION_CALL")
+    for way in WAYS:
+        with GoogleServer([Events([failed], failed)] * failures + [Turn("Hello.")]) as server:
+            model = ChatGoogleGenerativeAI(
+                model="any", base_url=server.url, api_key="key", tools=[get_temperature], retry=RetryPolicy(attempts=5, wait_scale=0)
+            )
+            ran = await run_in(way, model, "Hi")
+        assert ([message.type for message in ran.new], calls_of(ran.message)) == (["ai"], [])
+        end = ("Hello.", "complete") if failures == 1 else ("", "incomplete")
+        assert (ran.message.text, stop_reason(ran.message)) == end and validate([HumanMessage("Hi"), *ran.new]) == []
+
+
 @pytest.mark.parametrize("reason", ["SAFETY", "RECITATION", "PROHIBITED_CONTENT", "MODEL_ARMOR", "SPII", "BLOCKLIST"])
 async def test_a_filtered_reply_ends_the_run_as_refused(reason: str) -> None:
     """What the vendor filters is no answer: its calls do not run and the run ends."""
@@ -253,6 +279,16 @@ async def test_a_blocked_prompt_is_an_empty_refusal() -> None:
         assert (message.text, message.response_metadata["finish_reason"]) == ("", "PROMPT_BLOCKED")
         assert message.response_metadata["prompt_feedback"] == {"block_reason": "SAFETY", "block_reason_message": "No."}
         assert message.response_metadata["autotools"]["stop_reason"] == "refused"
+
+
+async def test_the_counts_of_a_stream_never_fall() -> None:
+    """The last event may leave out what was written, or say zeros: what an earlier one has counted counts (wire quirk G-15)."""
+    told = {"promptTokenCount": 10, "candidatesTokenCount": 3, "totalTokenCount": 13}
+    for last in ({"promptTokenCount": 10, "totalTokenCount": 10}, dict.fromkeys(told, 0)):
+        events = [event({"text": "Hel"}, usageMetadata=told), event({"text": "lo"}, reason="STOP", usageMetadata=last)]
+        for message in await both(events):
+            usage = message.usage_metadata or {}
+            assert [usage[f"{kind}_tokens"] for kind in ("input", "output", "total")] == [10, 3, 13]  # type: ignore[literal-required]
 
 
 async def test_what_a_reply_says_of_itself() -> None:

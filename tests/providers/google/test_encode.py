@@ -224,10 +224,10 @@ IMAGE = {"inlineData": {"mimeType": "image/png", "data": PIXEL}}
         ),
         ({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "Hi"}}, {"text": "Hi"}),
         ({"type": "text-plain", "text": "Hi", "mime_type": "text/plain"}, {"text": "Hi"}),
-        ({"type": "file", "base64": "SGk=", "mime_type": "text/csv"}, {"text": "Hi"}),
+        ({"type": "file", "base64": "SGk=", "mime_type": "text/csv", "filename": "a.csv"}, {"text": "a.csv\nHi"}),
         ({"type": "file", "file_id": "files/abc"}, {"fileData": {"fileUri": "https://generativelanguage.googleapis.com/v1beta/files/abc"}}),
         ({"inlineData": {"mimeType": "image/png", "data": PIXEL}}, IMAGE),
-        ({"type": "search_result", "title": "T", "source": "s", "content": [{"type": "text", "text": "Found."}]}, {"text": "T\nFound."}),
+        ({"type": "search_result", "title": "T", "source": "s", "content": [{"type": "text", "text": "Found."}]}, {"text": "T s\nFound."}),
     ],
 )
 def test_media_of_every_vendor(block: dict[str, Any], expected: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ from langchain_core.exceptions import (
 )
 
 from langchain_autotools import ChatGoogleGenerativeAI, RetryPolicy
-from langchain_autotools.providers._transport.http import library
+from langchain_autotools.providers._transport.exchange import library
 from tests.contract.talk import WAYS, run_in
 from tests.support.google_server import GoogleServer
 from tests.support.http_server import Gate
@@ -138,10 +138,10 @@ async def test_clients_of_ones_own_and_their_arguments() -> None:
             await model(server, http_async_client=aclient).ainvoke("x")
         arguments = {"headers": {"user-agent": "ours"}}
         model(server, client_args=arguments).invoke("x")
-        await model(server, client_args=arguments, additional_headers={"x-team": "t"}).ainvoke("x")
+        await model(server, client_args=arguments, additional_headers={"x-title": "t"}).ainvoke("x")
     assert heard == ["mine", "mine"]
     assert [exchange.headers["user-agent"] for exchange in server.exchanges] == ["mine", "mine", "ours", "ours"]
-    assert server.exchanges[3].headers["x-team"] == "t"
+    assert server.exchanges[3].headers["x-title"] == "t"
 
 
 @pytest.mark.parametrize("way", ["ainvoke", "invoke"])

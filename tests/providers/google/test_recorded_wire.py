@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage
 
 from langchain_autotools import ChatGoogleGenerativeAI
 from langchain_autotools.messages.calls import calls_of
-from langchain_autotools.providers._encode.origin import message_origin
+from langchain_autotools.providers._encode.encoder import message_origin
 from langchain_autotools.providers.google.mapper import GenerateContentMapper
 from tests.support.google_server import GoogleServer
 from tests.support.http_server import Exchange
@@ -49,7 +49,7 @@ def found(message: AIMessage) -> dict[str, Any]:
         "server": [SERVER_PARTS[block["type"]] for block in blocks if block["type"] in SERVER_PARTS],
         "finish_reason": message.response_metadata.get("finish_reason"),
         "model": message.response_metadata.get("model_name"),
-        "id": message.id,
+        "id": message.response_metadata.get("id") or message.id,
         "usage": usage and (usage["input_tokens"], usage["output_tokens"], usage["total_tokens"], reasoning_tokens(usage)),
     }
 

@@ -12,8 +12,7 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from langchain_autotools import ChatGoogleGenerativeAI, ConfigurationError
-from langchain_autotools.providers.google.schemas import dialect
-from langchain_autotools.providers.google.tools import format_tool, format_tool_choice, wire_choice, wire_tools
+from langchain_autotools.providers.google.tools import dialect, format_tool, format_tool_choice, wire_choice, wire_tools
 from tests.support.google_server import GoogleServer
 from tests.support.script import Call, Turn
 

@@ -10,8 +10,8 @@ from google.auth.credentials import AnonymousCredentials, Credentials
 from google.auth.exceptions import DefaultCredentialsError
 
 from langchain_autotools import ChatGoogleGenerativeAI, ConfigurationError
-from langchain_autotools.providers._transport.http import library
-from langchain_autotools.providers.google.endpoint import Endpoint
+from langchain_autotools.providers._transport.exchange import library
+from langchain_autotools.providers.google.parameters import Endpoint
 from tests.contract.talk import WAYS, run_in
 from tests.support.google_server import GoogleServer
 from tests.support.script import Call, Turn

@@ -11,8 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from langchain_autotools.providers.local.hub import HubFile
-from langchain_autotools.providers.local.weights import MODEL_PATH_VARIABLE, KnownModel
+from langchain_autotools.providers.local.weights import MODEL_PATH_VARIABLE, HubFile, KnownModel
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 WEIGHTS = b"GGUF" + bytes(range(256)) * 40

@@ -72,6 +72,7 @@ def test_the_vendors_environment_and_proxies_are_ignored(gguf, monkeypatch):
     """Keys, addresses and proxies meant for others change nothing: this server is on this machine."""
     for name, value in {
         "OPENAI_API_KEY": "sk-secret",
+        "OPENAI_CUSTOM_HEADERS": "Authorization: Bearer sk-other",
         "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
         "OPENAI_PROXY": "http://127.0.0.1:9",
         "HTTP_PROXY": "http://127.0.0.1:9",

@@ -168,7 +168,15 @@ def test_a_forked_child_has_its_own_server_and_leaves_the_parents_alone(settings
     assert is_listening(ours.base_url) and not is_listening(base_url)
 
 
-@pytest.mark.parametrize("end", ["pass", "raise RuntimeError", "os._exit(0)", "os.kill(os.getpid(), signal.SIGKILL)"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        "pass",
+        pytest.param("raise RuntimeError", marks=pytest.mark.further),
+        pytest.param("os._exit(0)", marks=pytest.mark.further),
+        "os.kill(os.getpid(), signal.SIGKILL)",
+    ],
+)
 def test_it_stops_with_the_program_however_that_ends(gguf, end):
     """A normal end, a crash, a hard exit and a kill all take the server along."""
     program = (

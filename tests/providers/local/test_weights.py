@@ -12,9 +12,15 @@ from typing import Any
 import pytest
 
 from langchain_autotools.errors import ConfigurationError
-from langchain_autotools.providers.local.cache import CachedFile, HashMismatchError
-from langchain_autotools.providers.local.progress import Progress
-from langchain_autotools.providers.local.weights import DEFAULT_MODEL, MODEL_PATH_VARIABLE, find_weights, store_weights
+from langchain_autotools.providers.local.weights import (
+    DEFAULT_MODEL,
+    MODEL_PATH_VARIABLE,
+    CachedFile,
+    HashMismatchError,
+    Progress,
+    find_weights,
+    store_weights,
+)
 
 from .conftest import WEIGHTS
 
@@ -197,14 +203,15 @@ def test_a_second_thread_waits_for_the_first(tmp_path, said):
     assert order == ["first", "second"]
 
 
+@pytest.mark.further
 def test_processes_that_start_together_share_one_file(model, tmp_path):
     """Four processes at once end with the same verified file and nothing half written."""
     (tmp_path / "parts").write_bytes(WEIGHTS)
     program = """
 import os, sys
 from pathlib import Path
-from langchain_autotools.providers.local.cache import CachedFile
-from langchain_autotools.providers.local.progress import Progress
+from langchain_autotools.providers.local.weights import CachedFile
+from langchain_autotools.providers.local.weights import Progress
 
 def share():
     cached = CachedFile(Path(sys.argv[2]), sys.argv[3])

@@ -11,7 +11,7 @@ from langchain_core.exceptions import ModelError, ModelNotFoundError
 from langchain_core.messages import AIMessage
 
 from langchain_autotools import ChatOllama
-from langchain_autotools.providers._encode.origin import message_origin
+from langchain_autotools.providers._encode.encoder import message_origin
 from langchain_autotools.providers.ollama.mapper import OllamaMapper
 from tests.support.ollama_server import OllamaServer
 from tests.support.recorded import Recording, differences

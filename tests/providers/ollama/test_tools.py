@@ -194,7 +194,7 @@ class Joke(TypedDict):
 )
 def test_formats(schema: Any) -> None:
     """Every way to say a schema becomes a JSON schema whose top is an object; the grammar knows references, so recursion is fine."""
-    from langchain_autotools.providers.ollama.schemas import output_format
+    from langchain_autotools.providers.ollama.tools import output_format
 
     form = output_format(schema)
     assert form["type"] == "object" and "properties" in form

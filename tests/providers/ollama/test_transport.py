@@ -160,7 +160,7 @@ def test_secrets_stay_secret() -> None:
     """Neither repr, nor dumps, nor errors hold the key, the password or a secret header; no pickle leaves one out in silence."""
     arguments: dict[str, Any] = {
         "api_key": SECRET,
-        "client_kwargs": {"headers": {"x-api-key": f"{SECRET}-2", "x-plain": "seen"}, "verify": False},
+        "client_kwargs": {"headers": {"x-api-key": f"{SECRET}-2", "x-plain": f"{SECRET}-3", "x-title": "seen"}, "verify": False},
     }
     with OllamaServer([Failure(401, f"bad key {SECRET}")]) as server:
         model = ChatOllama(model="m", base_url=server.url.replace("//", f"//me:{SECRET}@"), **arguments)
@@ -168,7 +168,8 @@ def test_secrets_stay_secret() -> None:
             model.invoke("x")
     assert SECRET not in str(raised.value) and SECRET not in raised.value.error  # type: ignore[attr-defined]
     assert SECRET not in f"{model!r} {model._identifying_params} {model.asdict()}"
-    with pytest.raises(pickle.PicklingError, match=r"ChatOllama: base_url, client_kwargs\['headers'\]\['x-api-key'\] cannot") as refused:
+    named = r"ChatOllama: base_url, client_kwargs\['headers'\]\['x-api-key'\], client_kwargs\['headers'\]\['x-plain'\] cannot"
+    with pytest.raises(pickle.PicklingError, match=named) as refused:
         pickle.dumps(model)
     assert SECRET not in str(refused.value)
 

@@ -184,12 +184,12 @@ def test_response_headers_are_told_if_asked_for(stream: bool) -> None:
 @pytest.mark.parametrize("responses", [False, True])
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_id_that_a_server_gives_twice_is_used_once(stream: bool, responses: bool) -> None:
-    """Ollama draws from 999 ids: whoever keeps messages by their ids, as LangGraph does, must lose none. The server's id is kept beside."""
-    choice = {"index": 0, "finish_reason": "stop"}
-    chat = {"id": "chat_7", "object": "chat.completion", "choices": [{**choice, "message": {"role": "assistant", "content": "a"}}]}
-    chunk = {"id": "chat_7", "object": "chat.completion.chunk", "choices": [{**choice, "delta": {"content": "a"}}]}
+    """Whoever keeps messages by their ids, as LangGraph does, must lose none. The server's id is kept beside."""
+    choice, given = {"index": 0, "finish_reason": "stop"}, "reply_000000000007"
+    chat = {"id": given, "object": "chat.completion", "choices": [{**choice, "message": {"role": "assistant", "content": "a"}}]}
+    chunk = {"id": given, "object": "chat.completion.chunk", "choices": [{**choice, "delta": {"content": "a"}}]}
     said = {"id": "msg_7", "type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a", "annotations": []}]}
-    whole = {"id": "resp_7", "object": "response", "status": "completed", "output": [said]}
+    whole = {"id": given, "object": "response", "status": "completed", "output": [said]}
     reply = Events([{"type": "response.completed", "response": whole}], whole=whole) if responses else Events([chunk], whole=chat)
     history: list[Any] = [HumanMessage("Hi")]
     with (ResponsesServer if responses else OpenAIServer)([reply, reply, reply]) as server:
@@ -198,7 +198,6 @@ def test_an_id_that_a_server_gives_twice_is_used_once(stream: bool, responses: b
             new = [one for chunk in model.stream(history) for one in new_messages(chunk)] if stream else new_messages(model.invoke(history))
             history += [*new, HumanMessage("And?")]
     answers = [message for message in history if isinstance(message, AIMessage)]
-    given = "resp_7" if responses else "chat_7"
     assert answers[0].id == given
     assert len({message.id for message in answers} - {None}) == 3
     assert {message.response_metadata["id"] for message in answers} == {given}

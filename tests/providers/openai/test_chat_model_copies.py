@@ -11,15 +11,17 @@ from typing import Any
 import pytest
 from langchain_core.caches import InMemoryCache
 from langchain_core.load import dumpd
+from langchain_core.messages import HumanMessage
+from langchain_core.tools import tool
 from langchain_core.tracers.base import BaseTracer
 from langchain_core.tracers.schemas import Run
 from pydantic import SecretStr
 
-from langchain_autotools import ChatOpenAI
+from langchain_autotools import ChatOpenAI, pending_calls
 from tests.support.http_server import Exchange
 from tests.support.openai_server import OpenAIServer
 from tests.support.responses_server import ResponsesServer
-from tests.support.script import Failure, Turn
+from tests.support.script import Call, Failure, Turn
 
 KEY = "sk-proj-1234567890abcdef"
 TOKEN = "tok-9876543210"
@@ -27,7 +29,7 @@ TOKEN = "tok-9876543210"
 
 def model_of(server: OpenAIServer, **more: Any) -> ChatOpenAI:
     """A model with secrets in every place that may hold one."""
-    headers = {"x-auth-token": TOKEN, "x-plain": "plain"}
+    headers = {"x-auth-token": TOKEN, "x-plain": TOKEN, "x-title": "plain"}
     return ChatOpenAI(**{"model": "any", "base_url": server.url, "api_key": KEY, "max_retries": 0, "default_headers": headers, **more})
 
 
@@ -72,15 +74,16 @@ def test_a_pickle_holds_no_secret_and_works(monkeypatch: pytest.MonkeyPatch) -> 
     """What is unpickled takes its key from the environment and sends the rest as it was."""
     with OpenAIServer([Turn("one"), Turn("two")]) as server:
         model = model_of(server, temperature=0.5)
-        with pytest.raises(pickle.PicklingError, match=r"ChatOpenAI: default_headers\['x-auth-token'\] cannot be pickled"):
+        named = r"ChatOpenAI: default_headers\['x-auth-token'\], default_headers\['x-plain'\] cannot be pickled"
+        with pytest.raises(pickle.PicklingError, match=named):
             pickle.dumps(model)
-        model.default_headers = {"x-plain": "plain"}
+        model.default_headers = {"x-title": "plain"}
         model.invoke("Hi")
         data = pickle.dumps(model)
         assert KEY.encode() not in data
         monkeypatch.setenv("OPENAI_API_KEY", "from the environment")
         other = pickle.loads(data)
-        assert (other.temperature, other.openai_proxy, other.default_headers) == (0.5, None, {"x-plain": "plain"})
+        assert (other.temperature, other.openai_proxy, other.default_headers) == (0.5, None, {"x-title": "plain"})
         assert other.invoke("Hi").content == "two"
         assert server.exchanges[1].headers["authorization"] == "Bearer from the environment"
         assert model.openai_api_key.get_secret_value() == KEY  # type: ignore[union-attr]
@@ -129,11 +132,13 @@ def test_what_opens_a_remote_server_is_sent_and_not_traced(how: str) -> None:
 
 
 def test_secret_fields_are_named() -> None:
-    """`lc_secrets` names the key, headers that look like secrets, and a proxy with a password."""
-    model = ChatOpenAI(model="any", api_key=KEY, default_headers={"Authorization": "a", "x-plain": "b"}, openai_proxy="http://a:b@c")
+    """`lc_secrets` names the key, headers that are not known to be harmless, and a proxy with a password."""
+    headers = {"Authorization": "a", "x-plain": "b", "x-title": "c"}
+    model = ChatOpenAI(model="any", api_key=KEY, default_headers=headers, openai_proxy="http://a:b@c")
     names = {
         "openai_api_key": "OPENAI_API_KEY",
         "default_headers.Authorization": "OPENAI_HEADER_AUTHORIZATION",
+        "default_headers.x-plain": "OPENAI_HEADER_X_PLAIN",
         "openai_proxy": "OPENAI_PROXY",
     }
     assert model.lc_secrets == names
@@ -207,3 +212,25 @@ async def test_many_tasks_share_one_model() -> None:
 
         texts = [f"text {number}" for number in range(64)]
         assert await asyncio.gather(*map(ask, texts)) == texts
+
+
+def test_a_model_made_of_the_dump_of_another_runs_the_same_tools_by_the_same_rules() -> None:
+    """In Python's mode the dump has the objects themselves, and lets them be left out; JSON and what traces serialize have none of them."""
+    looked: list[str] = []
+
+    @tool
+    def look(city: str) -> str:
+        """Look."""
+        looked.append(city)
+        return "21 °C"
+
+    model = ChatOpenAI(model="any", api_key="key", tools=[look], requires_approval=["look"], max_retries=0)
+    with OpenAIServer([Turn(calls=[Call("look", {"city": "Rome"})]), Turn("Done.")]) as server:
+        copied = ChatOpenAI(**{**model.model_dump(exclude={"openai_api_base"}), "base_url": server.url})
+        asked = copied.invoke("How warm is it?")
+        assert looked == [] and copied.tools == [look]
+        assert copied.resume([HumanMessage("How warm is it?"), asked], [one.approve() for one in pending_calls(asked)]).text == "Done."
+    assert looked == ["Rome"]
+    assert "tools" not in model.model_dump(exclude={"tools"}) and model.model_dump(include={"max_turns"}) == {"max_turns": 25}
+    assert "tools" not in json.loads(model.model_dump_json())
+    assert "tools" not in model.model_dump(mode="json") and "tools" not in ChatOpenAI(model="any", api_key="key").model_dump()

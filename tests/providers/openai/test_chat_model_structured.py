@@ -1,20 +1,23 @@
 """with_structured_output of ChatOpenAI: what is asked for, what comes out, and what is refused."""
 
 import asyncio
+import datetime
 import json
 from collections.abc import Callable
 from typing import Any, Literal, TypedDict
+from uuid import UUID
 
 import pytest
 from langchain_core.exceptions import OutputParserException
 from langchain_core.runnables import Runnable
 from langchain_core.tools import tool
-from pydantic import BaseModel, Field
+from pydantic import AnyUrl, BaseModel, ConfigDict, Field, SecretStr
 from pydantic.v1 import BaseModel as BaseModelV1
 
 from langchain_autotools import ChatOpenAI, ConfigurationError, ModelRefusalError
-from langchain_autotools.providers.openai.structured import response_format
+from langchain_autotools.providers.openai.tools import format_tool, response_format
 from tests.support.openai_server import OpenAIServer
+from tests.support.responses_server import ResponsesServer
 from tests.support.script import Call, Reply, Turn
 
 
@@ -277,6 +280,38 @@ class Pair(BaseModel):
     either: int | list[Inner]
 
 
+class Address(BaseModel):
+    page: AnyUrl
+
+
+class Raw(BaseModel):
+    raw: bytes
+
+
+class Hidden(BaseModel):
+    secret: SecretStr
+
+
+class Password(BaseModel):
+    model_config = ConfigDict(regex_engine="python-re")
+    word: str = Field(pattern=r"^(?=.*\d).+$")
+
+
+class Odd(BaseModel):
+    @classmethod
+    def model_json_schema(cls, **_: Any) -> dict[str, Any]:  # type: ignore[override]
+        """A schema with a foreign reference."""
+        return {"title": "Odd", "type": "object", "properties": {"a": {"$ref": "http://elsewhere/a", "description": "b"}}}
+
+
+class When(BaseModel):
+    """Of the formats that are known."""
+
+    at: datetime.datetime
+    id: UUID
+    words: set[str] = Field(default={"a"}, description="the words")
+
+
 def test_a_strict_schema_is_closed() -> None:
     """Every object lists all its properties and admits no others; no reference has a neighbour; the strict server takes it."""
     made = response_format(Outer)
@@ -303,32 +338,57 @@ def test_a_strict_schema_is_closed() -> None:
         assert server.requests[0]["response_format"] == made
 
 
-def test_other_keywords_of_schemas_pass_through() -> None:
-    """Tuples and unions; what a boolean schema says stays."""
-    schema = response_format(Pair, strict=True)["json_schema"]["schema"]
-    assert schema["properties"]["two"]["prefixItems"] == [{"type": "integer"}, {"type": "string"}]
-    assert schema["$defs"]["Inner"]["additionalProperties"] is False
-
-
-def test_a_reference_that_leads_nowhere_stays() -> None:
-    """A class may write its own schema; what cannot be resolved is left to the server."""
-
-    class Odd(BaseModel):
-        @classmethod
-        def model_json_schema(cls, **_: Any) -> dict[str, Any]:  # type: ignore[override]
-            """A schema with a foreign reference."""
-            return {"title": "Odd", "type": "object", "properties": {"a": {"$ref": "http://elsewhere/a", "description": "b"}}}
-
-    assert response_format(Odd)["json_schema"]["schema"]["properties"] == {"a": {"$ref": "http://elsewhere/a"}}
+def test_what_strict_mode_has_no_word_for_is_told() -> None:
+    """Nine formats stay; a default and unique items are told in the description, which the model reads."""
+    schema = response_format(When)["json_schema"]["schema"]
+    assert [schema["properties"][name]["format"] for name in ("at", "id")] == ["date-time", "uuid"]
+    assert schema["properties"]["words"] == {
+        "title": "Words",
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "the words {default: ['a'], uniqueItems: True}",
+    }
 
 
 def test_a_schema_that_cannot_be_strict_is_not() -> None:
-    """Free keys and values of any type cannot be said strictly: strict is off and the schema as it was, or, insisted on, refused."""
-    for schema, place in ((Free, "counts"), (Anything, "anything")):
+    """Free keys, values of any type, tuples, other formats and look-around cannot be said strictly: strict is off and the schema as it
+    was, or, insisted on, refused by the name of the part; a tool alike."""
+    parts = ((Pair, "two"), (Address, "page"), (Raw, "raw"), (Hidden, "secret"), (Password, "word"), (Odd, "a"))
+    for schema, place in ((Free, "counts"), (Anything, "anything"), *parts):
         made = response_format(schema)["json_schema"]
         assert (made["strict"], made["schema"]) == (False, schema.model_json_schema())
         with pytest.raises(ConfigurationError, match=rf"strict mode cannot express .*\({place}\)"):
             response_format(schema, strict=True)
+        if schema is not Odd:  # which core asks for its fields
+            with pytest.raises(ConfigurationError, match=rf"strict mode cannot express .*{place}"):
+                format_tool(schema, strict=True)
+    with OpenAIServer([Turn("{}")] * len(parts)) as server:
+        for schema, _ in parts[:-1]:
+            model_of(server).bind(response_format=schema).invoke("Who?")
+        assert server.rejections == []
+
+
+@pytest.mark.parametrize("served", [OpenAIServer, ResponsesServer])
+def test_a_format_that_says_itself_that_it_is_strict_is_closed(served: Any) -> None:
+    """As `create_agent` binds it, with a schema as pydantic writes it: nested objects, optional fields and defaults. A tool that says so,
+    too; and what strict mode cannot express is refused by name."""
+    declared = {"name": "Outer", "schema": Outer.model_json_schema(), "strict": True}
+    function = {"name": "Inner", "description": "In.", "parameters": Outer.model_json_schema(), "strict": True}
+    with served([Turn("{}")] * 3) as server:
+        model = model_of(server, use_responses_api=served is ResponsesServer)
+        for form in ({"type": "json_schema", "json_schema": declared}, declared):
+            model.bind_tools([{"type": "function", "function": function}], response_format=form).invoke("Who?")
+        model.bind_tools([get_nothing], response_format=Outer, strict=True).invoke("Who?")
+        assert server.rejections == []
+        first, second, third = (one.json.get("response_format") or one.json["text"]["format"] for one in server.exchanges)
+        assert first == second and first.get("json_schema", first)["schema"] == third.get("json_schema", third)["schema"]
+        free = {"type": "json_schema", "json_schema": {"name": "Free", "schema": Free.model_json_schema(), "strict": True}}
+        with pytest.raises(ConfigurationError, match=r"keys of its own choosing \(counts\)"):
+            model.bind(response_format=free).invoke("Who?")
+
+
+def get_nothing() -> None:
+    """Get nothing."""
 
 
 @pytest.mark.parametrize(

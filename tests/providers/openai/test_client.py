@@ -11,7 +11,7 @@ import pytest
 
 from langchain_autotools import ChatOpenAI, __version__
 from langchain_autotools.addresses import public_url
-from langchain_autotools.providers._encode.origin import origin_of
+from langchain_autotools.providers._encode.encoder import origin_of
 from langchain_autotools.providers._transport.clients import PerLoopCache
 from langchain_autotools.providers.openai.compatibility import CompatibilityKey, LearnedCompatibility
 
@@ -76,15 +76,22 @@ def test_closing_closes_what_threads_use() -> None:
 
 def test_copies_share_and_pickles_are_empty() -> None:
     """So that copies of a model use its connections, and no connection is pickled."""
-    clients, learned = PerLoopCache(), LearnedCompatibility()
+    clients = PerLoopCache()
     client = clients.get("a", Client)
-    for kept in (clients, learned):
-        assert copy.copy(kept) is kept
-        assert copy.deepcopy(kept) is kept
+    assert copy.copy(clients) is copy.deepcopy(clients) is clients
     assert pickle.loads(pickle.dumps(clients)).get("a", Client) is not client
-    first = learned.get(CompatibilityKey("o", True, ()))
-    assert learned.get(CompatibilityKey("o", True, ())) is first
-    assert pickle.loads(pickle.dumps(learned)).get(CompatibilityKey("o", True, ())) is not first
+
+
+def test_what_is_learnt_is_bounded() -> None:
+    """A server that learns for each customer's key keeps the last thousand."""
+    learned = LearnedCompatibility()
+    keys = [CompatibilityKey("o", True, (), account=str(number)) for number in range(1_002)]
+    first = learned.get(keys[0])
+    assert learned.get(keys[0]) is first
+    for key in keys:
+        learned.get(key)
+    assert learned.get(keys[-1]) is learned.get(keys[-1])
+    assert learned.get(keys[0]) is not first
 
 
 class Refused(Exception):
@@ -98,12 +105,12 @@ def test_what_another_request_learned_is_used() -> None:
     """Two requests are refused at once: the second writes in the form that the first found."""
     learned, key = LearnedCompatibility(), CompatibilityKey("o", True, ())
     used = learned.get(key)
-    found = learned.other(key, used, Refused())
+    found = learned.other(key, [used], Refused(), b"{}")
     assert found is not None
     assert found.null_content is False
     learned.keep(key, found)
-    assert learned.other(key, used, Refused()) is found
-    assert learned.other(key, found, Refused()) is None
+    assert learned.other(key, [used], Refused(), b"{}") is found
+    assert learned.other(key, [found], Refused(), b"{}") is None
 
 
 class Missed(Exception):
@@ -116,11 +123,11 @@ class Missed(Exception):
 def test_what_a_server_misses_is_sent_from_then_on() -> None:
     """A refusal that asks for state is not taken for one that refuses it, and is believed once."""
     learned, key = LearnedCompatibility(), CompatibilityKey("o", True, ())
-    found = learned.other(key, learned.get(key), Missed())
+    found = learned.other(key, [learned.get(key)], Missed(), b"{}")
     assert found is not None
     assert (found.demand, found.omit) == ({"reasoning_content"}, frozenset())
     learned.keep(key, found)
-    assert learned.other(key, found, Missed()) is None
+    assert learned.other(key, [found], Missed(), b"{}") is None
 
 
 def test_an_origin_is_the_endpoint_and_the_model() -> None:

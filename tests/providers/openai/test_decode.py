@@ -10,8 +10,7 @@ from langchain_core.messages.ai import add_ai_message_chunks
 
 from langchain_autotools.errors import StreamError
 from langchain_autotools.messages.metadata import KEY
-from langchain_autotools.providers.openai.decode import ChatCompletionsDecoder
-from langchain_autotools.providers.openai.usage import usage_metadata
+from langchain_autotools.providers.openai.decode import ChatCompletionsDecoder, usage_metadata
 
 CALL = {"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 
@@ -117,7 +116,7 @@ def test_content_in_parts_is_text_and_thinking() -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:"}}
     parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "h"}], "closed": True}, {"type": "text", "text": "a"}, "b", picture]
     message = read(event({"content": parts}), event({"content": {"type": "text", "text": "c"}}))
-    assert (message.content, message.additional_kwargs) == ("abc", {"thinking_part": "h", "images": [picture]})
+    assert (message.content, message.additional_kwargs) == (["abc", {"type": "image", "url": "data:"}], {"thinking_part": "h"})
 
 
 def test_reasoning_details_are_put_together_in_order() -> None:
@@ -279,16 +278,18 @@ def test_a_refusal_leaves_at_once() -> None:
         lambda usage: [{**event({"content": "x"}), "usage": {"prompt_tokens": 1}}, {**event({}), "usage": usage}],
         lambda usage: [event({}, finish_reason="stop", usage=usage)],
         lambda usage: [{**event({}, finish_reason="stop"), "x_groq": {"usage": usage}}],
+        lambda usage: [event({}, finish_reason="stop", usage=usage), {"choices": [], "usage": dict.fromkeys(usage, 0)}],
     ],
-    ids=["apart", "cumulative", "in the choice", "under x_groq"],
+    ids=["apart", "cumulative", "in the choice", "under x_groq", "before zeros"],
 )
 def test_usage_is_the_last_that_was_said(where: Any) -> None:
-    """Token counts are found where servers put them; of several the last is the reply's (wire quirks E-04, E-13)."""
+    """Token counts are found where servers put them; of several the last is the reply's, but for
+    zeros at the end of a stream whose tokens are known (wire quirks E-04, E-13)."""
     usage = {"prompt_tokens": 10, "completion_tokens": None, "total_tokens": 12,
              "prompt_tokens_details": {"cached_tokens": 4, "audio_tokens": 0},
              "completion_tokens_details": {"reasoning_tokens": 2}}  # fmt: skip
     assert read(*where(usage)).usage_metadata == {
-        "input_tokens": 10, "output_tokens": 0, "total_tokens": 12,
+        "input_tokens": 10, "output_tokens": 2, "total_tokens": 12,
         "input_token_details": {"audio": 0, "cache_read": 4}, "output_token_details": {"reasoning": 2},
     }  # fmt: skip
 
@@ -296,10 +297,15 @@ def test_usage_is_the_last_that_was_said(where: Any) -> None:
 def test_usage_of_priced_tiers_and_of_other_servers() -> None:
     """A tier with its own price is counted under its name; cached tokens are found under other servers' keys."""
     usage = usage_metadata({"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 4}}, "flex")
+    assert usage is not None
     assert usage["input_token_details"] == {"flex_cache_read": 4, "flex": 6}
     assert usage["output_token_details"] == {"flex": 5}
     assert usage["total_tokens"] == 15
-    assert usage_metadata({"prompt_cache_hit_tokens": 3})["input_token_details"] == {"cache_read": 3}
+    other = usage_metadata({"prompt_tokens": 4, "completion_tokens": 5, "prompt_cache_hit_tokens": 3})
+    assert other is not None and other["input_token_details"] == {"cache_read": 3}
+    nested: Any = {"prompt_tokens": 4, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 0}, "prompt_cache_hit_tokens": 3}
+    both = usage_metadata(nested)
+    assert both is not None and both["input_token_details"] == {"cache_read": 3}
 
 
 @pytest.mark.parametrize(
@@ -335,7 +341,7 @@ def test_a_reply_that_is_none_is_an_error() -> None:
     with pytest.raises(StreamError, match="no events"):
         chunks([])
     with pytest.raises(StreamError, match="no choices"):
-        decoder_of().decode_body({"detail": "?", "choices": None})
+        decoder_of().decode_body({"note": "?", "choices": None})
     with pytest.raises(StreamError, match="<html>"):
         decoder_of().decode_body("<html>")  # type: ignore[arg-type]
 
@@ -343,7 +349,9 @@ def test_a_reply_that_is_none_is_an_error() -> None:
 def test_a_whole_reply_is_one_raw_chunk() -> None:
     """A whole body gives text, reasoning, calls, usage and metadata in one chunk, like the sum of its stream."""
     message = {"role": "assistant", "content": "a", "reasoning_content": "hm", "tool_calls": [CALL], "refusal": None}
-    chunk = decoder_of().decode_body(body(message, usage={"prompt_tokens": 1}, choice={"finish_reason": "tool_calls"}))
+    chunk = decoder_of().decode_body(
+        body(message, usage={"prompt_tokens": 1, "completion_tokens": 2}, choice={"finish_reason": "tool_calls"})
+    )
     assert (chunk.content, chunk.additional_kwargs) == ("a", {"reasoning_content": "hm", "tool_calls": [CALL]})
     assert (chunk.response_metadata["finish_reason"], chunk.response_metadata[KEY]) == ("tool_calls", {"origin": "home"})
     assert chunk.usage_metadata is not None and chunk.usage_metadata["input_tokens"] == 1

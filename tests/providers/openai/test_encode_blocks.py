@@ -7,8 +7,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from langchain_autotools.errors import UnsupportedFeatureError
-from langchain_autotools.providers.openai.blocks import part_of
-from langchain_autotools.providers.openai.mapper import ChatCompletionsMapper
+from langchain_autotools.providers.openai.mapper import ChatCompletionsMapper, part_of
 from tests.support.strict import Rules
 from tests.support.strict_openai import check_request
 

@@ -1,6 +1,7 @@
 """How the calls of a history go back: ids, names, arguments, and opaque state to the server it came from."""
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -95,6 +96,20 @@ def test_calls_that_share_an_id_are_told_apart() -> None:
     ids = [call["id"] for call in wire[0]["tool_calls"]]
     assert ids[0] == "same" and ids[1] != "same"
     assert [message["tool_call_id"] for message in wire[1:]] == ids
+
+
+def test_an_id_that_comes_again_in_a_history_is_sent_once() -> None:
+    """A call with the id of an earlier turn's call gets another one, and its result too, at home and elsewhere; the bytes before it stay,
+    and with a longer history it keeps the one that it got."""
+    history = [*turn({"id": "same"}), *turn({"id": "same"}), *turn({"id": "same", "wire_id": "w"})]
+    for origin in ("", HOME):
+        wire = sent(*history, origin=origin)
+        ids = [message["tool_calls"][0]["id"] for message in wire[::2]]
+        assert ids[0] == "same" and len({*ids}) == 3
+        assert [message["tool_call_id"] for message in wire[1::2]] == ids
+        mapper = ChatCompletionsMapper(origin=origin)
+        bodies = [mapper.encode_request(history[:end], {}) for end in (2, 4, 6)]
+        assert all(later.startswith(earlier[:-2]) for earlier, later in pairwise(bodies))
 
 
 def test_the_servers_own_ids_return_to_it_alone() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from langchain_autotools.messages.memo import MessageMemo
+from langchain_autotools.messages.incremental import MessageMemo
 from langchain_autotools.messages.metadata import KEY
 from langchain_autotools.providers.openai.mapper import ChatCompletionsMapper
 

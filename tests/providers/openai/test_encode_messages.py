@@ -149,14 +149,11 @@ def test_inner_state_of_another_vendor_stays_behind(block: dict[str, Any]) -> No
 
 
 def test_an_unknown_block_is_named() -> None:
-    """A block that nobody knows is an error that names its type, in any role."""
-    for message in (
-        AIMessage([{"type": "hologram"}]),
-        HumanMessage([{"type": "hologram"}]),
-        ToolMessage([{"type": "hologram"}], tool_call_id="1"),
-    ):
-        with pytest.raises(UnsupportedFeatureError, match="hologram"):
-            sent(message)
+    """A block that nobody knows is an error that names its type, where a user gave it; of results and replies it is sent as its JSON."""
+    with pytest.raises(UnsupportedFeatureError, match="hologram"):
+        sent(HumanMessage([{"type": "hologram"}]))
+    for message in (AIMessage([{"type": "hologram"}]), ToolMessage([{"type": "hologram"}], tool_call_id="1")):
+        assert b'"{\\"type\\": \\"hologram\\"}"' in ChatCompletionsMapper().encode_request([message], {})
 
 
 def test_a_system_message_takes_text_only() -> None:

@@ -19,7 +19,7 @@ from langchain_autotools import (
     new_messages,
     pending_calls,
 )
-from langchain_autotools.executor.approval.pending import digest_of
+from langchain_autotools.executor.pending import digest_of
 from langchain_autotools.messages.calls import ToolCallRecord
 from tests.contract.talk import WAYS, run_in
 from tests.providers.openai.test_client_calls import (

@@ -13,9 +13,9 @@ from langchain_core.messages.ai import add_ai_message_chunks
 
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.providers.openai.decode import ChatCompletionsDecoder
-from langchain_autotools.providers.openai.encode import REASONING_KEYS, THINKING_PART
-from langchain_autotools.providers.openai.mapper import ChatCompletionsMapper
-from langchain_autotools.turn.accumulator import TurnAccumulator, canonical_message
+from langchain_autotools.providers.openai.mapper import REASONING_KEYS, THINKING_PART, ChatCompletionsMapper
+from langchain_autotools.turn.accumulator import TurnAccumulator
+from langchain_autotools.turn.stored_messages import canonical_message
 from tests.support.recorded import Recording, recordings
 from tests.support.strict import Rules
 from tests.support.strict_openai import check_request
@@ -67,7 +67,7 @@ def facts(message: AIMessage) -> dict[str, Any]:
         "refusal": extra.get("refusal"),
         "finish_reason": message.response_metadata.get("finish_reason"),
         "model": message.response_metadata.get("model_name"),
-        "response_id": message.id or None,
+        "response_id": message.response_metadata.get("id"),
         "usage": usage and (usage["input_tokens"], usage["output_tokens"], usage["total_tokens"]),
         "calls": [(call.name, call.args) for call in calls_of(message)],
     }

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_autotools import ChatOpenAI, new_messages
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.messages.metadata import KEY
-from langchain_autotools.providers.openai.responses.mapper import ResponsesMapper
+from langchain_autotools.providers.openai.responses_mapper import ResponsesMapper
 from tests.support.accounts import unlike
 from tests.support.recorded import Recording, differences, recordings
 from tests.support.recorded_suite import RecordedSuite, Records, Serve, failed, unequal

@@ -76,10 +76,15 @@ class TestChatCompletions(RecordedSuite):
         assert found == {}
 
     def test_errors_are_typed(self, every: Records, serve: Serve) -> None:
-        """A recorded error is raised as the vendor SDK's error and as LangChain's, with the server's words."""
+        """A recorded error is raised as the vendor SDK's error and as LangChain's, with the server's words; that of a call which the server
+        could not read is a turn whose call does not run (wire quirk T-07)."""
         model = serve("arrived")
         assert len(failed(every)) >= 5
         for name, record in failed(every).items():
+            if b"failed_generation" in record.body:
+                message = self.summed(model, name, record) if record.streamed else self.invoked(model, name, record)
+                assert message.invalid_tool_calls and not message.tool_calls, record.id
+                continue
             with pytest.raises((openai.APIError, ModelError)) as raised:
                 self.summed(model, name, record) if record.streamed else self.invoked(model, name, record)
             error = raised.value

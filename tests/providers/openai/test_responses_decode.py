@@ -7,8 +7,8 @@ import pytest
 from langchain_core.messages import AIMessageChunk
 
 from langchain_autotools import StreamError
-from langchain_autotools.providers.openai.responses.decode import ResponsesDecoder
-from langchain_autotools.providers.openai.usage import responses_usage
+from langchain_autotools.providers.openai.decode import responses_usage
+from langchain_autotools.providers.openai.responses_decode import ResponsesDecoder
 
 # ---------------------------------------------------------------------------------------------- replies
 

@@ -13,7 +13,7 @@ from langchain_core.messages import (
 )
 
 from langchain_autotools.errors import UnsupportedFeatureError
-from langchain_autotools.providers.openai.responses.mapper import ResponsesMapper
+from langchain_autotools.providers.openai.responses_mapper import ResponsesMapper
 from tests.support.strict import Rules
 from tests.support.strict_responses import Memory, check_responses_request
 

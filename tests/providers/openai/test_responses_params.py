@@ -7,7 +7,7 @@ import pytest
 from langchain_core.tools import tool
 
 from langchain_autotools import ChatOpenAI
-from langchain_autotools.providers.openai.responses.parameters import responses_params, wire_choice, wire_tool
+from langchain_autotools.providers.openai.responses_request import responses_params, wire_choice, wire_tool
 from langchain_autotools.providers.openai.tools import format_tool, format_tool_choice
 
 # ---------------------------------------------------------------------------------------------- tools and parameters

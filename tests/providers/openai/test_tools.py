@@ -227,7 +227,7 @@ def test_a_strict_tool_is_written_as_strict_mode_has_it() -> None:
 
     declared = format_tool(grow, strict=True)["function"]
     schema = declared["parameters"]
-    assert (schema["required"], schema["properties"]["times"]) == (["tree", "times"], {"type": "integer"})
+    assert (schema["required"], schema["properties"]["times"]) == (["tree", "times"], {"type": "integer", "description": "{default: 2}"})
     branch = schema["$defs"]["Branch"]
     assert (branch["required"], branch["additionalProperties"]) == (["kind", "parts"], False)
     assert branch["properties"]["parts"]["items"] == {"anyOf": [{"$ref": "#/$defs/Branch"}, {"$ref": "#/$defs/Leaf"}]}

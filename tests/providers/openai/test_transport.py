@@ -13,7 +13,7 @@ from langchain_core.exceptions import ModelConnectionError, ModelTimeoutError
 from langchain_core.messages import AIMessageChunk, HumanMessage
 
 from langchain_autotools import ChatOpenAI, StreamError
-from langchain_autotools.providers._transport.drain import adrain, drain
+from langchain_autotools.providers._transport.clients import adrain, drain
 from tests.support.http_server import Gate, HttpReply, LoopbackServer, Part
 from tests.support.openai_server import OpenAIServer
 from tests.support.openai_wire import Asked, chunk_of, event, whole_body
@@ -248,7 +248,8 @@ def test_a_server_that_cannot_stream_is_understood(read: Read) -> None:
         (b"", "text/plain", "text/plain, empty"),
         (b'"well"', "application/json", "not a JSON object"),
         (b'{"object": "list"}', "application/json", "no choices"),
-        (HELLO, "text/event-stream", "no JSON: text/event-stream"),
+        (b"", "text/event-stream", "no JSON: text/event-stream, empty"),
+        (b"data: 5\n\n", "text/event-stream", "no JSON object: '5'"),
     ],
 )
 async def test_a_whole_reply_that_is_none_says_what_it_is(body: bytes, kind: str, said: str) -> None:
@@ -259,6 +260,14 @@ async def test_a_whole_reply_that_is_none_says_what_it_is(body: bytes, kind: str
             model.raw_invoke(QUESTION)
         with pytest.raises(StreamError, match=said):
             await model.araw_invoke(QUESTION)
+
+
+async def test_a_stream_that_nobody_asked_for_and_that_breaks_off_is_incomplete() -> None:
+    """As one that was asked for."""
+    with OpenAIServer([Raw([HELLO], "text/event-stream")] * 2) as server:
+        model = model_of(server)
+        for reply in (model.raw_invoke(QUESTION), await model.araw_invoke(QUESTION)):
+            assert (reply.text, reply.response_metadata["finish_reason"]) == ("Hello", "incomplete")
 
 
 # ---------------------------------------------------------------------------------------------- broken connections, timeouts

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 from langchain_autotools import ChatOpenAI, RetryPolicy, StreamError
 from langchain_autotools.messages.metadata import KEY
-from langchain_autotools.providers._encode.origin import origin_of
+from langchain_autotools.providers._encode.encoder import origin_of
 from tests.support.http_server import Exchange
 from tests.support.openai_server import OpenAIServer
 from tests.support.openai_wire import Asked, chunk_of, event

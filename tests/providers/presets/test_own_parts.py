@@ -6,12 +6,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, ChatMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 
-from langchain_autotools import ChatGroq, ChatMistralAI, ChatOpenAI, SourceFound, events, new_messages
+from langchain_autotools import ChatGroq, ChatMistralAI, ChatOpenAI, ChatOpenRouter, SourceFound, events, new_messages
 from langchain_autotools.errors import UnsupportedFeatureError
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Events, Turn
+from tests.support.vendor_server import VendorServer
+from tests.support.vendors import VENDORS
 
 Body = dict[str, Any]
 HEAD = {"id": "c1", "object": "chat.completion.chunk", "model": "any", "created": 1}
@@ -142,7 +144,44 @@ def test_parts_of_a_vendor_are_sent_in_its_form() -> None:
         assert server.messages[1][0]["role"] == "developer"
 
 
-@pytest.mark.parametrize("part", [CITED, LINK, {"type": "document", "document": {"data": {}}}], ids=lambda part: str(part["type"]))
+def test_sound_and_documents_in_mistrals_form() -> None:
+    """Sound is base64 alone, a PDF has an address or is a data URL, wherever they stand."""
+    sound = {"type": "audio", "base64": "SUQz", "mime_type": "audio/mpeg"}
+    document = {"type": "file", "base64": "JVBERg==", "mime_type": "application/pdf", "filename": "a.pdf"}
+    linked = {"type": "file", "url": "https://example.org/b.pdf", "mime_type": "application/pdf"}
+    vendor = next(vendor for vendor in VENDORS if vendor.name == "mistralai")
+    with VendorServer(vendor, [Turn("Well.")]) as server:
+        call = {"name": "look_up", "args": {"key": "x"}, "id": "Ab3dE5gH7"}
+        history = [HumanMessage([sound, document]), AIMessage("", tool_calls=[call]), ToolMessage([linked], tool_call_id="Ab3dE5gH7")]
+        ChatMistralAI(model="any", base_url=server.url, api_key="key").invoke(history)
+        assert [rejection.message for rejection in server.rejections] == []
+        said = server.exchanges[0].json["messages"]
+    named = {"type": "document_url", "document_url": "data:application/pdf;base64,JVBERg==", "document_name": "a.pdf"}
+    assert said[0]["content"] == [{"type": "input_audio", "input_audio": "SUQz"}, named]
+    assert said[-1]["content"][1] == {"type": "document_url", "document_url": linked["url"]}
+
+
+def test_videos_sound_and_linked_documents_in_openrouters_form() -> None:
+    """OpenRouter takes what chat completions has no form for."""
+    blocks: list[Any] = [
+        {"type": "video", "url": "https://example.com/v.mp4"},
+        {"type": "audio", "base64": "T2dnUw==", "mime_type": "audio/ogg"},
+        {"type": "file", "url": "https://example.org/b.pdf", "mime_type": "application/pdf"},
+        {"type": "audio", "base64": "SUQz", "mime_type": "audio/mpeg"},
+    ]
+    vendor = next(vendor for vendor in VENDORS if vendor.name == "openrouter")
+    with VendorServer(vendor, [Turn("Well.")]) as server:
+        ChatOpenRouter(model="any", base_url=server.url, api_key="key").invoke([HumanMessage(blocks)])
+        assert [rejection.message for rejection in server.rejections] == []
+        assert server.exchanges[0].json["messages"][0]["content"] == [
+            {"type": "video_url", "video_url": {"url": "https://example.com/v.mp4"}},
+            {"type": "input_audio", "input_audio": {"data": "T2dnUw==", "format": "ogg"}},
+            {"type": "file", "file": {"filename": "file.pdf", "file_data": "https://example.org/b.pdf"}},
+            {"type": "input_audio", "input_audio": {"data": "SUQz", "format": "mp3"}},
+        ]
+
+
+@pytest.mark.parametrize("part", [CITED, {"type": "document", "document": {"data": {}}}], ids=lambda part: str(part["type"]))
 def test_elsewhere_they_are_refused(part: Body) -> None:
     """Chat completions itself has none of them, and says so by name."""
     with pytest.raises(UnsupportedFeatureError, match=str(part["type"])):

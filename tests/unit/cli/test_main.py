@@ -336,6 +336,7 @@ def test_short_options_and_the_address(monkeypatch, capsys, tmp_path):
     assert capsys.readouterr().out == "High.\n"
 
 
+@pytest.mark.further
 def test_a_reader_that_leaves_ends_the_program_quietly(tmp_path):
     """`... | head -1`: no traceback, no message."""
     gate = Gate()
@@ -369,6 +370,7 @@ def test_an_interrupt_ends_a_single_question_with_code_130(tmp_path):
     assert program.returncode == 130 and errors == b"(interrupted)\n"
 
 
+@pytest.mark.further
 def test_an_output_that_cannot_show_a_character_shows_another(tmp_path):
     """In a plain ASCII terminal degrees and arrows become question marks, not an error."""
     file = tmp_path / "tiny.gguf"

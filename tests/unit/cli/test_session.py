@@ -144,6 +144,7 @@ def test_an_interrupt_at_the_prompt_drops_the_line_only():
     assert [len(messages) for messages in server.messages] == [1, 1]
 
 
+@pytest.mark.further
 def test_pasted_lines_are_one_question():
     """What the terminal marks as pasted is one question, line ends included, with the `readline` that Python has here or without."""
     with OpenAIServer([Turn("Two lines.")]) as server, session(server) as terminal:
@@ -155,7 +156,7 @@ def test_pasted_lines_are_one_question():
     assert [messages[-1]["content"] for messages in server.messages] == ["first\nsecond"]
 
 
-@pytest.mark.parametrize("coloured", [True, False])
+@pytest.mark.parametrize("coloured", [True, pytest.param(False, marks=pytest.mark.further)])
 def test_colours_where_rich_is_and_plain_text_elsewhere(coloured, tmp_path):
     """The same lines with colours where `rich` is installed, and without where it is not or NO_COLOR asks for none."""
     if coloured:

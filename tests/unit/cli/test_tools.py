@@ -8,8 +8,7 @@ import pytest
 from langchain_core.tools import BaseTool
 
 from langchain_autotools import ConfigurationError
-from langchain_autotools.cli.demo_tools import DEMO_TOOLS, SMALL_MODEL_TOOLS, calculate, get_current_time, get_temperature
-from langchain_autotools.cli.tools import load_tools
+from langchain_autotools.cli.tools import DEMO_TOOLS, SMALL_MODEL_TOOLS, calculate, get_current_time, get_temperature, load_tools
 
 SOURCE = '''
 from __future__ import annotations

@@ -11,8 +11,8 @@ from langchain_core.tools import tool
 
 from langchain_autotools import ToolExecutor, new_messages, pending_calls, stop_reason
 from langchain_autotools.durable import RunFailedError
+from langchain_autotools.executor.call_hooks import PENDING, Proceed, Steps, ends_as
 from langchain_autotools.executor.plan import PlannedCall
-from langchain_autotools.executor.steps import LEFT, Proceed, Steps, ends_as
 from tests.support.durable import Life, asks, contents, crash
 
 entered: list[str] = []
@@ -22,7 +22,7 @@ def leave(planned: PlannedCall, proceed: Proceed) -> Steps:
     """Leave what is for later, each time in the first life of a run only."""
     who = (planned.call.args or {})["who"]
     entered.append(who)
-    return ends_as(LEFT) if who == "later" and entered.count("later") == 1 else proceed(planned)
+    return ends_as(PENDING) if who == "later" and entered.count("later") == 1 else proceed(planned)
 
 
 class Leaving(ToolExecutor):

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_autotools import MessageDone, ModelChanged, RunEnded, TextDelta, stop_reason
 from langchain_autotools.durable import RunFailedError
-from langchain_autotools.run import failover_models
+from langchain_autotools.run import failover
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.durable import Life, crash
 from tests.support.failing import DOWN, marks
@@ -61,7 +61,7 @@ def test_a_failure_before_text_is_told_again_and_not_met_again(life: Life) -> No
     life.begin()
     with pytest.raises(RunFailedError):
         model.invoke("How warm is it?", run_id="run")
-    failover_models._cooling.clear()  # as in another process
+    failover._cooling.clear()  # as in another process
     life.again()
     assert model.result("run").text == "It is 21."
     told = list(model.events("run"))

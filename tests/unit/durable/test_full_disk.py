@@ -17,10 +17,9 @@ from sqlalchemy.exc import OperationalError
 
 from langchain_autotools import MessagesAdded, RunStarted
 from langchain_autotools.durable import Conversations
-from langchain_autotools.durable.conversation_runs import sent_to
+from langchain_autotools.durable.conversation_runs import Incarnation, sent_to
 from langchain_autotools.durable.engine import Link, engine
-from langchain_autotools.durable.followed_runs import rows_as_written
-from langchain_autotools.durable.incarnations import Incarnation
+from langchain_autotools.durable.run_reader import rows_as_written
 from tests.support.durable import Life
 from tests.support.full_disk import Runs, Warnings
 

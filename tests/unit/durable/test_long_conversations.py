@@ -13,8 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from langchain_autotools import RunEnded, RunEvent
 from langchain_autotools.durable import Conversations, RunFailedError
-from langchain_autotools.durable.ended_runs import EndedRuns
-from langchain_autotools.durable.engine import engine
+from langchain_autotools.durable.engine import EndedRuns, engine
 from tests.support.durable import Life, counting, double
 from tests.support.statements import statements
 

@@ -14,9 +14,8 @@ from langchain_core.tools import tool
 
 from langchain_autotools import RunEvent, RunFailed, new_messages, stop_reason
 from langchain_autotools.durable import DurableModel, RunFailedError, launch
-from langchain_autotools.durable.ending import WorkerEndingError
 from langchain_autotools.durable.engine import engine
-from langchain_autotools.durable.executions import Execution, Turnstile
+from langchain_autotools.durable.workers import Execution, Turnstile, WorkerEndingError
 from langchain_autotools.errors import ConfigurationError
 from tests.support.durable import Life, answered, asks, crash, double
 

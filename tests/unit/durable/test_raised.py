@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
 
 from langchain_autotools import RunEnded, RunFailed, new_messages, stop_reason
-from langchain_autotools.durable import RunFailedError, ending, shutdown
+from langchain_autotools.durable import RunFailedError, shutdown, workers
 from tests.support.durable import Life, answered, asks
 
 
@@ -35,7 +35,7 @@ KINDS: dict[str, Callable[[], BaseException]] = {
 @pytest.fixture(autouse=True)
 def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who was cancelled need not wait for the end of this process."""
-    monkeypatch.setattr(ending, "_CLOSING_SECONDS", 0.0)
+    monkeypatch.setattr(workers, "_CLOSING_SECONDS", 0.0)
 
 
 class _Records(logging.Handler):

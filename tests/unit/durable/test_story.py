@@ -13,9 +13,9 @@ pytest.importorskip("dbos", reason="needs the extra `durable`")
 
 from langchain_core.messages import AIMessage
 
-from langchain_autotools.durable.event_rows import event_of, joined, row_of
-from langchain_autotools.durable.plain import message_of, plain_messages
-from langchain_autotools.durable.reading import Story
+from langchain_autotools.durable.recorded_events import append_joined, event_of, row_of
+from langchain_autotools.durable.run_reader import Story
+from langchain_autotools.durable.stored import message_of, plain_messages
 from langchain_autotools.event_types import (
     CallArgumentsDelta,
     CallDiscarded,
@@ -49,7 +49,7 @@ def rows_of(events: Sequence[RunEvent], execution: int, draw: random.Random) -> 
     while place < len(events):
         batch: list[RunEvent] = []
         for event in events[place : (place := place + draw.randint(1, 8))]:
-            joined(batch, event)
+            append_joined(batch, event)
         yield {"execution": str(execution), "events": json.loads(json.dumps([row_of(event) for event in batch]))}
 
 
@@ -71,7 +71,7 @@ def emitted_again(whole: Sequence[RunEvent], execution: int, recorded: set[str],
     for event in whole:
         if event.run_id not in inside and not (getattr(event, "message_id", None) in recorded and isinstance(event, CallArgumentsDelta)):
             around = None if event.parent_run_id is None else f"{event.parent_run_id} of {execution}"
-            joined(made, replace(event, run_id=f"{event.run_id} of {execution}", parent_run_id=around))
+            append_joined(made, replace(event, run_id=f"{event.run_id} of {execution}", parent_run_id=around))
     return made
 
 

@@ -20,8 +20,8 @@ from langchain_autotools import (
     VendorCallStarted,
 )
 from langchain_autotools.durable import durable
-from langchain_autotools.durable.event_rows import event_of, joined, row_of
-from langchain_autotools.durable.reading import Story
+from langchain_autotools.durable.recorded_events import append_joined, event_of, row_of
+from langchain_autotools.durable.run_reader import Story
 from tests.support import vendor_replies as replies
 from tests.support.durable import Life
 from tests.support.responses_server import ResponsesServer
@@ -34,7 +34,7 @@ def rows(events: list[RunEvent], execution: str = "one") -> dict[str, Any]:
     """The row of these events, as the database has it."""
     kept: list[RunEvent] = []
     for event in events:
-        joined(kept, event)
+        append_joined(kept, event)
     row: dict[str, Any] = json.loads(json.dumps({"execution": execution, "events": [row_of(event) for event in kept]}))
     return row
 

@@ -365,7 +365,7 @@ def test_arguments_that_cannot_be() -> None:
 
 def test_without_the_extra_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package itself works without `ag-ui-protocol`; the encoder names the extra."""
-    monkeypatch.delitem(sys.modules, "langchain_autotools.encoders.ag_ui_encoder", raising=False)
+    monkeypatch.delitem(sys.modules, "langchain_autotools.encoders.ag_ui_events", raising=False)
     monkeypatch.setitem(sys.modules, "ag_ui.core", None)
     with pytest.raises(ConfigurationError, match="the extra `ag-ui`"):
         ag_ui([], thread_id="thread")

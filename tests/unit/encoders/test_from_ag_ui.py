@@ -48,7 +48,7 @@ def model_of(*replies: Any) -> Any:
 def waiting_history() -> list[BaseMessage]:
     """A history in which a payment waits for approval, and a question for the page."""
     question = HumanMessage("Pay 5.", id="u1")
-    return [question, model_of(AIMessage("One moment.", id="m1", tool_calls=CALLS)).invoke([question])]
+    return [question, model_of(AIMessage("One moment.", id="reply_0123456789ab", tool_calls=CALLS)).invoke([question])]
 
 
 HISTORY = waiting_history()
@@ -66,7 +66,7 @@ def echoed() -> list[dict[str, Any]]:
     calls = [{"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": "{}"}} for call in CALLS]
     return [
         {"id": "u1", "role": "user", "content": "Pay 5."},
-        {"id": "m1", "role": "assistant", "content": "One moment.", "toolCalls": calls},
+        {"id": "reply_0123456789ab", "role": "assistant", "content": "One moment.", "toolCalls": calls},
         {"id": "x", "role": "assistant", "content": "inside", "subagentRunId": "r2"},
         {"id": "y", "role": "tool", "toolCallId": "r2:c1", "content": "inside", "subagentRunId": "r2"},
         {"id": "t3", "role": "tool", "toolCallId": "c3", "content": "seen"},
@@ -248,10 +248,10 @@ def test_a_page_that_is_loaded_again() -> None:
     last = page.read(ag_ui([], thread_id="t", run_id="r", history=history))
     assert [(one, message["role"], message["content"]) for one, message in page.messages.items()] == [
         ("message 2", "user", "Pay 5."),
-        ("m1", "assistant", "One moment."),
+        ("reply_0123456789ab", "assistant", "One moment."),
         (next(iter(page.own("tool")))[0], "tool", "seen"),
     ]
-    assert page.messages["m1"]["calls"]["c1"] == ["pay", '{"amount":5}']
+    assert page.messages["reply_0123456789ab"]["calls"]["c1"] == ["pay", '{"amount":5}']
     assert [one["id"] for one in last["outcome"]["interrupts"]] == [SIGNATURE]
     echo = [{"id": "message 2", "role": "user", "content": "Pay 5."}]
     assert from_ag_ui(body(echo), history).messages == []

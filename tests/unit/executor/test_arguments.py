@@ -107,8 +107,9 @@ WRITTEN = [
     pytest.param(Chosen, {"total": 500}, id="choices"),
     pytest.param(Deep, {"order": {"sum": 500}}, id="path"),
     pytest.param(ByName, {"amount": 500}, id="by name"),
-    pytest.param(ByName, {"sum": 500, "amount": 1}, id="alias before name"),
-    pytest.param(Aliased, {"sum": "500", "amount": 1}, id="text"),
+    pytest.param(ByName, {"sum": 500, "amount": 500}, id="under both names"),
+    pytest.param(Aliased, {"amount": 500}, id="as it is declared"),
+    pytest.param(Aliased, {"sum": "500"}, id="text"),
     pytest.param(Older, {"sum": 500}, id="pydantic.v1"),
 ]
 
@@ -283,18 +284,16 @@ def test_arguments_that_no_rule_could_read_end_everything() -> None:
 @pytest.mark.parametrize(
     ("schema", "args", "text"),
     [
-        (Aliased, {"amount": 50}, "'amount' is taken under the name 'sum' only"),
-        (Aliased, {"amount": 50, "sum": 50}, "'amount' is taken under the name 'sum' only"),
-        (Open, {"amount": 50}, "'amount' is taken under the name 'sum' only"),
-        (Chosen, {"amount": 50}, "'amount' is taken under the name 'sum' or 'total' only"),
-        (Deep, {"amount": 50}, "'amount' is taken under the name 'order' only"),
-        (Older, {"amount": 50}, "'amount' is taken under the name 'sum' only"),
+        (Aliased, {"amount": 50, "sum": 51}, "'sum' and 'amount' are one argument, and have different values"),
+        (Chosen, {"total": 50, "sum": 51}, "'total' and 'amount' are one argument, and have different values"),
+        (Deep, {"amount": 50, "order": {"sum": 51}}, "'order' and 'amount' are one argument"),
+        (Older, {"amount": 50, "sum": 51}, "'sum' and 'amount' are one argument"),
         (Nested, {"order": {"amount": 50}}, "'amount' is taken under the name 'sum' only"),
         (Nested, {"orders": [{"sum": 1}, {"amount": 50}]}, "'amount' is taken under the name 'sum' only"),
         (Nested, {"named": {"a": {"amount": 50}}}, "'amount' is taken under the name 'sum' only"),
         (Aliased, {"total": 50}, "'total' is no argument of the tool"),
         (Rich, {"amount": 1, "user": "root"}, "'user' is no argument of the tool"),
-        (Aliased, {"sum": "many"}, "not valid: sum"),
+        (Aliased, {"sum": "many"}, "not valid: amount"),
     ],
 )
 def test_an_edit_that_the_tool_would_not_get_is_refused(schema: Any, args: dict[str, Any], text: str) -> None:
@@ -315,7 +314,13 @@ def test_an_edit_that_the_tool_would_not_get_is_refused(schema: Any, args: dict[
     ("schema", "args"),
     [
         (Aliased, {"sum": 50}),
+        (Aliased, {"amount": 50}),
+        (Aliased, {"amount": 50, "sum": 50}),
         (Open, {"sum": 50}),
+        (Open, {"amount": 50}),
+        (Chosen, {"amount": 50}),
+        (Deep, {"amount": 50}),
+        (Older, {"amount": 50}),
         (Chosen, {"total": 50}),
         (Deep, {"order": {"sum": 50}}),
         (ByName, {"sum": 50}),
@@ -324,8 +329,8 @@ def test_an_edit_that_the_tool_would_not_get_is_refused(schema: Any, args: dict[
         (OlderByName, {"amount": 50}),
     ],
 )
-def test_an_edit_under_a_name_that_the_schema_takes_runs(schema: Any, args: dict[str, Any]) -> None:
-    """By alias, and by name where the schema takes that."""
+def test_an_edit_runs_under_the_declared_name_and_under_an_alias(schema: Any, args: dict[str, Any]) -> None:
+    """Whatever the schema itself takes: the model is told of the field's name."""
     given, executor = paying(schema, requires_approval=True)
     answer = asking(call("pay", "1"))
     (result,) = executor.execute_all(answer, decisions=[one.edit(args) for one in executor.pending_calls(answer)])

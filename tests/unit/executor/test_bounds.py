@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from langchain_autotools import ToolExecutor, ToolPolicy, new_messages
-from langchain_autotools.executor.workers import threads
+from langchain_autotools.executor import threads
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.calls import call
 
@@ -80,6 +80,7 @@ class Counted:
         return "seen"
 
 
+@pytest.mark.further
 @both_ways
 def test_a_thousand_calls_share_the_threads_that_there_may_be(way: Way) -> None:
     """1,000 calls of one turn are all answered, by no more threads than the default allows."""
@@ -88,6 +89,7 @@ def test_a_thousand_calls_share_the_threads_that_there_may_be(way: Way) -> None:
     assert 1 < counted.most <= ToolExecutor.max_threads
 
 
+@pytest.mark.further
 async def test_hundreds_of_runs_share_them_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is the process's: of runs at once, each with one call, further ones wait."""
     monkeypatch.setattr(ToolExecutor, "max_threads", 8)

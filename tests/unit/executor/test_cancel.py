@@ -15,8 +15,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tools import BaseTool
 
 from langchain_autotools.errors import ConfigurationError
-from langchain_autotools.executor import ToolCallResult, ToolExecutor, ToolPolicy
-from langchain_autotools.executor.workers import async_batch, sync_batch
+from langchain_autotools.executor import ToolCallResult, ToolExecutor, ToolPolicy, async_batch, sync_batch
 from tests.support.calls import call, error
 
 

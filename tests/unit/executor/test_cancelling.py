@@ -9,8 +9,7 @@ import pytest
 
 from langchain_autotools import ConfigurationError, ToolCallRecord, ToolExecutor, ToolPolicy
 from langchain_autotools.deadline import current_deadline
-from langchain_autotools.executor import ToolCallResult
-from langchain_autotools.executor.workers import async_batch
+from langchain_autotools.executor import ToolCallResult, async_batch
 from langchain_autotools.retry import RetryPolicy
 from tests.support.calls import call, error
 
@@ -268,3 +267,22 @@ def test_what_a_tool_has_begun_may_outlive_the_run(way: Way) -> None:
     release.set()
     assert [one.passed() is None for one in seen] == [True, False]
     assert way(ToolExecutor([begin]), call("begin"))[0].message.content == "begun" and seen[-1] is None
+
+
+def test_a_program_that_ends_while_a_tool_works_logs_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    """`asyncio.run` cancels what is left, and logs each task that then ends in an exception: the tool's is none."""
+    left: list[Any] = []
+
+    async def main() -> None:
+        began = asyncio.Event()
+
+        async def work() -> str:
+            began.set()
+            return str(await asyncio.Event().wait())
+
+        left.append(asyncio.create_task(ToolExecutor({"work": work}).aexecute_all([call("work")])))
+        await began.wait()
+
+    asyncio.run(main())
+    assert left[0].done()
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio" and record.levelno >= 40] == []

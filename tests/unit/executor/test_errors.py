@@ -54,6 +54,40 @@ def test_an_exception_is_told_by_type_and_message() -> None:
     assert [result.executed for result in found] == [True] * 4
 
 
+class Problems(ToolException):
+    """An exception that is false, as one is that holds no problem."""
+
+    def __len__(self) -> int:
+        return 0
+
+
+class Silent(Exception):
+    """An exception that cannot be asked whether it is true."""
+
+    def __bool__(self) -> bool:
+        raise RuntimeError("do not ask")
+
+
+def test_an_exception_that_is_false_is_a_failure() -> None:
+    """LangChain takes an exception that is not true for a success. It is told as any other, and handled where the tool says so."""
+
+    def empty() -> str:
+        raise Problems
+
+    def silent() -> str:
+        raise Silent
+
+    async def later() -> str:
+        raise Problems
+
+    handling = StructuredTool.from_function(empty, name="handling", description="Handles.", handle_tool_error="handled")
+    tools = [StructuredTool.from_function(coroutine=later, name="later", description="Fails."), handling]
+    found = results(ToolExecutor([empty, silent, *tools]), *map(call, ("empty", "silent", "later", "handling")))
+    assert [error(one) for one in found[:3]] == ["Problems", "Silent", "Problems"]
+    assert [type(one.error) for one in found[:3]] == [Problems, Silent, Problems]
+    assert (found[3].message.content, found[3].message.status) == ("handled", "error")
+
+
 def test_a_tool_exception_speaks_for_itself() -> None:
     """The message of a ToolException is written for the model, so it stands alone."""
 

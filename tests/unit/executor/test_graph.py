@@ -287,11 +287,11 @@ async def test_a_resume_value_that_does_not_fit_passes_through(monkeypatch: pyte
 
 
 def test_without_langgraph_nothing_imports_it() -> None:
-    """A run of tools does not load LangGraph; an untyped `runtime` is then the model's own argument."""
+    """A run of tools does not load LangGraph; an untyped `runtime` is the program's all the same, which has none."""
     code = """
 import sys
 from langchain_autotools.executor import ToolExecutor
-def look(runtime): return f"from the model: {runtime}"
+def look(runtime=None): return f"from the program: {runtime}"
 def fail(): raise ValueError("x")
 executor = ToolExecutor([look, fail])
 calls = [{"name": "look", "args": {"runtime": 3}, "id": "1"}, {"name": "fail", "args": {}, "id": "2"}]
@@ -299,4 +299,4 @@ print(*[message.content for message in executor.execute_all(calls)])
 assert not [name for name in sys.modules if name.split(".")[0] == "langgraph"]
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-    assert done.stdout == 'from the model: 3 {"error": "ValueError: x"}\n', done.stderr
+    assert done.stdout == 'from the program: None {"error": "ValueError: x"}\n', done.stderr

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langchain_autotools import ToolCallResult, ToolContext, ToolExecutor, stop_reason
-from langchain_autotools.executor.workers import batch
+from langchain_autotools.executor import batch
 from langchain_autotools.testing import ScriptedChatModel
 from tests.laws.ways import WAYS, run
 from tests.support.calls import call

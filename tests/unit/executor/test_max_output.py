@@ -9,8 +9,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import StructuredTool
 
 from langchain_autotools import ToolExecutor, ToolPolicy
-from langchain_autotools.executor.policy.shortening import shortened
-from langchain_autotools.executor.results import ToolCallResult
+from langchain_autotools.executor.results import ToolCallResult, shortened
 from langchain_autotools.messages.calls import ToolCallRecord
 from tests.support.calls import Way, both_ways, call
 

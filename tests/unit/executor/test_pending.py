@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langchain_autotools import ConfigurationError, Decision, PendingCall, ToolCallRecord, pending_calls
-from langchain_autotools.executor.approval.pending import digest_of
+from langchain_autotools.executor.pending import digest_of
 from tests.unit.executor.test_approvals import ANSWER, KEY
 
 

@@ -8,7 +8,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import InjectedToolCallId
 
 from langchain_autotools import ConfigurationError, RetryPolicy, ToolExecutor, ToolPolicy
-from langchain_autotools.executor.policy.policies import Policies
+from langchain_autotools.executor.policies import Policies
 from langchain_autotools.testing import ScriptedChatModel
 
 ONCE = RetryPolicy(attempts=2, wait_scale=0)

@@ -2,6 +2,7 @@
 
 import array
 import asyncio
+import base64
 import collections
 import dataclasses
 import datetime
@@ -187,6 +188,12 @@ def test_numbers_that_are_none_and_half_characters_do_not_break_the_next_request
     json.dumps(blocks, allow_nan=False).encode()
 
 
+def test_keys_that_are_alike_as_texts_stay_apart() -> None:
+    """JSON has texts for keys only: a number beside the same text would be the same key twice, of which a reader keeps one."""
+    pairs = json.loads(str(run(lambda: [{"a": {1: 2, "1": 3, None: 4}}]).content), object_pairs_hook=list)
+    assert pairs == [[("a", [("1 (int)", 2), ("1", 3), ("null", 4)])]]
+
+
 def test_a_result_that_contains_itself_or_cannot_be_shown_is_no_crash() -> None:
     """A circular value is written as Python shows it; a value whose text cannot be made is an error result."""
     circle: list[Any] = []
@@ -208,6 +215,53 @@ def test_content_blocks_stay_blocks_and_lists_of_data_do_not_become_them() -> No
     assert json.loads(str(run(lambda: [ToolMessage("a cat", tool_call_id="1"), "and a dog"]).content))[1] == "and a dog"
     entries = [{"type": "file", "name": "a.txt"}]
     assert run(lambda: entries).content == '[{"type": "file", "name": "a.txt"}]'
+
+
+def test_blocks_with_data_are_blocks_whatever_stands_beside_them() -> None:
+    """LangChain's core knows few types of blocks. Sound, videos and files are blocks too, alone, beside other data, and as bytes."""
+    sound = {"type": "audio", "base64": "aGk=", "mime_type": "audio/wav"}
+    image = {"type": "image", "base64": "aGk=", "mime_type": "image/png"}
+    words = {"type": "text", "text": "a cat"}
+    for block in (
+        *(
+            sound,
+            image,
+            {"type": "video", "url": "https://example.com/a.mp4"},
+            {"type": "text-plain", "text": "a", "mime_type": "text/plain"},
+        ),
+        {"type": "input_image", "image_url": "https://example.com/a.png"},
+        {"type": "input_audio", "input_audio": {"data": "aGk=", "format": "wav"}},
+        {"type": "input_file", "file_id": "file-1"},
+        {"type": "media", "mime_type": "image/png", "data": "aGk="},
+        {"inlineData": {"mimeType": "image/png", "data": "aGk="}},
+    ):
+        assert run(lambda block=block: block).content == [block]
+        assert run(lambda block=block: [words, block, image]).content == [words, block, image]
+    assert run(lambda: [image, {"size": 2}, "and"]).content == [image, {"type": "text", "text": '{"size": 2}'}, "and"]
+    assert run(lambda: [{**image, "caption": "A cat"}]).content == [
+        {**image, "caption": "A cat"},
+        {"type": "text", "text": '{"caption": "A cat"}'},
+    ]
+    png = b"\x89PNG\r\n\x1a\n\x00"
+    drawn = {"type": "image", "base64": base64.b64encode(png).decode(), "mime_type": "image/png"}
+    assert run(lambda: [png]).content == run(lambda: [{**drawn, "base64": png}]).content == [drawn]
+    assert run(lambda: png).content == [drawn]
+    assert run(lambda: {"picture": png}).content == '{"picture": "(9 bytes of data)"}'
+    assert run(lambda: b"\xff\x00").content == [{"type": "file", "base64": "/wA=", "mime_type": "application/octet-stream"}]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"type": "image", "url": "https://example.com/a.png", "caption": "A cat", "score": 0.5}],
+        [{"type": "video", "url": "https://example.com/v", "title": "Cats", "duration": 5}],
+        [{"type": "document", "source": "web", "text": "words"}, {"type": "audio", "name": "a.mp3"}],
+        [{"type": "file", "url": "https://example.com/a.txt", "owner": "me"}],
+    ],
+)
+def test_rows_that_have_a_type_stay_rows(rows: Any) -> None:
+    """A tool's own rows are JSON with all their keys, also where they have the address of a picture."""
+    assert json.loads(str(run(lambda: rows).content)) == rows
 
 
 def test_content_and_artifact() -> None:

@@ -12,7 +12,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
 from langchain_autotools import RetryPolicy, ToolExecutor, ToolPolicy
-from langchain_autotools.executor.workers import async_batch, threads
+from langchain_autotools.executor import async_batch, threads
 from tests.support.calls import Way, asynchronously, both_ways, call, error
 
 AT_ONCE = RetryPolicy(attempts=3, wait_scale=0)

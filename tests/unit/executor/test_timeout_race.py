@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from langchain_autotools import ToolExecutor, ToolPolicy
-from langchain_autotools.executor.workers import sync_batch
+from langchain_autotools.executor import sync_batch
 from langchain_autotools.messages.calls import ToolCallRecord
 
 

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from langchain_core.tools import InjectedToolCallId, StructuredTool, tool
+from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, tool
 
 from langchain_autotools import ChatOpenAI, ConfigurationError, ToolExecutor, ToolsAndMessagesMixin
 from langchain_autotools.testing import ScriptedChatModel
@@ -20,7 +20,7 @@ def every(*args: int) -> int:
 
 
 def named(args: list[int]) -> int:
-    """Takes a name that LangChain keeps for itself."""
+    """Takes a name that LangChain drops."""
     return sum(args)
 
 
@@ -66,14 +66,11 @@ def around(*args: Any, **kwargs: Any) -> Any:
 UNCALLABLE: list[tuple[Any, str]] = [
     (every, r"\*args takes none"),
     (print, r"\*args takes none"),
-    (named, "keeps the name 'args'"),
-    (keywords, "keeps the name 'kwargs'"),
     (first, "'a' cannot be given by name"),
     (len, "'obj' cannot be given by name"),
     (Thing.own, "a method without its object"),
-    (tool(named), "keeps the name 'args'"),
     (tool(every), r"\*args takes none"),
-    (tool(named).with_retry(), "keeps the name 'args'"),
+    (tool(every).with_retry(), r"\*args takes none"),
 ]
 
 
@@ -97,7 +94,8 @@ def test_what_cannot_be_called_by_name_is_refused(given: Any, why: str) -> None:
     ("given", "args"),
     [
         (Thing().own, {"city": "Rome"}), (Thing.shared, {"city": "Rome"}), (label, {"cls": "x"}), (around, {"cls": "x"}),
-        (functools.partial(first, 1), {"b": 2}), ("abc".upper, {}),
+        (functools.partial(first, 1), {"b": 2}), ("abc".upper, {}), (named, {"args": [1]}), (keywords, {"kwargs": {"a": 1}}),
+        (tool(named), {"args": [1]}), (tool(keywords).with_retry(), {"kwargs": {"a": 1}}),
         (StructuredTool.from_function(named, args_schema={"type": "object", "properties": {"args": {"type": "array"}}}), {"args": [1]}),
     ],
 )  # fmt: skip
@@ -227,3 +225,51 @@ async def test_raw_stream_may_yield_texts_and_what_stream_methods_of_langchain_y
     assert type("Whole", (Ported,), {"raw_invoke": lambda *args, **kwargs: whole})(pieces=[]).invoke("x").text == "whole"
     with pytest.raises(ConfigurationError, match="raw_stream yields AIMessageChunks .* not int"):
         Ported(pieces=[1]).invoke("x")
+
+
+# ---------------------------------------------------------------------------------------------- signatures that are odd
+
+
+@functools.singledispatch
+def doubled(value: int, times: int = 2) -> str:
+    """Repeat a value; texts and numbers have implementations of their own."""
+    return f"{value * times}"
+
+
+def typed(city: str) -> str:
+    """Its result has a type that only type checkers know."""
+    return city
+
+
+typed.__annotations__["return"] = "OnlyForTypeCheckers"
+
+
+class Later(BaseTool):
+    """A tool whose synchronous method only stands there."""
+
+    name: str = "later"
+    description: str = "Later."
+
+    def _run(self, *args: Any, **kwargs: Any) -> str:
+        raise NotImplementedError
+
+    async def _arun(self, city: str, config: dict[str, int]) -> str:
+        return f"{city} {config}"
+
+
+@pytest.mark.parametrize(
+    ("given", "args", "declared", "content"),
+    [
+        (doubled, {"value": 4, "times": 3}, ["value", "times"], "12"),
+        (typed, {"city": "Rome"}, ["city"], "Rome"),
+        (Later(), {"city": "Rome", "config": {"a": 1}}, ["city", "config"], "Rome {'a': 1}"),
+    ],
+)
+def test_an_odd_signature_is_read_where_the_arguments_go(given: Any, args: dict[str, Any], declared: list[str], content: str) -> None:
+    """Functions that dispatch by their first argument, types that cannot be resolved and are no argument's, a placeholder for `_run`."""
+    executor = ToolExecutor([given])
+    [(name, made)] = executor.tools.items()
+    [bound] = ScriptedChatModel(replies=[]).bind_tools([given]).kwargs["tools"]  # type: ignore[attr-defined]
+    assert (list(made.args), list(bound["function"]["parameters"]["properties"])) == (declared, declared)
+    [result] = executor.execute_all([{"name": name, "args": args, "id": "1"}])
+    assert (result.status, result.content) == ("success", content)

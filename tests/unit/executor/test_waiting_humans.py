@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_autotools import ToolExecutor, stop_reason
-from langchain_autotools.executor.workers import threads
+from langchain_autotools.executor import threads
 from langchain_autotools.testing import ScriptedChatModel
 
 ASKS = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "1"}])

@@ -21,11 +21,10 @@ from langchain_autotools import (
     pending_calls,
     stop_reason,
 )
-from langchain_autotools.cancelling import Cancel
+from langchain_autotools.deadline import Cancel
 from langchain_autotools.executor import AsyncToolCallBatch, ToolCallBatch
-from langchain_autotools.executor.admission import Reservation
+from langchain_autotools.executor.call_hooks import PENDING, Pause, Proceed, Reservation, Steps, ends_as
 from langchain_autotools.executor.plan import PlannedCall
-from langchain_autotools.executor.steps import LEFT, Pause, Proceed, Steps, ends_as
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.calls import call
@@ -63,7 +62,7 @@ class Diary:
             self.lines.append(f"{what} {planned.call.name}")
             yield Pause(0)
             outcome = yield from proceed(planned)
-            self.lines.append(f"{what}: {'left' if outcome is LEFT else outcome.content}")
+            self.lines.append(f"{what}: {'left' if outcome is PENDING else outcome.content}")
             return outcome
 
         return wrap
@@ -96,7 +95,7 @@ class Store:
 
 def leave(planned: PlannedCall, proceed: Proceed) -> Steps:
     """A wrapper that leaves calls for later."""
-    return ends_as(LEFT) if planned.call.args == {"at": "later"} else proceed(planned)
+    return ends_as(PENDING) if planned.call.args == {"at": "later"} else proceed(planned)
 
 
 @batches

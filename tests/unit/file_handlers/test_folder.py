@@ -359,6 +359,7 @@ def swapper(tmp_path: Path) -> Iterator[Path]:
         process.communicate()
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("writes", [2_000, pytest.param(100_000, marks=[pytest.mark.exhaustive, pytest.mark.timeout(1800)])])
 def test_no_write_leaves_the_folder_while_directories_are_exchanged_for_links(writes: int, swapper: Path) -> None:
     """Some of the writes are refused, some arrive, none of them outside."""

@@ -16,8 +16,8 @@ from langchain_core.messages import (
     ToolMessageChunk,
 )
 
-from langchain_autotools.history import answer_dangling, drop_orphans, explain, order_results, repair, validate
-from langchain_autotools.history.merging import merge_runs
+from langchain_autotools.history import answer_dangling, drop_orphans, explain, order_results, repair, to_send, validate
+from langchain_autotools.history.sent import merge_runs
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.messages.metadata import KEY
 from tests.support.histories import HI, ai, kinds, same, tool
@@ -94,7 +94,7 @@ def test_results_of_parsable_and_unparsable_calls_stand_in_the_written_order() -
     asked = ai("good", invalid_tool_calls=[broken], response_metadata={KEY: record})
     right = [HI, asked, tool("bad"), tool("good")]
     assert same(repair(right), right)
-    assert [message.tool_call_id for message in repair([HI, asked, tool("good"), tool("bad")])[2:]] == ["bad", "good"]  # type: ignore[attr-defined]
+    assert [message.tool_call_id for message in to_send([HI, asked, tool("good"), tool("bad")])[2:]] == ["bad", "good"]  # type: ignore[attr-defined]
 
 
 def test_open_end_is_left_open_on_request() -> None:
@@ -126,10 +126,14 @@ def test_result_before_its_call_is_not_its_result() -> None:
 
 
 def test_results_are_put_in_call_order() -> None:
-    """Results in another order than their calls are sorted (wire quirk H-02)."""
-    asked, first, second = ai("a", "b"), tool("a"), tool("b")
-    assert same(repair([HI, asked, second, first]), [HI, asked, first, second])
-    assert kinds([HI, asked, second, first]) == ["misplaced_result", "misplaced_result"]
+    """Results behind their message in another order than its calls are valid, as two resumes leave them, and sent in call order (H-02)."""
+    asked, first, second, third = ai("a", "b", "c"), tool("a"), tool("b"), tool("c")
+    resumed = [HI, asked, second, third, first]
+    assert same(repair(resumed), resumed) and kinds(resumed) == []
+    assert same(to_send(resumed), [HI, asked, first, second, third]) and same(order_results(resumed), to_send(resumed))
+    repaired = repair([HI, asked, third, first])
+    assert same(repaired[:4], [HI, asked, third, first]) and kinds([HI, asked, third, first]) == ["unanswered_call"]
+    assert [one.tool_call_id for one in to_send(repaired)[2:]] == ["a", "b", "c"]  # type: ignore[attr-defined]
 
 
 def test_separated_results_move_to_their_call() -> None:
@@ -178,7 +182,7 @@ def test_one_id_for_two_calls_of_a_turn() -> None:
     calls = [{"name": name, "args": {}, "id": "same"} for name in ("look_up", "compute", "compute")]
     asked = AIMessage("", tool_calls=calls)
     results = [tool("same", "c1", name="compute"), tool("same", "l", name="look_up"), tool("same", "c2", name="compute")]
-    repaired = repair([HI, asked, *results])
+    repaired = to_send([HI, asked, *results])
     assert [message.content for message in repaired[2:]] == ["l", "c1", "c2"]
     assert len({message.tool_call_id for message in repaired[2:]}) == 3  # type: ignore[attr-defined]
     assert calls_of(repaired[1])[0].id == "same"  # type: ignore[arg-type]

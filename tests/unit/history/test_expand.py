@@ -2,9 +2,11 @@
 
 import functools
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
@@ -14,12 +16,17 @@ from langchain_core.messages import (
     RemoveMessage,
     SystemMessage,
     ToolMessage,
+    filter_messages,
+    merge_message_runs,
     messages_to_dict,
+    trim_messages,
 )
+from langchain_core.messages.utils import count_tokens_approximately
 
-from langchain_autotools.history import expand, explain, repair, validate
-from langchain_autotools.messages.carrier import new_messages, serialize_messages
+from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI, ToolsAndMessagesMixin
+from langchain_autotools.history import expand, explain, repair, to_send, validate
 from langchain_autotools.messages.metadata import KEY, text_of
+from langchain_autotools.messages.run_messages import new_messages, serialize_messages
 from langchain_autotools.testing import ScriptedChatModel
 
 HI = HumanMessage("How warm is it?")
@@ -204,7 +211,7 @@ def test_results_for_calls_left_to_the_caller_find_their_place() -> None:
     pending = AIMessage("", id="m1", tool_calls=[{**CALL, "id": "b"}, CALL])
     run = run_message([pending, RESULT], "", stop_reason="calls_pending", tool_calls=[{**CALL, "id": "b"}])
     own = ToolMessage("mine", tool_call_id="b")
-    assert repair([HI, run, own]) == [HI, pending, own, RESULT]
+    assert repair([HI, run, own]) == [HI, pending, RESULT, own] and to_send([HI, run, own]) == [HI, pending, own, RESULT]
 
 
 def test_removed_run_goes_with_all_it_carries() -> None:
@@ -274,3 +281,51 @@ def test_a_forged_system_message_is_not_sent() -> None:
 def len_of(text: str) -> int:
     """The length of a text."""
     return len(text)
+
+
+def test_langchains_counters_see_what_an_expanded_history_carries() -> None:
+    """Of a run message as it is they see its text alone, as docs/messages.md says; behind `expand` all of it counts, goes and stays."""
+
+    def look() -> str:
+        """Look."""
+        return "x" * 40_000
+
+    def replies(messages: Sequence[BaseMessage], **_: Any) -> Any:
+        return "Seen." if messages[-1].type == "tool" else AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "1"}])
+
+    history: list[BaseMessage] = [HumanMessage("Look.", id="h")]
+    history.append(ScriptedChatModel(replies=replies, tools=[look]).invoke(history))
+    assert count_tokens_approximately(history) < 100 and count_tokens_approximately(expand(history)) > 10_000
+    limits: Any = {"max_tokens": 1000, "token_counter": "approximate"}
+    assert trim_messages(history, **limits) == history
+    assert count_tokens_approximately(trim_messages(expand(history), **limits)) <= 1000
+    assert not any(isinstance(one, AIMessage) and one.tool_calls for one in filter_messages(expand(history), exclude_tool_calls=True))
+    assert len(merge_message_runs(expand(history))) == len(expand(history))
+
+
+class _Words(ToolsAndMessagesMixin, FakeListChatModel):
+    """Another package's model, with a counter of its own."""
+
+    def get_num_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ChatOpenAI(model="any", api_key="key"),
+        ChatAnthropic(model="any", api_key="key"),
+        ChatGoogleGenerativeAI(model="any", api_key="key"),
+        ChatOllama(model="any"),
+        _Words(responses=[]),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_model_counts_what_a_run_message_carries(model: Any) -> None:
+    """As the counter of LangChain's `trim_messages` too, which keeps everything by the counter of its own."""
+    large = ToolMessage("21 degrees. " * 8_000, tool_call_id="a", name="look_up")
+    run = run_message([ASKED, large, ANSWER], TEXT)
+    assert model.get_num_tokens_from_messages([HI, run]) == model.get_num_tokens_from_messages([HI, ASKED, large, ANSWER]) > 8_000
+    history = [HI, run, HI, ANSWER, HI]
+    assert trim_messages(history, max_tokens=1_000, token_counter=model, start_on="human") == history[2:]
+    assert trim_messages(history, max_tokens=1_000, token_counter="approximate", start_on="human") == history

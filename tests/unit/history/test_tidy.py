@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, HumanMessage, RemoveMessage, ToolMessage
 
-from langchain_autotools.history import repair, validate
+from langchain_autotools.history import repair, to_send, validate
 from langchain_autotools.messages.calls import calls_of
 from tests.support.histories import HI, ai, kinds, same, tool
 
@@ -13,11 +13,12 @@ from tests.support.histories import HI, ai, kinds, same, tool
 @pytest.mark.parametrize(
     "content", ["", [], [""], [{"type": "text", "text": ""}], [{"type": "text", "text": "", "index": 0, "id": "a", "annotations": []}]]
 )
-def test_empty_ai_message_is_left_out(content: str | list[str | dict[str, Any]]) -> None:
-    """An AI message that says nothing and calls nothing cannot be sent."""
+def test_empty_ai_message_is_not_sent(content: str | list[str | dict[str, Any]]) -> None:
+    """An AI message that says nothing and calls nothing is a reply like others, which no request has."""
     empty = AIMessage(content, additional_kwargs={"refusal": None})
-    assert same(repair([HI, empty]), [HI])
-    assert kinds([HI, empty]) == ["empty_message"]
+    assert same(repair([HI, empty, HI]), [HI, empty, HI]) and kinds([HI, empty]) == []
+    asked, result = ai("a"), tool("a")
+    assert same(to_send([HI, empty]), [HI]) and same(to_send([HI, asked, empty, result]), [HI, asked, result])
 
 
 def test_loose_chunks_are_joined() -> None:
@@ -116,3 +117,16 @@ def test_calls_and_results_in_blocks_alone() -> None:
     assert [message.content for message in repair(wrapped)[2:]] == [[marked], [{"type": "text", "text": "2"}]]
     strange = AIMessage([{"type": "tool_use", "id": {"no": "id"}, "name": "f", "input": {}}, {"type": "tool_use", "id": [], "name": "f"}])
     assert len({message.tool_call_id for message in repair([HI, strange]) if isinstance(message, ToolMessage)}) == 2
+
+
+@pytest.mark.parametrize("kind", ["server_tool_use", "mcp_tool_use", "server_tool_call"])
+def test_a_call_that_the_vendor_answered_is_the_vendors_alone(kind: str) -> None:
+    """Other packages list it among the calls too: it would be sent twice under one id, or wait for an answer. Other calls stay."""
+    content: list[Any] = [{"type": kind, "id": "s1", "name": "web_search", "input": {}}, {"type": "text", "text": "It is warm."}]
+    calls = [{"name": name, "args": {}, "id": call_id, "type": "tool_call"} for name, call_id in (("web_search", "s1"), ("look", "c1"))]
+    said = AIMessage(content, id="m", tool_calls=calls)
+    history = [HI, said, ToolMessage("Found.", tool_call_id="s1"), ToolMessage("Seen.", tool_call_id="c1")]
+    assert [problem.kind for problem in validate(history)] == ["call_in_content", "orphan_result"]
+    _, mended, result = repair(history)
+    assert isinstance(mended, AIMessage) and [call["id"] for call in mended.tool_calls] == ["c1"] and mended.content == content
+    assert result is history[-1] and repair(repair(history)) == repair(history)

@@ -27,7 +27,7 @@ def test_bound_to_a_model_its_tools_are_declared_only(way: str, server: McpServe
 
 
 def test_results_of_every_kind(server: McpServer) -> None:
-    """A text is a text, several parts are blocks, data is the artifact, an error is an error."""
+    """A text is a text, several parts are blocks, data is the artifact, an error is an error, with its pictures."""
     run = model(server, asks("picture", "fail", "double", number="x")).invoke("Go")
     picture, failed, _ = results_of(run)
     assert picture.content == [
@@ -36,6 +36,8 @@ def test_results_of_every_kind(server: McpServer) -> None:
     ]
     assert picture.artifact == {"structured_content": {"size": 2}}
     assert (failed.status, "no luck" in failed.text) == ("error", True)
+    (shown,) = results_of(model(server, asks("fail", number=7)).invoke("Go"))
+    assert (shown.status, shown.content) == ("error", picture.content)
 
 
 def test_a_part_of_every_kind(server: McpServer) -> None:
@@ -45,7 +47,7 @@ def test_a_part_of_every_kind(server: McpServer) -> None:
         {"type": "audio", "base64": "aGk=", "mime_type": "audio/wav"},
         {"type": "text", "text": "a text"},
         {"type": "image", "base64": "aGk=", "mime_type": "image/png"},
-        {"type": "file", "base64": "aGk=", "mime_type": "application/pdf"},
+        {"type": "file", "base64": "aGk=", "mime_type": "application/pdf", "extras": {"filename": "a.pdf"}},
         {"type": "text", "text": "b.txt: file:///b.txt"},
     ]
     assert (data.content, data.artifact) == ('{"size": 2}', {"structured_content": {"size": 2}})

@@ -22,6 +22,7 @@ def for_this_version(code: str) -> str:
 
 
 # version 1.24 of the SDK, with newer releases of pydantic-settings
+@pytest.mark.further
 @pytest.mark.filterwarnings("ignore:Field 'lifespan' has an incomplete definition")
 def test_the_page_runs(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Its server is saved as a file, as it says, and prints what the page shows."""

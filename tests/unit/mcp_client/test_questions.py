@@ -30,7 +30,7 @@ from langchain_autotools import (
     results_of,
     stop_reason,
 )
-from langchain_autotools.executor.approval.elicitation import check_answer
+from langchain_autotools.executor.pending import check_answer
 from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.talk import WAYS, run_in
 from tests.support.http_server import HttpReply, LoopbackServer

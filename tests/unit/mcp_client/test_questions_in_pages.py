@@ -19,7 +19,7 @@ from langchain_core.messages import HumanMessage
 from mcp import ClientSession
 
 from langchain_autotools import Agent, ConfigurationError, McpServer, events, mcp_server, new_messages
-from langchain_autotools.encoders import Posted, ag_ui, ai_sdk, from_ag_ui, from_ai_sdk, sse
+from langchain_autotools.encoders import Posted, ag_ui, ai_sdk, ai_sdk_messages, from_ag_ui, from_ai_sdk, sse
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.ag_ui_client import AgUiClient
 from tests.support.event_stream import frames_of
@@ -111,6 +111,8 @@ def test_a_page_of_the_ai_sdk_answers(action: str, nested: bool, server: McpServ
     assert (question["providerMetadata"], chunks[-1]["finishReason"]) == ({"autotools": {"kind": "elicitation"}}, "tool-calls")
     assert [chunk["preliminary"] for chunk in chunks if chunk["type"].startswith("tool-output")] == [True], "the call goes on"
     said = {"state": "output-error", "errorText": "closed"} if action == "cancel" and nested else output(ANSWERS[action])
+    again = [part for part in ai_sdk_messages(page.history)[-1]["parts"] if part.get("toolCallId") == question["toolCallId"]]
+    assert again == [part_of(question, state="input-available")], "a page that is loaded again is asked, too"
     body = ai_sdk_post({"type": "text", "text": "Well."}, part_of(question, **said))
     posted = from_ai_sdk(json.dumps(body), page.history)
     went_on = chunks_of(page.run(posted.decisions))

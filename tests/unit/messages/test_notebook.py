@@ -47,6 +47,7 @@ def shown_in_notebook(code: str, folder: Path) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.further
 def test_a_run_is_shown_as_markdown_and_nothing_else_is(tmp_path: Path) -> None:
     """What `invoke` returned and what a stream sums to; other messages, chunks and models are shown as ever."""
     run, total, *others = shown_in_notebook(START + SHOW, tmp_path)

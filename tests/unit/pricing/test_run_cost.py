@@ -118,6 +118,17 @@ EXACT: dict[str, tuple[Model, dict[str, Any], dict[str, str]]] = {
         chat("gpt-4o", tokens(1_000, 100, reasoning=40), service_tier="priority"),
         {"input_tokens": "0.00425", "output_tokens": "0.00102", "output_reasoning_tokens": "0.00068"},
     ),
+    "a count of a proxy's beside a vendor's 0": (
+        ChatOpenAI,
+        chat("gpt-5", {**tokens(2_500, 100), "cache_read_input_tokens": 2_000}),
+        {"input_tokens": "0.000625", "cache_read_tokens": "0.00025", "output_tokens": "0.001"},
+    ),
+    "a cost that the reply states": (ChatOpenRouter, picture({**tokens(10, 1), "cost": 0.00014, "is_byok": False}), {"stated": "0.00014"}),
+    "a cost that was charged elsewhere": (
+        ChatOpenRouter,
+        chat("own-model", {**tokens(10, 1), "cost": 0.001, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.02}}),
+        {"stated": "0.021"},
+    ),
     "the default tier": (
         ChatOpenAI,
         chat("gpt-4o", tokens(1_000, 100), service_tier="default"),
@@ -330,10 +341,25 @@ def test_what_has_no_price_of_its_own_is_named(name: str) -> None:
         assert (cost.total, cost.unpriced) == (None, names)
 
 
-def test_a_reply_without_usage_has_no_cost() -> None:
-    """It is not free: nobody knows."""
-    body = {key: value for key, value in chat("gpt-5", {}).items() if key != "usage"}
-    assert run_cost(answered(ChatOpenAI, body)).unpriced == ["a reply without usage"]
+NO_COUNTS = (None, "12", -5, True)
+"""What no number of tokens is."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (ChatOpenAI, {key: value for key, value in chat("gpt-5", {}).items() if key != "usage"}),
+        *((ChatOpenAI, chat("gpt-5", {"prompt_tokens": count, "completion_tokens": 3})) for count in NO_COUNTS),
+        (ChatOpenAI, {**response("gpt-5", 10, 1), "usage": {"input_tokens": 10, "output_tokens": None, "total_tokens": None}}),
+        (ChatAnthropic, message("claude-opus-4-6", 10, -1)),
+        (ChatGoogleGenerativeAI, generated("gemini-2.5-pro", {"promptTokenCount": -10, "candidatesTokenCount": 1})),
+        (ChatOllama, {**OLLAMA, "done_reason": "stop", "prompt_eval_count": -10, "eval_count": 1}),
+    ],
+)
+def test_a_reply_without_usage_has_no_cost(kind: Model, body: dict[str, Any]) -> None:
+    """It is not free: nobody knows. Nor is one whose counts are none."""
+    run = answered(kind, body)
+    assert run.usage_metadata is None and "a reply without usage" in run_cost(run).unpriced
 
 
 def look(place: str) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_autotools.errors import StreamError
-from langchain_autotools.providers._transport.decoders import Event, NDJSONDecoder, SSEDecoder, parse_json
+from langchain_autotools.providers._transport.reader import Event, NDJSONDecoder, SSEDecoder, parse_json
 
 Events = list[tuple[str | None, bytes]]
 

@@ -51,6 +51,6 @@ def test_a_binding_names_its_tools() -> None:
     """Not their schemas; secrets among its keywords are hidden."""
     model = ScriptedChatModel(tools=[forecast])
     assert repr(model.bind_tools([alert])) == "BoundChatModel(bound=ScriptedChatModel(tools=['forecast']), kwargs={'tools': ['alert']})"
-    bound = ChatOpenAI(model="m", api_key="k").bind(extra_headers={"Authorization": "Bearer secret-token", "x-team": "blue"})
-    assert "secret" not in repr(bound) and "'x-team': 'blue'" in repr(bound)
+    bound = ChatOpenAI(model="m", api_key="k").bind(extra_headers={"Authorization": "Bearer secret-token", "x-title": "blue"})
+    assert "secret" not in repr(bound) and "'x-title': 'blue'" in repr(bound)
     assert "config={'tags': ['a']}" in repr(model.with_config(tags=["a"]))

@@ -7,12 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from langchain_core.messages import HumanMessage, messages_from_dict, messages_to_dict
 
 from langchain_autotools import new_messages, pending_calls
 from tests.kills import agents
 
 
+@pytest.mark.further
 def test_another_process_goes_on_with_what_was_stored(tmp_path: Path) -> None:
     """It knows the history alone; each call that was approved runs there, once."""
     first = agents.model(tmp_path).invoke([HumanMessage("Go.")])

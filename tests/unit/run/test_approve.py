@@ -12,7 +12,7 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_autotools import ConfigurationError, Decision, PendingCall, ToolExecutor, ToolPolicy, pending_calls
-from langchain_autotools.executor.approval.identity import RECORD
+from langchain_autotools.executor.pending import RECORD
 from langchain_autotools.messages.metadata import KEY
 from tests.laws.ways import WAYS, run
 from tests.support.at_once import at_once

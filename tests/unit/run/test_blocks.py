@@ -13,8 +13,8 @@ from langchain_autotools.messages.calls import ToolCallRecord
 from langchain_autotools.messages.metadata import KEY
 from langchain_autotools.run.loop import RunOutcome
 from langchain_autotools.run.output import RunOutput
-from langchain_autotools.turn.accumulator import TurnAccumulator, canonical_message
-from langchain_autotools.turn.output_version import BlockWriter, with_output_version
+from langchain_autotools.turn.accumulator import TurnAccumulator
+from langchain_autotools.turn.stored_messages import BlockWriter, canonical_message, with_output_version
 from langchain_autotools.turn.turn import generation
 
 FORM = {KEY: {"call_blocks": {"type": "tool_use", "first": 3}}}

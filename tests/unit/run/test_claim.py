@@ -3,7 +3,6 @@
 import asyncio
 import pickle
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -169,7 +168,9 @@ def test_a_store_that_does_not_answer_ends_with_the_run() -> None:
     model = paying(bank)
     history = asked(model)
     decisions = [call.approve() for call in pending_calls(history)]
-    run = model.resume(history, decisions, claim=lambda key: time.sleep(1.0) or True, deadline=0.05)
+    never = threading.Event()
+    run = model.resume(history, decisions, claim=lambda key: never.wait(30), deadline=0.05)
+    never.set()
     assert run.response_metadata["autotools"]["stop_reason"] == "deadline"
     assert bank.paid == []
 

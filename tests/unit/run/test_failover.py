@@ -16,7 +16,7 @@ from langchain_autotools import (
 )
 from langchain_autotools.event_types import MessageDiscarded, ReasoningDelta, RunEnded, TextDelta, TurnUsage
 from langchain_autotools.history import validate
-from langchain_autotools.messages.failover import GO_ON
+from langchain_autotools.messages.metadata import GO_ON
 from langchain_autotools.testing import ScriptedChatModel
 from tests.laws.ways import WAYS, run
 from tests.support.failing import (

@@ -26,7 +26,7 @@ from langchain_autotools import (
     with_tools,
 )
 from langchain_autotools.event_types import MessageDone, TextDelta
-from langchain_autotools.run import failover_models
+from langchain_autotools.run import failover
 from tests.laws.ways import WAYS, run
 from tests.support.failing import (
     DOWN,
@@ -48,9 +48,9 @@ from tests.support.failing import (
 @pytest.fixture(autouse=True)
 def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """No endpoint cools down before or after a test."""
-    failover_models._cooling.clear()
+    failover._cooling.clear()
     yield
-    failover_models._cooling.clear()
+    failover._cooling.clear()
 
 
 # ---------------------------------------------------------------------------------------------- which failures

@@ -27,7 +27,7 @@ from langchain_autotools.event_types import RunEnded
 from langchain_autotools.testing import ScriptedChatModel
 from tests.laws.service import through_json
 from tests.laws.ways import WAYS, run
-from tests.support.at_once import at_once
+from tests.support.at_once import at_once, with_time_for_it
 
 PRICES = {"m": {"input_mtok": 10, "output_mtok": 10}}
 QUESTION = HumanMessage("Look.", id="question")
@@ -268,10 +268,11 @@ def test_what_failed_runs_have_used_counts(way: str) -> None:
 def test_what_a_run_that_is_given_up_has_used_counts() -> None:
     """A call that takes too long, at depth three, has paid for the replies that were whole by then."""
     cases = [(way, limit) for way in WAYS for limit in ("timeout", "deadline")]
-    at_once({f"{way} {limit}": partial(counts_what_was_given_up, way, limit) for way, limit in cases})
+    checks = {f"{way} {limit}": partial(counts_what_was_given_up, way, limit) for way, limit in cases}
+    at_once({words: partial(with_time_for_it, check, 0.6, 3, 9) for words, check in checks.items()})
 
 
-def counts_what_was_given_up(way: str, limit: str) -> None:
+def counts_what_was_given_up(way: str, limit: str, seconds: float) -> None:
     """A run whose call does not end."""
     ended = threading.Event()
 
@@ -282,9 +283,11 @@ def counts_what_was_given_up(way: str, limit: str) -> None:
 
     lowest = inner(name="lowest", tools=[hang], replies=answering(("hang", {})))
     middle = inner(tools=[lowest], replies=ask("lowest"))
-    model = outer(middle, policies={"inner": ToolPolicy(timeout=3)} if limit == "timeout" else {})
-    ran = run(way, model, [QUESTION], **({"deadline": 3} if limit == "deadline" else {}))
-    ended.set()
+    model = outer(middle, policies={"inner": ToolPolicy(timeout=seconds)} if limit == "timeout" else {})
+    try:
+        ran = run(way, model, [QUESTION], **({"deadline": seconds} if limit == "deadline" else {}))
+    finally:
+        ended.set()
     assert ran.message is not None and results_of(ran.message)[0].status == "error"
     assert tokens(ran.message) == (4 if limit == "timeout" else 3) * EACH
 

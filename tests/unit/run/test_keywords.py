@@ -16,7 +16,7 @@ from openai.resources.chat import Completions
 from openai.resources.responses import Responses
 
 from langchain_autotools import ChatAnthropic, ChatOpenAI, ConfigurationError, ToolPolicy, ToolsAndMessagesMixin
-from langchain_autotools.run.keywords import call_settings
+from langchain_autotools.run.settings import call_settings
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.openai_server import OpenAIServer

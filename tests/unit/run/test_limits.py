@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from langchain_autotools import ConfigurationError
-from langchain_autotools.messages.finish_reasons import AT_TOKEN_LIMIT, REFUSALS, stop_reason_of
-from langchain_autotools.run.limits import Limits, Progress
+from langchain_autotools.messages.stop_reasons import AT_TOKEN_LIMIT, REFUSALS, stop_reason_of
+from langchain_autotools.run.loop import Limits, Progress
 
 
 def progress(**limits: Any) -> Progress:

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import Field
 
 from langchain_autotools import ConfigurationError, ToolContext, ToolExecutor, ToolPolicy, new_messages, pending_calls
-from langchain_autotools.run.keywords import RUN_KEYWORDS
+from langchain_autotools.run.settings import RUN_KEYWORDS
 from langchain_autotools.testing import ScriptedChatModel
 
 TABLE = Path(__file__).parents[3] / "docs" / "tools.md"

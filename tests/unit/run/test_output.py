@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
 from langchain_autotools import new_messages
 from langchain_autotools.messages.calls import ToolCallRecord
 from langchain_autotools.messages.metadata import KEY
-from langchain_autotools.messages.places import numbered_result
+from langchain_autotools.messages.run_messages import numbered_result
 from langchain_autotools.run.loop import RunOutcome
 from langchain_autotools.run.output import RunOutput
 

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.prompts import ChatPromptTemplate
 
 from langchain_autotools import ConfigurationError
-from langchain_autotools.run import progress
+from langchain_autotools.run import binding
 from langchain_autotools.testing import ScriptedChatModel
 
 INPUTS = [str(number) for number in range(9)]
@@ -74,11 +74,11 @@ def test_a_bar_counts_every_input_and_changes_nothing(way: str, bound: bool, cap
 
 def test_without_tqdm_the_bar_is_that_of_rich(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """And without both it is refused, before anything runs."""
-    monkeypatch.setattr(progress, "find_spec", lambda name: None if name == "tqdm" else importlib.util.find_spec(name))
+    monkeypatch.setattr(binding, "find_spec", lambda name: None if name == "tqdm" else importlib.util.find_spec(name))
     model = scripted()
     model.batch(INPUTS[:3], show_progress=True)
     assert "3/3" in capsys.readouterr().err
-    monkeypatch.setattr(progress, "find_spec", lambda name: None)
+    monkeypatch.setattr(binding, "find_spec", lambda name: None)
     sent = len(model.requests)
     with pytest.raises(ConfigurationError, match="needs tqdm or rich"):
         model.batch(INPUTS, show_progress=True)

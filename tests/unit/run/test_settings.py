@@ -6,11 +6,10 @@ import pytest
 from langchain_core.tools import tool
 
 from langchain_autotools import ConfigurationError, ToolExecutor
-from langchain_autotools.run.run import RunSettings
-from langchain_autotools.run.settings import run_settings, toolbox_of
+from langchain_autotools.run.settings import RunSettings, run_settings, toolbox_of
 from langchain_autotools.run.turn_wrappers import WireForm
 from langchain_autotools.testing import ScriptedChatModel
-from langchain_autotools.turn.tool_choice import ToolChoice
+from langchain_autotools.turn.tools import ToolChoice
 
 
 @tool

@@ -1,5 +1,6 @@
 """What a run does not use costs it nothing: no function of these modules is entered while it runs."""
 
+import ast
 import asyncio
 import sys
 from collections.abc import Callable, Sequence
@@ -9,24 +10,25 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from langchain_autotools.executor.workers import threads
+from langchain_autotools.executor import threads
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.entered import entered
 
 PACKAGE = Path(sys.modules["langchain_autotools"].__file__ or "").parent
 OPTIONAL = [
-    *(
-        "executor/approval/approvals.py",
-        "executor/approval/pending.py",
-        "executor/policy/policies.py",
-        "executor/policy/attempts.py",
-        "executor/policy/cache.py",
-    ),
-    *("executor/policy/shortening.py", "executor/context.py", "cancelling.py"),
-    *("event_bus.py", "event_types.py", "event_reader.py", "run/event_emitter.py", "turn/partial_calls.py", "messages/deltas.py"),
-    *("run/failover.py", "run/failover_models.py", "run/failover_rules.py", "run/first_token.py", "executor/handlers.py"),
+    *("executor/approvals.py", "executor/policies.py", "executor/cache.py", "executor/context.py", "executor/handlers.py"),
+    *("event_bus.py", "event_types.py", "event_reader.py", "run/event_emitter.py", "run/failover.py", "run/failover_rules.py"),
 ]
-"""What approvals, policies, contexts, cancelling, events, failover and handlers are made of."""
+"""Modules of approvals, policies, contexts, events, failover and handlers."""
+OPTIONAL_NAMES = {
+    "executor/pending.py": ("PendingCall", "Decision", "pending_calls", "shown_to_caller", "read_decisions", "digest_of"),
+    "executor/wrapping.py": ("apply_policies", "policy_steps", "_Attempts"),
+    "executor/results.py": ("shortened", "_cut"),
+    "deadline.py": ("Cancel", "deadline_of", "checked_cancel"),
+    "turn/accumulator.py": ("PartialCalls", "piece_chunk", "with_events", "keep_events", "pieces_of", "restart_chunk"),
+    "messages/blocks.py": ("deltas_of", "_block_deltas"),
+}
+"""What is optional of modules that every run needs."""
 CALLING = AIMessage("", tool_calls=[{"id": name, "name": "look", "args": {"at": name}} for name in ("Rome", "Oslo")])
 
 
@@ -70,5 +72,13 @@ def test_a_run_that_uses_none_of_it_enters_none_of_it(tool: Any, way: str) -> No
         RUNS[way](model)
     assert (str(PACKAGE / "executor" / "plan.py"), "read_calls") in functions
     optional = {str(PACKAGE / path) for path in OPTIONAL}
+    named = {(str(PACKAGE / path), name) for path, names in OPTIONAL_NAMES.items() for name in names}
+    assert sorted((file, name) for file, name in functions if file in optional or (file, name.partition(".")[0]) in named) == []
+
+
+def test_what_is_optional_exists() -> None:
+    """Every module and name of the lists does."""
     assert [path for path in OPTIONAL if not (PACKAGE / path).is_file()] == []
-    assert sorted((file, name) for file, name in functions if file in optional) == []
+    for path, names in OPTIONAL_NAMES.items():
+        tree = ast.parse((PACKAGE / path).read_text(encoding="utf-8"))
+        assert {*names} <= {node.name for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}

@@ -31,7 +31,7 @@ from langchain_autotools import (
 )
 from langchain_autotools.errors import AutoToolsError, StreamError
 from langchain_autotools.showing import GradioChat, gradio_chat
-from langchain_autotools.showing.gradio_text import gradio_markdown
+from langchain_autotools.showing.gradio_chat import gradio_markdown
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.seen_runs import INNER, OUTER, PAGE_TAG, Read, answered, begun, pending, ready, record, reported, written
 

@@ -11,7 +11,7 @@ import pytest
 
 from langchain_autotools import RunEvent, events, new_messages, pending_calls, show
 from langchain_autotools.showing import GradioChat
-from langchain_autotools.showing.screens import CellScreen
+from langchain_autotools.showing.notebook import CellScreen
 from tests.unit.encoders.test_calls_inside import QUESTION, paying
 from tests.unit.showing.test_gradio_chat import shown
 from tests.unit.showing.test_screens import Drawn

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from langchain_autotools import TextDelta
+from langchain_autotools.showing.notebook import CellScreen
 from langchain_autotools.showing.page import part_text
-from langchain_autotools.showing.screens import CellScreen
 from langchain_autotools.showing.view_model import PartView
 from tests.support.seen_runs import OUTER, begun, ready, record
 

@@ -10,9 +10,9 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_autotools import FileMade, MessageDiscarded, RunEvent, SourceFound, events
-from langchain_autotools.messages.printable import text_and_media
+from langchain_autotools.encoders.finished_runs import events_of
+from langchain_autotools.messages.display import text_and_media
 from langchain_autotools.showing import GradioChat
-from langchain_autotools.showing.ended import events_of
 from langchain_autotools.showing.lines import Lines
 from langchain_autotools.showing.page import part_html, part_text
 from langchain_autotools.showing.view_model import SourcesView, ViewModel

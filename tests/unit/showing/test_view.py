@@ -9,8 +9,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_core.output_parsers import StrOutputParser
 
 from langchain_autotools import ConfigurationError, ToolContext, new_messages, show
-from langchain_autotools.messages.markdown import run_markdown
-from langchain_autotools.showing.ended import history_events
+from langchain_autotools.encoders.finished_runs import history_events
+from langchain_autotools.messages.display import run_markdown
 from langchain_autotools.showing.page import part_html, part_text
 from langchain_autotools.showing.view_model import ViewModel
 from langchain_autotools.testing import ScriptedChatModel

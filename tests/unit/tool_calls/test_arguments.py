@@ -8,8 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_autotools.strict_json import read_json, same
-from langchain_autotools.tool_calls.arguments import read_arguments, spell_text, spelling
-from langchain_autotools.tool_calls.json_text import JsonScanner, has_other_split, is_prefix, mend_json
+from langchain_autotools.tool_calls.arguments import (
+    JsonScanner,
+    has_other_split,
+    is_prefix,
+    mend_json,
+    read_arguments,
+    spell_text,
+    spelling,
+)
 
 REFUSED = None
 BOUGHT = '"' + json.dumps({"q": 1}).replace('"', '\\"') + '"'
@@ -50,6 +57,14 @@ READ: list[tuple[str, list[str], Any]] = [
     ("what templates leave behind", ['{"q":1}', "</function>\n"], {"q": 1}),
     ("a bracket too many", ['{"q":1}]'], {"q": 1}),
     ("a code fence", ['{"q":1}\n```'], {"q": 1}),
+    ("an end token", ['{"q":1}', "<|im", "_end|>"], {"q": 1}),
+    ("end tokens behind a tag", ['{"q":1}\n</tool_call><|eot_id|></s>'], {"q": 1}),
+    ("an end token in a string", ['{"q":"</s>"}</s>'], {"q": "</s>"}),
+    ("a piece of an end token", ['{"q":1}<|im_en'], REFUSED),
+    ("a token of no list", ['{"q":1}<|secret|>'], REFUSED),
+    ("an end token before the end", ['{"q":1</s>}'], REFUSED),
+    ("an end token and a brace too many", ['{"q":1}}</s>'], REFUSED),
+    ("an end token alone", ["</s>"], REFUSED),
     ("a brace too many", ['{"q":1}}'], REFUSED),
     ("words after it", ['{"q":1} done'], REFUSED),
     ("cut in a string", ['{"q":"hel'], REFUSED),
@@ -77,7 +92,7 @@ READ: list[tuple[str, list[str], Any]] = [
 def test_reading(pieces: list[str], expected: Any) -> None:
     """Text comes to one object by one of the ways, or is refused with a reason; its raw text is that object, as written.
 
-    Wire quirks B-14, B-16, B-17, B-18, B-22.
+    Wire quirks B-14, B-16, B-17, B-18, B-22, B-34.
     """
     (found,) = read_arguments([piece for piece in pieces if piece])
     assert found.value == expected

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from langchain_autotools.tool_calls.fragments import read_fragment
-from langchain_autotools.tool_calls.slot import Progress, Slot
+from langchain_autotools.tool_calls.slot import Progress, Slot, read_fragment
 
 
 def fragment(text: str = "", **fields: Any) -> Any:

@@ -14,9 +14,11 @@ from langchain_core.messages.tool import tool_call_chunk
 
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.messages.metadata import KEY
-from langchain_autotools.turn.accumulator import BLOCKING, TurnAccumulator, canonical_message
+from langchain_autotools.turn.accumulator import BLOCKING, TurnAccumulator
+from langchain_autotools.turn.stored_messages import canonical_message
 from tests.support.quirks import Quirk, needs_quirks, quirks
 
+REPLY = "reply_0123456789ab"
 HEADER = {"index": 0, "id": "call_1", "type": "function", "function": {"name": "f", "arguments": ""}}
 REST = {"index": 0, "function": {"arguments": '{"q": 1}'}}
 CUT = {"index": 0, "function": {"arguments": '{"q": "hel'}}
@@ -53,11 +55,11 @@ def whole(chunks: Iterable[AIMessage], **options: Any) -> AIMessage:
 
 def test_text_leaves_untouched() -> None:
     """A chunk of text is handed on itself, not a copy; an empty one is not handed on."""
-    turn, text = accumulator(), AIMessageChunk("Hi", id="m1")
+    turn, text = accumulator(), AIMessageChunk("Hi", id=REPLY)
     assert turn.feed(text) is text
     assert turn.feed(AIMessageChunk("")) is None
     last = turn.finish()
-    assert last == AIMessageChunk("", id="m1", chunk_position="last")
+    assert last == AIMessageChunk("", id=REPLY, chunk_position="last")
     assert KEY not in last.response_metadata
 
 
@@ -72,7 +74,7 @@ def test_reasoning_leaves_and_fragments_stay() -> None:
 def test_metadata_leaves_once() -> None:
     """Scalars leave on the last chunk alone, the last one said; usage is the last, the id the first; lists and objects leave at once."""
     chunks = [
-        AIMessageChunk("", id="m1"),
+        AIMessageChunk("", id=REPLY),
         AIMessageChunk("a", response_metadata={"model_name": "m", "logprobs": {"content": [1]}}, usage_metadata=usage(1)),
         AIMessageChunk("", response_metadata={"model_name": "m", "system_fingerprint": None}, usage_metadata=usage(2)),
         AIMessageChunk("b", id="m2", response_metadata={"model_name": "m2", "logprobs": {"content": [2]}}),
@@ -81,7 +83,7 @@ def test_metadata_leaves_once() -> None:
     assert [chunk.content for chunk in left] == ["a", "b", ""]
     message = message_chunk_to_message(reduce(add, left))
     assert message.response_metadata == {"model_name": "m2", "logprobs": {"content": [1, 2]}}
-    assert (message.id, message.usage_metadata) == ("m1", usage(2))
+    assert (message.id, message.usage_metadata) == (REPLY, usage(2))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ def test_metadata_leaves_once() -> None:
 )
 def test_an_id_that_comes_late_names_nothing(first: AIMessageChunk) -> None:
     """Core has named the message by its run then, and whoever reads along knows it by that."""
-    left = run([first, AIMessageChunk("b", id="m1"), AIMessageChunk("", id="m1", usage_metadata=usage(1))])
+    left = run([first, AIMessageChunk("b", id=REPLY), AIMessageChunk("", id=REPLY, usage_metadata=usage(1))])
     assert [chunk.id for chunk in left if chunk.id] == []
 
 
@@ -214,10 +216,10 @@ def test_the_calls_of_a_whole_message_are_each_one() -> None:
     """What a stream would leave unclear is clear in a whole message: calls without arguments, and equal ones."""
     calls = [{"name": "f", "args": args, "id": name, "type": "tool_call"} for args, name in (({}, "a"), ({"q": 1}, "b"), ({"q": 1}, "c"))]
     invalid = [{"name": "f", "args": '{"q"', "id": "d", "error": None, "type": "invalid_tool_call"}]
-    message = whole([AIMessage("Hi", id="m1", tool_calls=calls, invalid_tool_calls=invalid)])
+    message = whole([AIMessage("Hi", id=REPLY, tool_calls=calls, invalid_tool_calls=invalid)])
     assert message.tool_calls == calls
     assert [(call["id"], call["args"]) for call in message.invalid_tool_calls] == [("d", '{"q"')]
-    assert (message.content, message.id) == ("Hi", "m1")
+    assert (message.content, message.id) == ("Hi", REPLY)
     wire = [{"id": name, "function": {"name": "f", "arguments": text}} for text, name in (("{}", "a"), ('{"q":1}', "b"), ('{"q":1}', "c"))]
     content: Any = ["Hi", {"type": "tool_use", "id": "a", "name": "f", "input": {}}]
     partner = AIMessage(content, additional_kwargs={"tool_calls": wire, "refusal": "no"}, tool_calls=calls)
@@ -321,9 +323,9 @@ def test_long_refused_arguments_cost_little() -> None:
 def test_an_object_that_comes_again_counts_as_it_came_last() -> None:
     """Core would put the texts of two objects together, and add up their numbers; what comes with the last content stays with it."""
     states = [{"stage": "PREVIEW", "step": 1}, {"stage": "STABLE", "step": 2}]
-    chunks = [AIMessageChunk(text, id="m", response_metadata={"state": state}) for text, state in zip("ab", states, strict=True)]
+    chunks = [AIMessageChunk(text, response_metadata={"state": state}) for text, state in zip("ab", states, strict=True)]
     assert whole(chunks).response_metadata == {"state": states[1]}
-    ending = AIMessageChunk("c", id="m", response_metadata={"state": states[1]}, chunk_position="last")
+    ending = AIMessageChunk("c", response_metadata={"state": states[1]}, chunk_position="last")
     left = run([chunks[0], ending])
     assert [chunk.response_metadata.get("state") for chunk in left if chunk.content] == [None, states[1]]
     assert whole([chunks[0], ending]).response_metadata == {"state": states[1]}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from langchain_autotools.turn.tool_choice import ToolChoice, read_choice
+from langchain_autotools.turn.tools import ToolChoice, read_choice
 
 TOOLS = [{"type": "function", "name": "f"}, {"type": "function", "function": {"name": "g"}}, {"type": "web_search"}, "h"]
 NAMES = ["f", "g", "web_search", "h"]

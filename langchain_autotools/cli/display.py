@@ -1,0 +1,258 @@
+"""Displays of a conversation: as text, or as JSON events described in docs/cli.md."""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, TextIO
+
+from langchain_autotools import event_types as kinds
+from langchain_autotools.encoders.public import plain, public
+from langchain_autotools.encoders.server_sent_events import FrameEncoder
+from langchain_autotools.errors import ConfigurationError
+from langchain_autotools.event_types import NOTHING, EventTable, RunEvent
+from langchain_autotools.messages.calls import ToolCallRecord
+from langchain_autotools.messages.display import call_text, printable
+from langchain_autotools.messages.metadata import text_of
+from langchain_autotools.showing.lines import JoinedText, Lines, LinesRun
+
+
+class Display:
+    """A display that shows nothing, with a method for each notification."""
+
+    prompt = ""
+    """The prompt before the user's line in a session."""
+
+    question = ""
+    """The prompt for approval of a call."""
+
+    edit_question = ""
+    """The prompt for the edited arguments of a call."""
+
+    asked: Collection[str] | None = ()
+    """The tools whose calls need the human's approval; None for all."""
+
+    joined: JoinedText
+    """Joins the texts of a run's messages."""
+
+    def model(self, name: str, reason: str | None) -> None:
+        """Show the model that answers, and the reason for a default choice."""
+
+    def note(self, text: str) -> None:
+        """Show a remark, before or after a reply."""
+
+    def show(self, event: RunEvent) -> None:
+        """Show an event of the run."""
+
+    def call_waits(self, call: ToolCallRecord) -> None:
+        """Show a tool call that waits for approval."""
+
+    def call_allowed(self, call: ToolCallRecord) -> None:
+        """Show an approved call."""
+
+    def interrupted(self) -> None:
+        """Show that the human has interrupted the run."""
+
+    def offered(self, name: str) -> None:
+        """Show a model's name that may be requested."""
+
+    def error(self, error: Exception) -> None:
+        """Show an error."""
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error as one line: its text, with its type if the text alone says little."""
+    text = printable(" ".join(str(error).split()))
+    if not text:
+        return type(error).__name__
+    return text if " " in text else f"{type(error).__name__}: {text}"
+
+
+def _error_line(error: BaseException) -> str:
+    """Return an error as one line, with the option for a missing constructor argument."""
+    text = one_line(error)
+    wanted = re.search(r"\bgive (\w+)", text, re.IGNORECASE) if isinstance(error, ConfigurationError) else None
+    return f"{text} (on the command line: -o {wanted[1]} VALUE)" if wanted else text
+
+
+def _print_error(error: BaseException) -> None:
+    """Print one line on standard error."""
+    sys.stdout.flush()
+    print(f"error: {_error_line(error)}", file=sys.stderr, flush=True)
+
+
+# ------------------------------------------------------------------------------------ plain text: answers on one stream, remarks on another
+
+
+class PlainDisplay(Lines, Display):
+    """Writes text as it arrives, and everything else on lines of its own. A call that needs approval is shown once it may run."""
+
+    prompt = "\n> "
+    question = "  Run it? y, n, e (with other arguments), or why not: "
+    edit_question = "  The arguments as JSON: "
+
+    def __init__(self, answers: TextIO, remarks: TextIO) -> None:
+        super().__init__(answers, remarks)
+        self._held: dict[str, ToolCallRecord] = {}
+
+    def model(self, name: str, reason: str | None) -> None:
+        """Write the model's name."""
+        self.note(f"model: {name}" + (f" ({reason})" if reason else ""))
+
+    def call_waits(self, call: ToolCallRecord) -> None:
+        """Write the whole call in Python's syntax."""
+        self._held.pop(call.id, None)
+        self._line(f"? {call_text(call)}", "call")
+
+    def call_allowed(self, call: ToolCallRecord) -> None:
+        """Write the call that runs now."""
+        super()._call(call, 0)
+
+    def interrupted(self) -> None:
+        """Write a remark."""
+        self.note("(interrupted)")
+
+    def offered(self, name: str) -> None:
+        """Write the name on a line of its own among the answers."""
+        self._write(self._answers, f"{name}\n")
+
+    def error(self, error: Exception) -> None:
+        """Print one line on standard error."""
+        self._end_answer()
+        _print_error(error)
+
+    def _call(self, call: ToolCallRecord, depth: int) -> None:
+        if depth == 0 and (self.asked is None or call.name in self.asked):
+            self._held[call.id] = call
+        else:
+            super()._call(call, depth)
+
+    def _result(self, event: kinds.CallResult, run: LinesRun) -> None:
+        held = self._held.pop(event.call_id, None) if run.depth == 0 else None
+        if held is not None:  # nobody was asked: it was refused before
+            super()._call(held, 0)
+        super()._result(event, run)
+
+    def _failed(self, event: kinds.RunFailed, run: LinesRun) -> None:
+        if run.depth:
+            super()._failed(event, run)
+        else:  # `error` is told of it
+            self.joined.piece(event)
+
+    table: ClassVar = EventTable("CLI text", {**Lines.table, kinds.CallResult: _result, kinds.RunFailed: _failed})
+
+
+# ---------------------------------------------------------------------------------------- JSON events, one a line, described in docs/cli.md
+
+
+class EventDisplay(Display):
+    """Prints one JSON object per line, in order of occurrence.
+
+    Args:
+        stream: Where to write.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._model: str | None = None
+        self._encoder = FrameEncoder(artifacts=True)
+        self.joined = JoinedText()
+
+    def model(self, name: str, reason: str | None) -> None:
+        """Print nothing: the model's name is part of `done`."""
+        self._model = name
+
+    def show(self, event: RunEvent) -> None:
+        """Print the event; one of a nested run inside `nested`. The end of the run is `done` or `error`."""
+        event = public(event, artifacts=self._encoder.artifacts)
+        described, line = self._encoder.described(event), _LINES.get(type(event))
+        if described is None or line is None:
+            return
+        kind, frame = described
+        data = line.change({"id" if name == "call_id" else name: value for name, value in frame.items()}, event)
+        if "parent_run_id" in data:
+            self._write("nested", event={"type": kind, **data})
+            return
+        if text := self.joined.piece(event):
+            message = {"message_id": data["message_id"]} if "message_id" in data else {}  # a result that is the answer has none
+            self._write("text", run_id=event.run_id, **message, text=text)
+        if line.write is not None:
+            line.write(self, kind, **data)
+
+    def _done(self, _: str, **data: Any) -> None:
+        self._write("done", **data, model=self._model)
+
+    def call_waits(self, call: ToolCallRecord) -> None:
+        """Print `approval`: an answer is read from standard input."""
+        self._write("approval", id=call.id, name=call.name, args=call.args)
+
+    def interrupted(self) -> None:
+        """Print `error`: nothing follows of this run."""
+        self._write("error", error="KeyboardInterrupt", message="interrupted")
+
+    def offered(self, name: str) -> None:
+        """Print `model` with its name."""
+        self._write("model", name=name)
+
+    def error(self, error: Exception) -> None:
+        """Print `error`: nothing follows of this run."""
+        self._write("error", error=type(error).__name__, message=_error_line(error))
+
+    def _write(self, kind: str, **fields: Any) -> None:
+        self._stream.write(json.dumps(plain({"type": kind, **fields})) + "\n")
+        self._stream.flush()
+
+
+def _same(data: dict[str, Any], _: RunEvent) -> dict[str, Any]:
+    return data
+
+
+def _call_line(data: dict[str, Any], event: kinds.CallReady) -> dict[str, Any]:
+    return data if event.call.args is not None else {**data, "args": event.call.arguments}
+
+
+def _result_line(data: dict[str, Any], event: kinds.CallResult) -> dict[str, Any]:
+    return {**data, "content": text_of(event.message)}
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The lines of a kind of event.
+
+    Attributes:
+        write: Writes the line; `NOTHING` where the text of the run, or its end, has a line of its own.
+        change: Makes the data of the event's frame those of the line.
+    """
+
+    write: Callable[..., None] | None = EventDisplay._write
+    change: Callable[[dict[str, Any], Any], dict[str, Any]] = _same
+
+
+_LINES: Final = EventTable(
+    "CLI --json",
+    {
+        kinds.RunStarted: _Line(NOTHING),
+        kinds.TextDelta: _Line(NOTHING),
+        kinds.ReasoningDelta: _Line(),
+        kinds.CallStarted: _Line(),
+        kinds.CallArgumentsDelta: _Line(),
+        kinds.CallReady: _Line(change=_call_line),
+        kinds.CallDiscarded: _Line(),
+        kinds.CallProgress: _Line(),
+        kinds.CallResult: _Line(change=_result_line),
+        kinds.MessageDone: _Line(),
+        kinds.MessageDiscarded: _Line(),
+        kinds.ModelChanged: _Line(),
+        kinds.MessagesAdded: _Line(),
+        kinds.TurnUsage: _Line(),
+        kinds.CallsPending: _Line(),
+        kinds.VendorCallStarted: _Line(),
+        kinds.VendorCallProgress: _Line(),
+        kinds.VendorCallDone: _Line(),
+        kinds.SourceFound: _Line(),
+        kinds.FileMade: _Line(),
+        kinds.RunEnded: _Line(EventDisplay._done),
+        kinds.RunFailed: _Line(NOTHING),
+    },
+)

@@ -1,0 +1,174 @@
+"""What of a run a page may see, as events, messages or plain JSON: for every encoder, page, notebook or display.
+
+What is harmless is listed, and everything else stays out: the transcripts of runs inside tools, what rejected replies and vendors' headers
+say, artifacts, system messages, and what a call carries for its server alone. Tools may report or return objects that would break a
+stream: what is sent is plain JSON, of any object.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from pydantic import BaseModel
+
+from .. import event_types as kinds
+from ..event_types import NOTHING, EventTable, RunEvent
+from ..messages.calls import TOOLSET, ToolCallRecord, awaited_calls, calls_of, canonical_call
+from ..messages.metadata import KEY, own_metadata, with_own_metadata
+from ..messages.run_messages import metadata_of_open_run, open_run
+from ..strict_json import mend_surrogates
+
+_OF_CALLS: Final = ("calls", "awaits", "asked", "open_calls", "before_calls", "call_blocks")
+_OF_REPLIES: Final = ("origin", "failover", "continuation", "reasoning_output")
+_OF_RUNS: Final = ("stop_reason", "turns", "usage")
+
+_SHOWN: Final = frozenset({*_OF_CALLS, *_OF_REPLIES, *_OF_RUNS})
+"""The keys of the package's metadata of a message that a reader may have: what they need to go on with the history."""
+
+_HEADERS: Final = "headers"
+_FIELDS: Final = ("id", "name", "arguments", "args", "why", "written_name", "waits", "decision", "edited", "answer", "kind", "handler")
+_DEEPEST: Final = 100
+_LONGEST_TEXT: Final = 2000
+_LARGEST: Final = 2**63
+_LINE_ENDS: Final = re.compile("[\x85\u2028\u2029]")  # to Python's `splitlines` and to JavaScript's `.`; others are escaped anyway
+_write: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode  # made once: it is slow to make
+_M = TypeVar("_M", bound=BaseMessage)
+
+
+def public(event: RunEvent, *, artifacts: bool = False) -> RunEvent:
+    """Return an event as a reader may see it; the same object where all of it may be seen.
+
+    Args:
+        event: The event.
+        artifacts: Whether the artifacts of tools are for the reader.
+    """
+    view = _PUBLIC.get(type(event))
+    return event if view is None else view(event, artifacts)
+
+
+def public_message(message: _M, *, artifacts: bool = False) -> _M:
+    """Return a message as a reader may see it; the same object where all of it may be seen."""
+    own, changed = own_metadata(message), dict[str, Any]()
+    shown = {key: value for key, value in own.items() if key in _SHOWN}
+    if (record := open_run(message)) is not None:
+        shown |= metadata_of_open_run({"calls": record["calls"]})[KEY]
+    if shown != own or _HEADERS in message.response_metadata:
+        metadata = {key: value for key, value in message.response_metadata.items() if key != _HEADERS}
+        changed["response_metadata"] = with_own_metadata(metadata, shown)
+    if not artifacts and isinstance(message, ToolMessage) and message.artifact is not None:
+        changed["artifact"] = None
+    return message.model_copy(update=changed) if changed else message
+
+
+def page_calls(message: AIMessage) -> list[ToolCallRecord]:
+    """Return the calls of a message that a page is shown: also the vendor's own items that something here answers."""
+    return [*calls_of(message), *map(canonical_call, awaited_calls(message))]
+
+
+def _public_call(call: ToolCallRecord) -> ToolCallRecord:
+    """Return a call as a reader may see it."""
+    toolset = {TOOLSET: call.toolset} if call.toolset else {}
+    shown = {name: getattr(call, name) for name in _FIELDS}
+    return ToolCallRecord(**shown, extra=toolset, inner=[_public_call(one) for one in call.inner])
+
+
+def _public_ready(event: kinds.CallReady, artifacts: bool) -> RunEvent:
+    return replace(event, call=_public_call(event.call))
+
+
+def _public_result(event: kinds.CallResult, artifacts: bool) -> RunEvent:
+    return replace(event, call=_public_call(event.call), message=public_message(event.message, artifacts=artifacts))
+
+
+def _public_done(event: kinds.MessageDone, artifacts: bool) -> RunEvent:
+    message: AIMessage | ToolMessage = public_message(event.message, artifacts=artifacts)
+    return event if message is event.message else replace(event, message=message)
+
+
+def _public_added(event: kinds.MessagesAdded, artifacts: bool) -> RunEvent:
+    messages = [public_message(one, artifacts=artifacts) for one in event.messages if not isinstance(one, SystemMessage)]
+    return replace(event, messages=messages)
+
+
+_View = Callable[[Any, bool], RunEvent]
+_PUBLIC: Final[Mapping[type[RunEvent], _View | None]] = EventTable[_View](
+    "public view",
+    {
+        kinds.RunStarted: NOTHING,
+        kinds.TextDelta: NOTHING,
+        kinds.ReasoningDelta: NOTHING,
+        kinds.CallStarted: NOTHING,
+        kinds.CallArgumentsDelta: NOTHING,
+        kinds.CallReady: _public_ready,
+        kinds.CallDiscarded: NOTHING,
+        kinds.CallProgress: NOTHING,
+        kinds.CallResult: _public_result,
+        kinds.MessageDone: _public_done,
+        kinds.MessageDiscarded: NOTHING,
+        kinds.ModelChanged: NOTHING,  # its readers name the class of the error alone
+        kinds.MessagesAdded: _public_added,
+        kinds.TurnUsage: NOTHING,
+        kinds.CallsPending: NOTHING,
+        kinds.VendorCallStarted: NOTHING,
+        kinds.VendorCallProgress: NOTHING,
+        kinds.VendorCallDone: NOTHING,
+        kinds.SourceFound: NOTHING,
+        kinds.FileMade: NOTHING,
+        kinds.RunEnded: NOTHING,
+        kinds.RunFailed: NOTHING,  # likewise, unless `details` of an encoder asks for its text
+    },
+)
+
+
+# ---------------------------------------------------------------------------------------------- plain JSON
+
+
+def plain(value: Any, depth: int = _DEEPEST) -> Any:
+    """Return a value as plain JSON; objects become text of at most 2,000 characters, lone surrogates U+FFFD.
+
+    Args:
+        value: Any value. A pydantic object, such as a message, is its fields.
+        depth: How many levels of nesting are kept; what lies deeper, or in itself, is a text.
+    """
+    if isinstance(value, str):
+        return mend_surrogates(str(value))
+    if value is None or value is True or value is False:
+        return value
+    if isinstance(value, int):
+        return int(value) if -_LARGEST <= value <= _LARGEST else _as_text(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(value)
+    if depth and isinstance(value, Mapping):
+        return {_plain_key(key): plain(item, depth - 1) for key, item in value.items()}
+    if depth and isinstance(value, list | tuple | set | frozenset):
+        return [plain(item, depth - 1) for item in value]
+    return plain(_fields_of(value), depth - 1) if depth and isinstance(value, BaseModel) else _as_text(value)
+
+
+def _plain_key(key: Any) -> str:
+    return mend_surrogates(str(key)) if isinstance(key, str) else _as_text(key)
+
+
+def _fields_of(value: BaseModel) -> Any:
+    try:
+        return value.model_dump()
+    except Exception:  # whatever the object's own code raises
+        return _as_text(value)
+
+
+def _as_text(value: Any) -> str:
+    try:
+        text = str(value)
+    except Exception:  # likewise
+        text = f"<{type(value).__name__}>"
+    return mend_surrogates(text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…")
+
+
+def to_json(value: Any) -> str:
+    """A value as JSON in one line, also for readers that take more for the end of a line than `\\n` and `\\r`."""
+    text = _write(plain(value))
+    return text if text.isascii() else _LINE_ENDS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -1,1 +1,0 @@
-"""Approval of calls by a human: rules, identities and decisions."""

@@ -1,0 +1,517 @@
+"""Which calls need an approval, checked before a batch begins.
+
+The rule is asked of every call by the name of the tool that it means, and of the calls that it bundles. With a key the digest of a
+call is an HMAC: nobody else can make one.
+"""
+
+import copy
+import hmac
+import inspect
+import logging
+import uuid
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage
+from pydantic import SecretStr
+
+from ..compat import is_graph_signal
+from ..errors import ConfigurationError
+from ..messages.calls import FOR_CALLER, VENDOR_APPROVAL, ToolCallRecord, with_records
+from ..pickling import check_portable
+from .claims import Claim, checked_claim
+from .pending import (
+    RECORD,
+    CallIdentity,
+    Decision,
+    PendingCall,
+    PendingKind,
+    by_position,
+    caller_digest,
+    check_offered,
+    digest_of,
+    read_decisions,
+    shown_to_caller,
+)
+from .plan import Answer
+from .tool import ArgumentsOf
+from .user_functions import NOTHING, UserCall
+
+_RECORDED = frozenset({"approval", "queued", VENDOR_APPROVAL})
+_NOT_COUNTED = "Not run: the edited call bundles more calls than could run of the one that the model made."
+
+_logger = logging.getLogger("langchain_autotools")
+
+_BESIDE = "calls that need no approval run too, beside those that were decided; with messages= those that have results there do not"
+
+Predicate = Callable[[ToolCallRecord], bool]
+
+
+@dataclass(frozen=True)
+class Approvals:
+    """The rule for calls that need approval, and the binding of decisions to calls.
+
+    Attributes:
+        names: The names of tools whose calls need it.
+        predicates: Say of a call whether it needs it.
+        every: Whether all calls need it.
+        approve: Decides at once; None leaves the calls pending.
+        key: The key of the digests.
+        claim: The store that takes a call that was decided, once for all processes, before it runs; None for none.
+        of_handlers: Says of a call that a handler answers whether that one needs it; None where there are no handlers.
+        judged: Whether the calls come with what they wait for: nobody is asked again whether they need approval.
+    """
+
+    names: frozenset[str] = frozenset()
+    predicates: tuple[Predicate, ...] = ()
+    every: bool = False
+    approve: Callable[[PendingCall], Any] | None = None
+    key: SecretStr | None = None
+    claim: Claim | None = None
+    of_handlers: Predicate | None = None
+    judged: bool = False
+
+    @classmethod
+    def of(cls, rule: Any, approve: Any, key: Any, claim: Any) -> "Approvals":
+        """Return the approvals of a rule, functions and a key; None if none is set.
+
+        Raises:
+            ConfigurationError: One of them cannot work.
+        """
+        made = cls(approve=_function("approve", approve), key=_checked_key(key), claim=checked_claim(claim))
+        if rule is None or isinstance(rule, bool):
+            return replace(made, every=bool(rule))
+        if callable(rule):
+            if inspect.iscoroutinefunction(rule):
+                raise ConfigurationError("requires_approval must say True or False at once: an asynchronous function cannot")
+            return replace(made, predicates=(rule,))
+        if isinstance(rule, str | Mapping) or not isinstance(rule, Collection) or not all(isinstance(name, str) for name in rule):
+            raise ConfigurationError("requires_approval must be a list of names of tools, a function of the call, or True")
+        return replace(made, names=frozenset(rule))
+
+    def check_names(self, tools: Collection[str]) -> None:
+        """Raise if a rule names tools that do not exist.
+
+        Raises:
+            ConfigurationError: It names one.
+        """
+        unknown = sorted(self.names - set(tools))
+        if unknown:
+            raise ConfigurationError(f"requires_approval names tools that do not exist: {', '.join(map(repr, unknown))}")
+
+    def over(self, other: "Approvals") -> "Approvals":
+        """Return the union of two rules. The functions and the key of this rule take precedence over those of the other."""
+        kept = self.key is not None and self.key.get_secret_value()  # a key that a pickle left behind is empty
+        return Approvals(
+            names=self.names | other.names,
+            predicates=(*self.predicates, *other.predicates),
+            every=self.every or other.every,
+            approve=self.approve or other.approve,
+            key=self.key if kept or other.key is None else other.key,
+            claim=self.claim or other.claim,
+            of_handlers=self.of_handlers or other.of_handlers,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        rules = {"requires_approval": self.predicates, "approve": self.approve, "claim": self.claim, "handlers": self.of_handlers}
+        check_portable("ToolExecutor", rules)  # a copy without them would let everything run
+        return {**self.__dict__, "key": portable_key(self.key)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def __deepcopy__(self, memo: Any) -> "Approvals":
+        return self
+
+    # ------------------------------------------------------------------------------------------ which calls wait
+
+    @property
+    def _has_rule(self) -> bool:
+        return bool(self.every or self.names or self.predicates)
+
+    @property
+    def concerns_calls(self) -> bool:
+        """Whether any call may need approval: without a rule, `approve` is called for every call."""
+        return self._has_rule or self.approve is not None or self.of_handlers is not None
+
+    def judge_one(self, call: ToolCallRecord, arguments: ArgumentsOf) -> ToolCallRecord:
+        """Return the call, waiting if it or a bundled call needs approval; an invalid one has an error and needs none.
+
+        Raises:
+            ConfigurationError: A predicate says neither True nor False.
+        """
+        if not self.concerns_calls or call.args is None or call.waits in FOR_CALLER or call.run is not None or call.decision is not None:
+            return call
+        if not call.inner:
+            return self._judged(call, arguments)
+        inner = [self._judged(one, arguments) for one in call.inner]
+        needs = any(one.waits for one in inner)
+        return replace(call, inner=[replace(one, waits=None) for one in inner], waits="approval" if needs else None)
+
+    def _judged(self, call: ToolCallRecord, arguments: ArgumentsOf) -> ToolCallRecord:
+        known = None if call.args is None else arguments(call.name)
+        everywhere = self.every or call.name in self.names or (self.approve is not None and not self._has_rule)
+        rules = self.predicates if call.handler is None or self.of_handlers is None else (*self.predicates, self.of_handlers)
+        if known is None or not (everywhere or rules):
+            return call
+        valid = call if call.handler is not None else known.validated(call)
+        if valid.args is None:
+            return valid
+        needs = everywhere or any([checked_rule_answer(predicate(valid)) for predicate in rules])
+        return replace(call, waits="approval") if needs else call
+
+    def judge(
+        self, calls: Sequence[ToolCallRecord], arguments: ArgumentsOf, *, in_order: bool, callers: Collection[str] = ()
+    ) -> list[ToolCallRecord]:
+        """Return the calls, each with the reason why it waits.
+
+        Args:
+            calls: The calls as they are meant.
+            arguments: The validation of the existing tools' arguments; calls of other tools do not wait.
+            in_order: Whether a call waits for those before it.
+            callers: The names of tools whose calls are left to the caller anyway.
+        """
+        judged: list[ToolCallRecord] = []
+        waits = False
+        for call in calls:
+            if call.args is not None and call.name not in callers and call.waits not in FOR_CALLER:
+                call = self.judge_one(call, arguments)
+                if waits and in_order and call.args is not None and call.waits is None:
+                    call = replace(call, waits="queued")
+            waits = waits or (call.waits is not None and call.waits not in FOR_CALLER)
+            judged.append(call)
+        return judged
+
+    def prepared(
+        self,
+        calls: Sequence[ToolCallRecord],
+        known: Sequence[CallIdentity],
+        decisions: Any,
+        arguments: ArgumentsOf,
+        *,
+        in_order: bool,
+        alone: bool = False,
+    ) -> list[ToolCallRecord]:
+        """Return the calls of a batch, each with the reason why it waits and its decision.
+
+        Args:
+            calls: The calls as they are meant.
+            known: Their identities.
+            decisions: A list of decisions or their dicts; None: nothing was decided.
+            arguments: The validation of the existing tools' arguments.
+            in_order: Whether a call waits for those before it.
+            alone: Whether the results that there may be are not known.
+
+        Raises:
+            ConfigurationError: A decision is about none of these calls, or about one that has a result, or does not hold.
+        """
+        judged = list(calls) if self.judged else self.judge(calls, arguments, in_order=in_order)
+        if decisions is None:
+            return judged
+        results = [one.call.id for one in known if one.result is not None]
+        given = by_position(read_decisions(decisions), known, lambda number: self._shown_digest(judged[number], known[number]), results)
+        for number, decision in given.items():
+            if known[number].record is None and judged[number].waits in FOR_CALLER:
+                self.check_unrecorded(judged[number], decision, str(judged[number].waits), caller_digest(known[number]))
+            else:
+                self.check(judged[number], decision, self._recorded(judged[number], known[number]))
+            judged[number] = replace(judged[number], waits=judged[number].waits or "approval", decision=decision)
+        runs = [
+            call for call in judged if call.args is not None and call.waits is None and (call.inner or arguments(call.name) is not None)
+        ]
+        if alone and runs:
+            _logger.warning("%s: %s", _BESIDE, ", ".join(f"{call.name} ({call.id})" for call in runs[:20]))
+        return judged
+
+    def recorded(self, message: AIMessage, calls: Sequence[ToolCallRecord], new_uuid: Callable[[str], str] | None = None) -> AIMessage:
+        """Return the message with a record of each waiting call; `new_uuid` creates a call's UUID from the call's id."""
+        nonce = new_uuid or (lambda call_id: str(uuid.uuid4()))
+        made = {call.id: {RECORD: self._record(call, nonce(call.id))} for call in calls if call.waits in _RECORDED}
+        return with_records(message, made) if made else message
+
+    def _shown_digest(self, call: ToolCallRecord, identity: CallIdentity) -> str:
+        """Return the digest of a call as it is shown."""
+        by_caller = identity.record is None and call.waits in FOR_CALLER
+        return caller_digest(identity) if by_caller else str(self._recorded(call, identity)["digest"])
+
+    def _recorded(self, call: ToolCallRecord, identity: CallIdentity) -> Mapping[str, Any]:
+        """Return the record of a call; for a call without one, an equivalent one."""
+        return self._record(call, identity.uuid) if identity.record is None else identity.record
+
+    def _record(self, call: ToolCallRecord, nonce: str) -> dict[str, Any]:
+        tool = {} if call.name == call.spelling else {"tool": call.name}
+        kind = call.waits or "approval"
+        return {"kind": kind, "uuid": nonce, "digest": self.digest(call, kind, nonce), **tool}
+
+    def pending(
+        self, calls: Sequence[ToolCallRecord], known: Sequence[CallIdentity], arguments: ArgumentsOf, *, in_order: bool
+    ) -> list[PendingCall]:
+        """Return the pending ones of the calls."""
+        judged = self.judge(calls, arguments, in_order=in_order)
+        return [self.shown(call, one) for call, one in zip(judged, known, strict=True) if call.waits]
+
+    def shown(self, call: ToolCallRecord, identity: CallIdentity) -> PendingCall:
+        """Return a waiting call as a `PendingCall`, with the identity in its approval record, or with one derived from the call."""
+        if call.waits in FOR_CALLER:
+            return shown_to_caller(identity, cast("PendingKind", call.waits))
+        record = self._recorded(call, identity)
+        toolset = None if call.handler is None else call.toolset
+        args = copy.deepcopy(call.args or {})
+        return PendingCall(call.id, call.shown_name, args, record["kind"], record["uuid"], record["digest"], toolset)
+
+    def claim_key(self, call: ToolCallRecord, identity: CallIdentity) -> str:
+        """Return the key under which a call is claimed, however it was decided: for a changed call that of its change.
+
+        Raises:
+            ConfigurationError: It cannot be told from an equal call of another message.
+        """
+        if call.approved is not None:
+            return f"{call.decision.uuid}.{call.decision.digest}"
+        if not identity.is_unique:
+            text = f"claim needs to know call {call.id!r} from equal ones: its message has no id, or is not given"
+            raise ConfigurationError(f"{text}; give the AI message with an id, or its calls and messages= that end in it")
+        record = self._recorded(call if call.waits else identity.call, identity)
+        return f"{record['uuid']}.{record['digest']}"
+
+    # ------------------------------------------------------------------------------------------ what was decided
+
+    def check_key(self) -> None:
+        """Raise if the approval key is missing because the model was pickled.
+
+        Raises:
+            ConfigurationError: It was: this is a copy that came out of a pickle.
+        """
+        if self.key is not None and not self.key.get_secret_value():
+            raise ConfigurationError(
+                "approval_key is in no pickle: give it to this copy, which needs it to show calls and to read decisions"
+            )
+
+    def digest(self, call: ToolCallRecord, kind: str, nonce: str) -> str:
+        """Return the digest of a pending call."""
+        self.check_key()
+        return digest_of(call, kind, nonce, None if self.key is None else self.key.get_secret_value())
+
+    def check_record(self, call: ToolCallRecord, record: Mapping[str, Any]) -> None:
+        """Raise if a call is not the one in its record.
+
+        Raises:
+            ConfigurationError: It, or its record, was changed since the model wrote it, or the key is another one.
+        """
+        if not same_digest(record["digest"], self.digest(call, record["kind"], record["uuid"])):
+            text = f"call {call.id!r} is not the call that was shown: its name, its arguments, its record or approval_key has changed since"
+            raise ConfigurationError(text)
+
+    def check(self, call: ToolCallRecord, decision: Decision, record: Mapping[str, Any]) -> None:
+        """Raise if a decision is not about this call.
+
+        Raises:
+            ConfigurationError: It is, or the call is not the one that was shown, or it does not take such a decision.
+        """
+        check_offered(call.id, record["kind"], decision.action)
+        self.check_record(call, record)
+        if decision.uuid != record["uuid"] or not same_digest(decision.digest, record["digest"]):
+            raise ConfigurationError(
+                f"the decision on call {call.id!r} is about another call: its digest is not that of the call that waits"
+            )
+
+    def check_unrecorded(self, call: ToolCallRecord, decision: Decision, kind: str, digest: str) -> None:
+        """Raise if a decision is not about this call, which has no record.
+
+        Args:
+            call: The call.
+            decision: The decision.
+            kind: The reason why the call waits.
+            digest: The digest under which it is shown.
+
+        Raises:
+            ConfigurationError: It is, it takes a record to approve the call, or the call does not take such a decision.
+        """
+        needs_record = kind == "approval" or (kind == VENDOR_APPROVAL and self.key is not None)
+        if needs_record and decision.action in ("approve", "edit"):
+            raise ConfigurationError(f"call {call.id!r} needs approval, and its message has no record that it was shown to anybody")
+        check_offered(call.id, kind if kind in FOR_CALLER else "caller", decision.action)
+        if decision.digest != digest:
+            text = f"the decision on call {call.id!r} is about another call than the one that waits: their digests differ"
+            raise ConfigurationError(text)
+
+
+def approved_edit(call: ToolCallRecord, arguments: ArgumentsOf) -> ToolCallRecord:
+    """Return the call with edited arguments validated, including those of bundled calls.
+
+    Raises:
+        ConfigurationError: They are not what the tool takes.
+    """
+    for one in call.inner or (call,):
+        if one.args is None:
+            continue
+        known = arguments(one.name)
+        if known is None:
+            raise ConfigurationError(f"the edited arguments of call {call.id!r} cannot be used: {one.name!r} is no tool")
+        problem = known.problem(one.args)
+        if problem:
+            raise ConfigurationError(f"the edited arguments of call {call.id!r} cannot be used: {problem}")
+    return call
+
+
+def admitted_edit(call: ToolCallRecord, made: ToolCallRecord) -> ToolCallRecord:
+    """Return the edited call. Of its bundled calls at most as many run as before, because limits have counted those."""
+    left = sum(one.args is not None for one in call.inner)
+    inner: list[ToolCallRecord] = []
+    for one in made.inner:
+        left -= one.args is not None
+        inner.append(replace(one, args=None, why=_NOT_COUNTED) if left < 0 and one.args is not None else one)
+    return replace(made, inner=inner)
+
+
+def is_concerned(approvals: Approvals | None, arguments: ArgumentsOf, before: ToolCallRecord, after: ToolCallRecord) -> bool:
+    """Whether a call that was changed on its way to its tool must not run so: it, or what it was before, needs approval."""
+    if approvals is None:
+        return False
+    judged = approvals.judge_one(replace(after, waits=None, decision=None), arguments)
+    return before.decision is not None or judged.waits is not None
+
+
+def same_digest(one: str, other: str) -> bool:
+    """Whether two digests are equal, compared in constant time because they may come from anybody."""
+    return hmac.compare_digest(one.encode(errors="surrogatepass"), other.encode(errors="surrogatepass"))
+
+
+def checked_rule_answer(needed: Any) -> bool:
+    """Return the answer of a rule; raise if it is neither True nor False.
+
+    Raises:
+        ConfigurationError: It is neither.
+    """
+    if not isinstance(needed, bool):
+        if inspect.iscoroutine(needed):
+            needed.close()
+        raise ConfigurationError(f"requires_approval must say True or False of a call, not {type(needed).__name__}")
+    return needed
+
+
+def _function(name: str, value: Any) -> Any:
+    if value is not None and not callable(value):
+        raise ConfigurationError(f"{name} must be a function that is called, not {type(value).__name__}")
+    return value
+
+
+def _checked_key(key: Any) -> SecretStr | None:
+    if key is None or isinstance(key, SecretStr):
+        return key
+    if not isinstance(key, str) or not key:
+        raise ConfigurationError("approval_key must be a SecretStr, or a text that is not empty")
+    return SecretStr(key)
+
+
+# ---------------------------------------------------------------------------------------------- pickling
+
+
+def portable_key(key: SecretStr | None) -> SecretStr | None:
+    """Return a pickle's replacement for the key, which only marks that there was one."""
+    return None if key is None else SecretStr("")
+
+
+# ---------------------------------------------------------------------------------------------- gate
+# The gate before a batch: calls that need approval pass once they have it, and immediate deciders are asked.
+
+
+_NO_INTERRUPT = (
+    "interrupt cannot be called inside approve=: the graph would run the node again, and the model could write other arguments than "
+    "were shown. Let one node run the model without approve, which ends with the calls pending; let the next one call "
+    "interrupt with what pending_calls(...) shows, and go on with model.resume(history, decisions)"
+)
+
+Plan = Callable[[Answer, Decision | None], Answer]
+Govern = Callable[[Sequence[Answer]], None]
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Lets the approved calls of a batch pass before any of them runs.
+
+    Attributes:
+        approvals: The approvals of the calls.
+        known: The identities of the calls, in call order.
+        plan: Makes the answer to a call that was decided.
+        govern: Gives the calls that have passed what their tools' policies say.
+        in_order: Whether a call waits for those before it.
+        resumed: Whether the calls were found in a run's input.
+    """
+
+    approvals: Approvals
+    known: Sequence[CallIdentity]
+    plan: Plan
+    govern: Govern
+    in_order: bool
+    resumed: bool = False
+
+    def admit(self, answers: Sequence[Answer]) -> Generator[UserCall, Any, list[Answer]]:
+        """Yield the questions for the caller's functions one after another and receive their answers; return the answers to execute."""
+        passed: list[Answer] = []
+        waits = False
+        for answer, identity in zip(answers, self.known, strict=True):
+            call, decision = answer.call, answer.call.decision
+            if (call.waits in FOR_CALLER and decision is None) or (waits and self.in_order and _would_run(call) and call.run is None):
+                continue
+            if call.waits == "approval" and decision is None and _would_run(call):
+                decision = yield from self._ask(call, identity)
+                if decision is None:
+                    waits = True
+                    continue
+            ready = self.plan(answer, decision) if call.waits else answer
+            if self.approvals.claim is not None and _would_run(ready.call) and self._was_decided(call, identity):
+                ready = replace(ready, claim_key=self.approvals.claim_key(call, identity))
+            passed.append(ready)
+        self.govern(passed)
+        return passed
+
+    def _was_decided(self, call: ToolCallRecord, identity: CallIdentity) -> bool:
+        """Whether a decision to run a call exists, and may be repeated. One that goes on was taken when it began."""
+        return call.run is None and (self.resumed or identity.record is not None or call.waits is not None or call.decision is not None)
+
+    def _ask(self, call: ToolCallRecord, identity: CallIdentity) -> Generator[UserCall, Any, Decision | None]:
+        if self.approvals.approve is None:
+            return None
+        record = identity.record
+        pending = self.approvals.shown(call, identity if record is None or record["kind"] == call.waits else replace(identity, record=None))
+        with no_interrupt():
+            decision = yield self.approvals.approve, pending
+        return checked_decision(decision, pending)
+
+
+@contextmanager
+def no_interrupt() -> Iterator[None]:
+    """Raise in place of an interrupt of a graph, which would run the node again.
+
+    Raises:
+        ConfigurationError: There was one.
+    """
+    try:
+        yield
+    except Exception as error:
+        if is_graph_signal(error):
+            raise ConfigurationError(_NO_INTERRUPT) from error
+        raise
+
+
+def checked_decision(decision: Any, pending: PendingCall) -> Decision | None:
+    """Return what `approve` has decided about a call; None if it leaves the call pending.
+
+    Raises:
+        ConfigurationError: It is no decision about this call.
+    """
+    if decision is None or decision is NOTHING:
+        return None
+    if not isinstance(decision, Decision):
+        raise ConfigurationError(f"approve must return what a method of PendingCall returns, or None, not {type(decision).__name__}")
+    if (decision.id, decision.uuid, decision.digest) != (pending.id, pending.uuid, pending.digest):
+        raise ConfigurationError(f"approve was asked about call {pending.id!r}, and decided about another one")
+    return decision
+
+
+def _would_run(call: ToolCallRecord) -> bool:
+    """Whether a call would run here once nothing holds it up, rather than only be answered."""
+    runs = call.runs_here and call.args is not None and any(one.args is not None for one in call.inner or (call,))
+    return runs and (call.decision is None or call.decision.action in ("approve", "edit"))

@@ -1,0 +1,437 @@
+"""The common part of synchronous and asynchronous batches of running calls."""
+
+import logging
+import time
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Protocol, cast
+
+from langchain_core.messages import ToolMessage
+
+from ..deadline import NEVER, Deadline
+from ..errors import AlreadyResumedError
+from ..messages.attached import attach_messages
+from ..messages.calls import ToolCallRecord
+from .call import NOT_CONTINUED, ToolRun
+from .call_hooks import (
+    NOBODY,
+    PENDING,
+    Admission,
+    BatchEnded,
+    CallObserver,
+    CallUser,
+    CallWrapper,
+    Outcome,
+    Pause,
+    Proceed,
+    Steps,
+    Wrap,
+    attempted_once,
+    ends_as,
+)
+from .claims import Claims
+from .context import AsyncProgress, Progress
+from .plan import Answer, PlannedCall, not_approved
+from .results import ToolCallResult, cancelled_result, not_alone, overdue_result
+from .user_functions import UserCall
+from .wrapping import Wrappers, policy_steps, with_wrappers
+
+_logger = logging.getLogger("langchain_autotools")
+
+GRACE_SECONDS = 1.0
+"""Seconds that a cancelled asynchronous tool has to end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchOptions:
+    """The options of a batch of calls.
+
+    Attributes:
+        threads: The maximum number of threads for tools in this process.
+        limit: The maximum number of calls that run at the same time; None for all.
+        on_executing: Called with each call just before its tool runs.
+        on_executed: Called with each result as soon as there is one.
+        on_progress: Called with the call and each value that its tool reports.
+        end: When it must end; `NEVER` where nothing ends it.
+        turn: The number of the model's turn that made the calls; None where there is no run.
+        admissions: What admits the calls before any of them begins, one after another.
+        claim: The store that takes the calls that have a key for it.
+        wrappers: What stands around each planned call besides the journal, the claim and the policies, the outermost first.
+        is_concerned: Whether a call that a wrapper has changed needs an approval, by the call before and after.
+        observer: Observes what becomes of the calls.
+    """
+
+    threads: int
+    limit: int | None = None
+    on_executing: Sequence[Callable[..., Any]] = ()
+    on_executed: Sequence[Callable[..., Any]] = ()
+    on_progress: Sequence[Callable[..., Any]] = ()
+    end: Deadline = NEVER
+    turn: int | None = None
+    admissions: Sequence[Admission] = ()
+    claim: Any = None
+    wrappers: Sequence[CallWrapper] = ()
+    is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool] = lambda before, after: False
+    observer: CallObserver = NOBODY
+
+
+class Batch:
+    """The state of a batch of calls.
+
+    Args:
+        answers: The answers to the calls, in call order.
+        options: The options of the batch.
+    """
+
+    _awaits: ClassVar[bool] = False
+    """Whether the batch can await results of asynchronous functions."""
+    _lock: AbstractContextManager[Any] = nullcontext()
+    """The lock that is held while a call begins."""
+
+    def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
+        self.calls: tuple[ToolCallRecord, ...] = tuple(answer.call for answer in answers)
+        self._options = options
+        self._on_executing = options.on_executing
+        self._on_executed = options.on_executed
+        self._on_progress = options.on_progress
+        self._threads = options.threads
+        self._end = options.end
+        self._observer = options.observer
+        self._ended_at: float | None = None
+        self._sight = options.end.inside()  # what runs inside the tools find, as long as the batch lasts
+        self._begun: set[int] = set()
+        self._results: dict[int, ToolCallResult] = {}
+        self._whole: dict[int, ToolCallResult] = {}  # of the calls, as they are handed out
+        self._pending: set[int] = set()  # the calls that a wrapper has left
+        self._ready: set[int] = set()  # results that may be delivered: everybody has been told
+        self._failures: dict[int, BaseException] = {}
+        self._closed = False
+        self._claims: Claims | None = None
+        self._held: list[int] = []  # the calls whose results are there, and wait for a call to be taken
+        self._unreported: set[int] = set()  # results of which nobody has been told meanwhile
+        self._set(answers)
+
+    def _set(self, answers: Sequence[Answer]) -> None:
+        """Set the calls to answer.
+
+        Raises:
+            ConfigurationError: A retry has an asynchronous strategy, which this batch cannot await.
+        """
+        self._answers = answers
+        self._planned: list[PlannedCall] = []
+        self._numbers: list[int] = []  # of the calls that the planned calls belong to
+        self._places: list[range] = []  # of each call's own planned calls
+        for number, answer in enumerate(answers):
+            self._places.append(range(len(self._planned), len(self._planned) + len(answer.planned)))
+            self._planned += answer.planned
+            self._numbers += [number] * len(answer.planned)
+        policies = [one.run.policy for one in self._planned if one.run is not None and one.run.policy is not None]
+        for policy in () if self._awaits else policies:
+            policy.check_synchronous()
+        self._exclusive = _exclusive(answers) if policies else frozenset()
+        self._left = AbandonedCalls(self._exclusive)
+        self._limit = min(self._options.limit or len(answers), len(answers))
+        if self._options.claim is not None and any(answer.claim_key for answer in answers):
+            self._claims = Claims(self._options.claim, answers, lambda: self._closed or bool(self._failures))
+
+    def _admission(self) -> Generator[UserCall, Any, None]:
+        """Yield the questions before any call begins, then set the admitted calls."""
+        answers = self._answers
+        for admission in self._options.admissions:
+            answers = yield from admission.admit(answers)
+        self._set(answers)
+
+    def settled(self) -> list[ToolCallResult]:
+        """Return a result for every call but pending ones, in call order; unfinished calls are reported as cancelled."""
+        return [self._answered(number) for number in range(len(self._answers)) if not self._is_left(number)]
+
+    def _answered(self, number: int) -> ToolCallResult:
+        """Return the result of a call in its outgoing form, from the outcomes of its planned calls so far."""
+        known = self._whole.get(number)
+        if known is not None:
+            return known
+        places, answer = self._places[number], self._answers[number]
+        if self._claims is not None and number in self._claims.given:
+            result = answer.placed(self._claims.given[number])
+        else:
+            results = [self._results.get(index) or cancelled_result(self._planned[index].call) for index in places]
+            result = answer.result(results, ended=places[-1] in self._results or not self._ready.isdisjoint(places))
+        return self._whole.setdefault(number, result)  # whoever is first: a worker, or who gives the batch up
+
+    # ------------------------------------------------------------------------------------------ claims
+
+    def _is_left(self, number: int) -> bool:
+        """Whether a call stays pending because a wrapper left it or because it could not be claimed."""
+        if self._claims is None or number in self._pending:
+            return number in self._pending
+        return self._claims.waits(number) and self._results.keys().isdisjoint(self._places[number])
+
+    def _message_with(self, number: int, index: int, result: ToolCallResult) -> ToolMessage | None:
+        """Return the message that answers a call if this was the last of its planned calls; else None."""
+        places = self._places[number]
+        if any(self._planned[later].run is not None for later in places if later > index):
+            return None
+        known = {**self._results, index: result}
+        results = [known.get(place) or self._planned[place].rejected for place in places]
+        return self._answers[number].result([one for one in results if one is not None]).message
+
+    def _patience_with(self, ask: CallUser | Wrap) -> tuple[Callable[[], bool], Callable[[], float | None]]:
+        """Return the limits of waiting for the store of claims: to store a result it has a second more than the run."""
+        if not ask.keeps:
+            return self._must_end, self.patience
+        return lambda: self.grace() == 0, lambda: self.patience() if (left := self.grace()) is None else left
+
+    def _results_to_tell(self, index: int) -> Sequence[int]:
+        """Return the results to deliver to callbacks: this one, unless it is held back until a call has been claimed."""
+        if self._claims is None or not self._claims.holds:
+            return (index,)
+        self._unreported.add(index)
+        return ()
+
+    def _due(self, number: int) -> Sequence[int]:
+        """Return the calls whose results can be delivered now that this call has one.
+
+        Raises:
+            AlreadyResumedError: All calls that were to run were taken before.
+        """
+        due = () if number in self._pending else (number,)
+        if self._claims is None:
+            return due
+        self._held.extend(due)
+        if self._claims.holds and not self._closed:
+            if number + 1 < len(self._answers):
+                return ()
+            self._claims.end()
+        held, self._held = self._held, []
+        return held
+
+    def _results_held_back(self, number: int) -> list[int]:
+        """Return the results of a call that were held back from callbacks."""
+        late = sorted(self._unreported.intersection(self._places[number]))
+        self._unreported.difference_update(late)
+        return late
+
+    # ------------------------------------------------------------------------------------------ beginning and ending
+
+    def _first_failure(self) -> BaseException:
+        return self._failures[min(self._failures)]
+
+    # ------------------------------------------------------------------------------------------ one call
+
+    def _steps(self, index: int) -> Steps:
+        """Return the steps of a planned call with its wrappers."""
+        planned, claims, number = self._planned[index], self._claims, self._numbers[index]
+        if planned.run is None:
+            rejected = cast("ToolCallResult", planned.rejected)
+            return ends_as(rejected) if planned.entry is None else planned.entry(planned, lambda one: ends_as(rejected))
+        claim = None
+        if claims is not None and claims.concerns(number):
+            claim = partial(claims.wrap, number, index, partial(self._message_with, number, index))
+        turn, begin = partial(self._in_turn, number), partial(self._begin, index)
+        wrappers = Wrappers(planned.entry, turn, claim, begin, self._options.wrappers, self._attempts)
+        may_wait = planned.call is self._answers[number].call  # a bundle has one result
+        return with_wrappers(planned, wrappers, self._options.is_concerned, may_wait=may_wait)
+
+    def _in_turn(self, number: int, planned: PlannedCall, proceed: Proceed) -> Steps:
+        """Wait until a call may begin; answer it if no time is left."""
+        if self._exclusive:
+            return self._after_others(number, planned, proceed)
+        return ends_as(overdue_result(planned.call)) if self._end.is_over() else proceed(planned)
+
+    def _after_others(self, number: int, planned: PlannedCall, proceed: Proceed) -> Steps:
+        """Wait for abandoned calls that still run."""
+        run = cast("ToolRun", planned.run)
+        refused = yield from self._left.waits(number, run, lambda: self._closed or bool(self._failures) or self._must_end())
+        if refused is not None:
+            return refused
+        return overdue_result(planned.call) if self._end.is_over() else (yield from proceed(planned))
+
+    def _begin(self, index: int, planned: PlannedCall, proceed: Proceed) -> Steps:
+        """Record that a call begins.
+
+        Raises:
+            BatchEnded: It must not any more.
+        """
+        if self._end.is_set():
+            raise BatchEnded
+        with self._lock:
+            if self._closed or self._failures:
+                raise BatchEnded
+            self._begun.add(index)
+            if self._claims is not None:
+                self._claims.begins(self._numbers[index])
+            run = planned.run
+            if run is not None and run.prepared.reports:
+                run.report_to(self._reports(), index, self._options.turn)
+        return proceed(planned)
+
+    def _attempts(self, planned: PlannedCall) -> Steps:
+        """Run the tool under its policy."""
+        run = cast("ToolRun", planned.run)
+        if run.policy is None:
+            return attempted_once()
+        return policy_steps(run, run.policy, self._may_wait, in_thread=self._uses_thread(run), awaits=self._awaits)
+
+    def _take_up(self, index: int, outcome: Outcome) -> bool:
+        """Record the outcome of a planned call; False if it is not a result to deliver."""
+        if outcome is not PENDING:
+            return self._keep(index, outcome)
+        number = self._numbers[index]
+        places = self._places[number]
+        if any(self._results[before].executed for before in places if before < index):  # a bundle that has begun is answered
+            return self._keep(index, not_approved(self._planned[index].call))
+        self._pending.add(number)
+        self._ready.update(places)
+        return False
+
+    def _reports(self) -> Progress | AsyncProgress:
+        """The receiver of progress reports, created when the first reporting call begins."""
+        raise NotImplementedError
+
+    def _may_wait(self, seconds: float) -> bool:
+        """Whether a call may wait this long before a retry."""
+        left = self._end.remaining()
+        ending = self._closed or self._failures or self._end.is_set()
+        return not ending and (left is None or seconds < left)
+
+    def _in_time(self, run: ToolRun) -> bool:
+        """Whether there is time to run the call; its timeout is shortened to the remaining time."""
+        left = self._end.remaining()
+        if left is not None:
+            run.end_within(left)
+        return not self._end.is_over()
+
+    def _must_end(self) -> bool:
+        """Whether the batch must end now."""
+        return self._end.is_over() or self._end.is_set()
+
+    def patience(self) -> float | None:
+        """Return the seconds to wait before checking the end again; None for no limit."""
+        return self._end.patience()
+
+    @property
+    def may_end(self) -> bool:
+        """Whether anything but its last result may end the batch."""
+        return self._end.may_come
+
+    def grace(self) -> float | None:
+        """Return the seconds left for running work when the batch must end; None while it need not."""
+        if not self._must_end():
+            return None
+        if self._ended_at is None:
+            self._ended_at = time.monotonic()
+        return max(0.0, self._ended_at + GRACE_SECONDS - time.monotonic())
+
+    def _keep(self, index: int, result: ToolCallResult) -> bool:
+        """Record a call's result; False if the call was abandoned before."""
+        if index in self._results:
+            _logger.debug("tool %s has ended after it was given up, call %s", result.call.name, result.call.id)
+            return False
+        self._results[index] = result
+        self._left.note(self._numbers[index], self._planned[index].run)
+        return True
+
+    def _give_up(self, *, all_calls: bool) -> list[ToolCallResult]:
+        """Close the batch; return the results of the unfinished calls, or of all calls without a result."""
+        self._closed = True
+        if not all_calls and self._end.remaining() != 0:
+            self._sight.let_go()  # what a tool has begun may outlive the run
+        pending = {index for number in self._pending for index in self._places[number]}
+        unfinished = sorted((set(range(len(self._planned))) if all_calls else self._begun) - self._results.keys() - pending)
+        for index in unfinished:
+            planned, error = self._planned[index], self._failures.get(index)
+            if planned.call.run is not None and isinstance(error, NOT_CONTINUED):
+                self._pending.add(self._numbers[index])
+                continue
+            if self._claims is not None and index in self._claims.kept:
+                self._results[index] = self._claims.kept[index]
+                continue
+            if index not in self._begun:
+                self._results[index] = planned.rejected or cancelled_result(planned.call)
+                continue
+            self._results[index] = planned.unfinished(error)
+            run = planned.run
+            if error is None and run is not None and run.executed and not run.ended and self._uses_thread(run):
+                log_abandoned(run)
+        late = sorted(self._unreported - set(unfinished)) if self._failures else []
+        return [self._results[index] for index in [*late, *unfinished] if index in self._results]
+
+    def _uses_thread(self, run: ToolRun) -> bool:
+        """Whether this batch runs the tool in a thread, which cannot be cancelled."""
+        raise NotImplementedError
+
+
+def _exclusive(answers: Sequence[Answer]) -> frozenset[int]:
+    """Return the numbers of the exclusive calls."""
+    policies = [(number, one.run.policy) for number, answer in enumerate(answers) for one in answer.planned if one.run is not None]
+    return frozenset(number for number, policy in policies if policy is not None and policy.exclusive)
+
+
+class HasResults(Protocol):
+    """The interface of running calls whose results can be settled."""
+
+    def settled(self) -> list[ToolCallResult]:
+        """Return the result of each call."""
+
+
+@contextmanager
+def attaching_results(results: HasResults) -> Iterator[None]:
+    """A context manager that attaches the results of running calls to an exception that ends them."""
+    try:
+        yield
+    except AlreadyResumedError:
+        raise
+    except BaseException as error:
+        attach_messages(error, [result.message for result in results.settled()])
+        raise
+
+
+def log_abandoned(run: ToolRun) -> None:
+    """Log that a thread continues although its result is no longer awaited."""
+    _logger.warning("tool %s is given up while it runs, call %s: a thread cannot be stopped", run.prepared.tool.name, run.call.id)
+
+
+# ---------------------------------------------------------------------------------------------- alone
+# Exclusive execution: a call waits for abandoned calls that still run in threads.
+
+
+POLL_SECONDS = 0.02
+"""Seconds between two checks whether an abandoned call has ended."""
+
+
+class AbandonedCalls:
+    """The timed-out calls of a batch that still run, in threads that cannot be stopped.
+
+    Args:
+        exclusive: The positions of the calls that no other one runs beside.
+    """
+
+    def __init__(self, exclusive: Collection[int]) -> None:
+        self._exclusive = exclusive
+        self._runs: list[tuple[int, ToolRun]] = []
+
+    def note(self, number: int, run: ToolRun | None) -> None:
+        """Record a call at position `number` that has its result but may still run."""
+        if self._exclusive and run is not None and run.is_late and not run.ended:
+            self._runs.append((number, run))
+
+    def waits(self, number: int, run: ToolRun, ends: Callable[[], bool]) -> Generator[Pause, Any, ToolCallResult | None]:
+        """Yield the waits until a call may begin.
+
+        Args:
+            number: The position of the call.
+            run: The call.
+            ends: Whether its batch has ended, or must end.
+
+        Returns:
+            None where the wait is over; else the answer to the call, which has waited as long as it, or what it waits for, may take.
+        """
+        beside = [other for place, other in self._runs if number in self._exclusive or place in self._exclusive]
+        end = time.monotonic() + (run.timeout or max((other.timeout or 0.0 for other in beside), default=0.0))
+        while any(not other.ended for other in beside) and not ends():
+            if time.monotonic() >= end:
+                return not_alone(run.call, run.call if number in self._exclusive else beside[0].call)
+            yield Pause(POLL_SECONDS)
+        return None

@@ -1,0 +1,191 @@
+"""The policies of tools: timeouts, retries, caches, output limits, exclusive execution.
+
+`ToolPolicy` is one flat record. What it leaves open (None), the next one says: of a tool's own policies that of a call goes first, then the
+executor's, then the model's; after them come the default policies, in the same order.
+"""
+
+import math
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from ..errors import ConfigurationError
+from ..retry.attempts import check_synchronous
+from ..retry.policy import RetryPolicy, RetryStrategies, checked_retry
+
+if TYPE_CHECKING:
+    from tenacity import BaseRetrying
+
+
+MIN_OUTPUT = 200
+"""The minimum of `max_output`, which leaves room for the note about the omitted text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolPolicy:
+    """The policy of a tool's calls. None leaves a setting to the default policy, without effect if that has none either.
+
+    Attributes:
+        timeout: Timeout of one attempt in seconds; `math.inf`: no limit, whatever the default policy sets.
+        retry: Retries of failed calls and the waits between them: a `RetryPolicy`, or tenacity's `Retrying` or `AsyncRetrying`,
+            whose strategies are kept. `RetryPolicy()` where only `retry_on` is given.
+        retry_on: The errors after which a call is tried again; `()` for none, whatever the default policy says. Our own timeout of an
+            asynchronous tool is a `TimeoutError`; that of a synchronous one is never retried, because the tool may still be running.
+        cache: True: calls of one run with the same arguments run once. A mutable mapping keeps the results beyond the run: one for the
+            process (a dict) or on disk. False: never. Errors are not kept.
+        cache_key: Called with the arguments of a call; what it returns (text, or anything that JSON can write) stands for them. Needed
+            for a tool that is given more than its arguments (the messages, the configuration).
+        max_output: Maximum number of characters of a result's text, at least 200. A longer one is cut to its head and tail.
+        exclusive: Whether no other call of the same turn runs beside one of this tool.
+        progress: Whether what a generator tool yields is reported as progress, and what it returns is the result.
+
+    Raises:
+        ConfigurationError: A value cannot work, or `retry` does not say by `retry_on` what it is for.
+    """
+
+    timeout: float | None = None
+    retry: "RetryPolicy | RetryStrategies | BaseRetrying | None" = None
+    retry_on: tuple[type[Exception], ...] | None = None
+    cache: bool | MutableMapping[str, Any] | None = field(default=None, repr=False)
+    cache_key: Callable[[Mapping[str, Any]], Any] | None = field(default=None, repr=False)
+    max_output: int | None = None
+    exclusive: bool | None = None
+    progress: bool | None = None
+
+    def __post_init__(self) -> None:
+        """Raise if a setting cannot work."""
+        object.__setattr__(self, "timeout", _checked_seconds("timeout", self.timeout))
+        if self.retry is not None:
+            object.__setattr__(self, "retry", checked_retry("retry", self.retry))
+        _check("retry_on", self.retry_on, tuple, "a tuple of error types")
+        for kind in self.retry_on or ():
+            if not (isinstance(kind, type) and issubclass(kind, Exception)):
+                raise ConfigurationError(f"retry_on must name types of errors, not {kind!r}")
+        if self.retry is not None and self.retry_on is None:
+            raise ConfigurationError("retry needs retry_on: the errors after which a call is tried again, such as (ConnectionError,)")
+        if not isinstance(self.cache, bool):
+            checked_cache("cache", self.cache)
+        if self.cache_key is not None and not callable(self.cache_key):
+            raise ConfigurationError(f"cache_key must be a function of the arguments, not {type(self.cache_key).__name__}")
+        _check("max_output", self.max_output, int, "a number of characters")
+        if isinstance(self.max_output, bool) or (self.max_output is not None and self.max_output < MIN_OUTPUT):
+            raise ConfigurationError(f"max_output must be a whole number of at least {MIN_OUTPUT} characters, not {self.max_output!r}")
+        _check("exclusive", self.exclusive, bool, "True or False")
+        _check("progress", self.progress, bool, "True or False")
+
+    def over(self, other: "ToolPolicy | None") -> "ToolPolicy":
+        """Return this policy with its unset fields taken from the other one."""
+        if other is None:
+            return self
+        return replace(self, **{name: value for name, value in _set_fields(other).items() if getattr(self, name) is None})
+
+    @property
+    def retry_settings(self) -> RetryPolicy | RetryStrategies | None:
+        """The value of `retry` as retry settings."""
+        return cast("RetryPolicy | RetryStrategies | None", self.retry)
+
+    def check_synchronous(self) -> None:
+        """Raise if the retry settings have asynchronous strategies, for a call of a synchronous run.
+
+        Raises:
+            ConfigurationError: There is one.
+        """
+        if self.retry_settings is not None:
+            check_synchronous(self.retry_settings)
+
+    @property
+    def seconds(self) -> float | None:
+        """The timeout; None for no limit."""
+        return None if self.timeout == math.inf else self.timeout
+
+    @property
+    def changes_calls(self) -> bool:
+        """Whether the policy has any setting but a timeout."""
+        return any((self.retry_on, self.caches, self.max_output, self.exclusive, self.progress))
+
+    @property
+    def caches(self) -> bool:
+        """Whether results are cached, also in an empty mapping."""
+        return self.cache is not None and self.cache is not False
+
+
+def checked_cache(name: str, cache: Any) -> Any:
+    """Return the cache, or None; raise if it is not a mapping or the like.
+
+    Raises:
+        ConfigurationError: It cannot keep them.
+    """
+    keeps = isinstance(cache, MutableMapping) or (hasattr(cache, "__setitem__") and not isinstance(cache, Sequence))
+    if cache is not None and not keeps:
+        raise ConfigurationError(f"{name} must be a mutable mapping, not {type(cache).__name__}")
+    return cache
+
+
+def _checked_seconds(name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise ConfigurationError(f"{name} must be a positive number of seconds, or None, not {value!r}")
+    return float(value)
+
+
+def _check(name: str, value: Any, kind: Any, words: str) -> None:
+    if value is not None and not isinstance(value, kind):
+        raise ConfigurationError(f"{name} must be {words}, not {value!r}")
+
+
+def _set_fields(policy: ToolPolicy) -> dict[str, Any]:
+    """Return the fields of a policy that are set."""
+    values = {one.name: getattr(policy, one.name) for one in fields(policy)}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Policies:
+    """The policies of several tools.
+
+    Attributes:
+        named: By tool name.
+        default: For what they leave open, and for all other tools.
+    """
+
+    named: Mapping[str, ToolPolicy] = field(default_factory=dict)
+    default: ToolPolicy | None = None
+
+    @classmethod
+    def read(cls, policies: Any, default_policy: Any) -> Self:
+        """Return the policies as a caller gives them.
+
+        Raises:
+            ConfigurationError: They are none.
+        """
+        _check("policies", policies, Mapping, "a mapping of tool names to ToolPolicy")
+        for name, policy in (policies or {}).items():
+            if not isinstance(policy, ToolPolicy):
+                raise ConfigurationError(f"policies[{name!r}] must be a ToolPolicy, not {policy!r}")
+        _check("default_policy", default_policy, ToolPolicy, "a ToolPolicy")
+        return cls(dict(policies or {}), default_policy)
+
+    def over(self, other: "Policies") -> "Policies":
+        """Return these policies with unset fields taken from the others."""
+        named = {**other.named, **{name: policy.over(other.named.get(name)) for name, policy in self.named.items()}}
+        return Policies(named, other.default if self.default is None else self.default.over(other.default))
+
+    def timeouts(self) -> dict[str, float | None]:
+        """Return the tools' own timeouts in seconds, by name; None for no limit."""
+        return {name: policy.seconds for name, policy in self.named.items() if policy.timeout is not None}
+
+    def of_tools(self, names: Mapping[str, Any]) -> dict[str, ToolPolicy]:
+        """Return the policy of each tool that has one with more than a timeout.
+
+        Raises:
+            ConfigurationError: A tool does not exist, or its policy has a key for a cache and no cache.
+        """
+        unknown = self.named.keys() - names.keys()
+        if unknown:
+            raise ConfigurationError(f"policies names tools that do not exist: {', '.join(sorted(map(repr, unknown)))}")
+        found = {name: self.named.get(name, ToolPolicy()).over(self.default) for name in names}
+        for name, policy in found.items():
+            if policy.cache_key is not None and policy.cache is None:
+                raise ConfigurationError(f"the policy of {name!r} has a cache_key and no cache")
+        return {name: policy for name, policy in found.items() if policy.changes_calls}

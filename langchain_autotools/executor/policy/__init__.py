@@ -1,1 +1,0 @@
-"""Tool policies: timeouts, retries, caches and output limits."""

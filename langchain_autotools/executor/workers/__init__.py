@@ -1,1 +1,0 @@
-"""Batches of calls, and the threads and tasks that run them."""

@@ -1,1 +1,0 @@
-"""OpenAI's Responses API. Importing this package loads no SDK."""

@@ -1,0 +1,322 @@
+"""The items of the Responses API: their types, the outline that is stored of them, which of them the caller must answer.
+
+They are wider than the SDK's types (`openai.types.responses`): an item is kept and sent back as it came, whatever else it holds.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal, Required, TypedDict
+
+from ...messages.calls import CLIENT_TOOL, VENDOR_APPROVAL, ToolCallRecord, id_of_item
+from .dialect import InputAudio
+from .mapper import custom_input, legal_name
+
+
+class ItemPart(TypedDict, total=False):
+    """A part of a message, of a tool's output or of reasoning. In an outline, `length` replaces the text."""
+
+    type: str
+    text: str | None
+    length: int
+    refusal: str | None
+    annotations: list[Any] | None
+    logprobs: list[Any] | None
+    detail: str
+    image_url: str
+    file_id: str
+    file_url: str
+    file_data: str
+    filename: str
+    input_audio: InputAudio
+
+
+class Item(TypedDict, total=False):
+    """An input or output item. Items of the vendor's own tools have further keys."""
+
+    type: str
+    id: str | None
+    status: str | None
+    role: str
+    content: str | list[ItemPart] | None
+    summary: list[ItemPart] | None
+    encrypted_content: str | None
+    call_id: str | None
+    name: str | None
+    arguments: str | None
+    input: str | None
+    output: str | list[ItemPart]
+    caller: dict[str, Any] | None
+    execution: str | None
+    result: str | None
+
+
+class Response(TypedDict, total=False):
+    """A whole reply, or a partial one."""
+
+    id: str | None
+    model: str | None
+    status: str | None
+    output: list[Item] | None
+    usage: Any
+    error: Any
+    incomplete_details: Any
+    service_tier: str | None
+    store: bool | None
+
+
+class ResponseEvent(TypedDict, total=False):
+    """An event of a streamed reply; from some gateways a whole reply."""
+
+    type: Required[str]
+    response: Response
+    item: Item
+    item_id: str | None
+    output_index: int | None
+    content_index: int | None
+    summary_index: int | None
+    delta: str | None
+    arguments: str | None
+    input: str | None
+    name: str | None
+    error: Any
+    output: list[Item] | None
+    partial_image_b64: str | None
+    partial_image_index: int | None
+
+
+# ---------------------------------------------------------------------------------------------- items
+# The stored outline of a reply's output items, from which they are sent back unchanged.
+#
+# A reasoning item must go back together with the item that follows it, in order and unchanged; so must whatever the vendor's own tools
+# did. LangChain's message already holds the texts and the calls. What is kept beside them is an outline: each item without its text and
+# its call, which are put in again from the message. A message that was edited no longer fits its outline, and goes back as text and calls
+# alone, which is always legal.
+#
+# Wire facts: "Item of type 'reasoning' was provided without its required following item" and the reverse (wire quirk P-05); items that
+# the server does not store are unknown to it by their id; `status` and what other servers add is refused by some.
+
+
+FUNCTION_CALL = "function_call"
+CUSTOM_CALL = "custom_tool_call"
+CALL_TYPES = frozenset({FUNCTION_CALL, CUSTOM_CALL})
+
+MODEL_MADE = frozenset({"message", "reasoning", *CALL_TYPES})
+_NEVER_SENT = frozenset({"created_by", "parsed_arguments", "parsed", "sequence_number"})
+_OF_A_CALL = frozenset({"name", "arguments", "input", "call_id", "item_id", "output_index"})
+_BARE = frozenset({"type", "name"})
+# The API takes these without their id: where the server does not keep what it sent, it knows none.
+_MAY_LACK_ID = frozenset({"shell_call", "apply_patch_call"})
+
+
+def text_of_item(item: Item) -> str:
+    """Return the text of a message item."""
+    return "".join(str(part.get("text") or "") for part in parts_of(item) if part.get("type") == "output_text")
+
+
+def parts_of(item: Item, key: Literal["content", "summary"] = "content") -> list[ItemPart]:
+    """Return the parts of an item's content or summary.
+
+    Args:
+        item: The item.
+        key: The list to return.
+    """
+    parts = item.get(key)
+    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+
+
+# ---------------------------------------------------------------------------------------------- what is kept
+
+
+def outline(items: Sequence[Item], *, stored: bool) -> list[Item]:
+    """Return the outline of a reply's items; empty if text and calls alone suffice.
+
+    Args:
+        items: The output items, complete and in order.
+        stored: Whether the server keeps them: then it knows them by their ids, else ids mean nothing to it.
+    """
+    kept = [entry for entry in (_entry(item, stored) for item in items) if entry is not None]
+    return [] if _is_plain(kept) else kept
+
+
+def _entry(item: Item, stored: bool) -> Item | None:
+    kind = item.get("type")
+    hidden = _NEVER_SENT | ({"status"} if kind in MODEL_MADE else set()) | (_OF_A_CALL if kind in CALL_TYPES else set())
+    entry: Item = _without({key: value for key, value in item.items() if value is not None}, hidden)
+    if (kind in MODEL_MADE or kind in _MAY_LACK_ID) and not stored:
+        entry.pop("id", None)
+    if kind == "message":
+        return {**entry, "content": [_measured(part) for part in parts_of(item)]}
+    if kind == "reasoning":
+        return _reasoning_entry(entry)
+    return {**entry, "name": item.get("name")} if kind in CALL_TYPES else entry
+
+
+def _without(part: Mapping[str, object], keys: Collection[str]) -> Any:
+    """Return an item or part without some of its keys."""
+    return {key: value for key, value in part.items() if key not in keys}
+
+
+def _measured(part: ItemPart) -> ItemPart:
+    """Return a part with its text replaced by the text's length, and without log probabilities."""
+    if part.get("type") != "output_text":
+        return {**part}
+    kept: ItemPart = _without({key: value for key, value in part.items() if value}, ("text", "logprobs", "parsed"))
+    return {**kept, "length": len(str(part.get("text") or ""))}
+
+
+def _reasoning_entry(entry: Item) -> Item | None:
+    """Return a reasoning item; None for one that is neither stored nor complete, whose content is lost."""
+    if not entry.get("content"):
+        entry.pop("content", None)
+    if not ("id" in entry or "encrypted_content" in entry or "content" in entry):
+        return None
+    return {**entry, "summary": entry.get("summary") or []}
+
+
+def _is_plain(entries: Sequence[Item]) -> bool:
+    """Whether the entries are at most one text message followed by function calls, ignoring ids."""
+    kinds = [entry.get("type") for entry in entries]
+    if set(kinds[1:]) - {FUNCTION_CALL} or set(kinds[:1]) - {"message", FUNCTION_CALL}:
+        return False
+    if kinds[:1] == ["message"] and (
+        entries[0].keys() - {"type", "id", "role", "content"} or any(part.keys() != {"type", "length"} for part in parts_of(entries[0]))
+    ):
+        return False
+    return not any(entry.keys() - _BARE - {"id"} for entry in entries if entry.get("type") == FUNCTION_CALL)
+
+
+# ---------------------------------------------------------------------------------------------- how it goes back
+
+
+def restored(entries: Any, text: str, calls: Sequence[ToolCallRecord], ids: Sequence[str]) -> list[Item] | None:
+    """Return the original items of a reply; None if the message has been changed.
+
+    Args:
+        entries: The outline.
+        text: The message's text.
+        calls: The message's calls.
+        ids: The id that each of them is sent with.
+    """
+    if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
+        return None
+    outlined: list[Item] = entries
+    named = [entry.get("name") for entry in outlined if entry.get("type") in CALL_TYPES]
+    if named != [call.name for call in calls] or any(call.args is None or legal_name(call.name) != call.name for call in calls):
+        return None
+    rest = iter(zip(calls, ids, strict=True))
+    items: list[Item] = []
+    start = 0
+    for entry in outlined:
+        if entry.get("type") in CALL_TYPES:
+            items.append(_with_call(entry, *next(rest)))
+        elif entry.get("type") == "message":
+            item, start = _with_text(entry, text, start)
+            items.append(item)
+        else:
+            items.append({**entry})
+    return items if start == len(text) else None
+
+
+def _with_call(entry: Item, call: ToolCallRecord, identifier: str) -> Item:
+    if entry["type"] == CUSTOM_CALL:
+        return {**entry, "call_id": identifier, "input": custom_input(call)}
+    return {**entry, "call_id": identifier, "arguments": call.arguments}
+
+
+def _with_text(entry: Item, text: str, start: int) -> tuple[Item, int]:
+    parts: list[ItemPart] = []
+    for part in parts_of(entry):
+        if "length" not in part:
+            parts.append({**part})
+            continue
+        end = start + int(part["length"])
+        kept: ItemPart = _without(part, ("length",))
+        parts.append({"annotations": [], **kept, "text": text[start:end]})
+        start = end
+    return {**entry, "content": parts}, start
+
+
+# ---------------------------------------------------------------------------------------------- client calls
+# Calls of the vendor's tools that the caller answers: a shell, patches, a computer, approvals of remote tools.
+#
+# Nothing here runs them. They stand in the message as the items that they are, end a run as pending, and go back together with the answer
+# that the caller gives, by a decision or as a message, which the API insists on (all but approvals).
+#
+# Wire facts: an answer is an item of type `..._output` that repeats the call's `call_id`; a local shell's repeats it as `id`; an approval
+# is an `mcp_approval_response` that repeats the request's `id`; a shell in the vendor's own container (the call's `environment` is a
+# `container_reference`) is answered in the reply itself (platform.openai.com/docs/api-reference/responses/create).
+
+
+_CALLS = frozenset({"computer_call", "local_shell_call", "shell_call", "apply_patch_call"})
+_CONTAINER = "container_reference"
+_APPROVAL = "mcp_approval_request"
+_SEARCH = "tool_search_call"
+APPROVED = "mcp_approval_response"
+"""The item type for the approval or rejection of a remote tool call."""
+FOUND_TOOLS = "tool_search_output"
+"""The item type for the tools that a search has found."""
+_HANDLERS = {
+    **{"computer_call": "computer", "local_shell_call": "shell", "shell_call": "shell", "apply_patch_call": "apply_patch"},
+    **{_APPROVAL: "mcp_approval", _SEARCH: "tool_search"},
+}
+_SCREENS = ("computer", "computer_use", "computer_use_preview")
+_MAKERS: Mapping[str, Sequence[str]] = {"computer_call": _SCREENS, _APPROVAL: ("mcp",)}
+_TOOLS = frozenset({"shell", "local_shell", "apply_patch", *_SCREENS})
+
+
+def answers_in_blocks(tools: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a reply may need content blocks: calls for the caller to answer, or images."""
+    return any(tool.get("type") in _TOOLS or _needs_caller(tool) or tool.get("type") == "image_generation" for tool in tools)
+
+
+def _needs_caller(tool: Mapping[str, Any]) -> bool:
+    kind = tool.get("type")
+    approves = kind == "mcp" and tool.get("require_approval") != "never"
+    return approves or (kind == "tool_search" and tool.get("execution") == "client")
+
+
+def pending_calls(items: Sequence[Item]) -> list[Item]:
+    """Return the items of a reply that wait for the caller: calls on the caller's machine, and approval requests."""
+    open_calls = client_calls(items)
+    return [item for item in items if item.get("type") == _APPROVAL or (is_for_client(item) and item in open_calls)]
+
+
+def awaited_entry(item: Item) -> dict[str, Any]:
+    """Return the record of a waiting item: its id, what it waits for, the kind of handlers for it, the type of its answer, and the names of
+    the tools that make such items."""
+    kind = str(item.get("type"))
+    tools = _MAKERS.get(kind, (kind.removesuffix("_call"),))
+    known = {"id": id_of_item(item), "handler": _HANDLERS[kind], "tools": [*tools]}
+    if kind == _APPROVAL:
+        return {**known, "kind": VENDOR_APPROVAL, "answer": APPROVED}
+    return {**known, "kind": CLIENT_TOOL, "answer": FOUND_TOOLS if kind == _SEARCH else f"{kind}_output"}
+
+
+def client_calls(items: Sequence[Item]) -> list[Item]:
+    """Return the unanswered calls that no request may contain without an answer, those of a shell in the vendor's own container too."""
+    answered = {answered_id(item) for item in items}
+    return [item for item in items if _is_answered_by_item(item) and not names_of(item) & answered]
+
+
+def is_for_client(item: Item) -> bool:
+    """Whether an item is a call that the caller's machine answers."""
+    place = item.get("environment")
+    return _is_answered_by_item(item) and not (isinstance(place, Mapping) and place.get("type") == _CONTAINER)
+
+
+def _is_answered_by_item(item: Item) -> bool:
+    return item.get("type") in _CALLS or (item.get("type") == _SEARCH and item.get("execution") == "client")
+
+
+def names_of(call: Item) -> frozenset[str]:
+    """Return the ids by which an answer may refer to a call."""
+    names = (call.get("call_id"), call.get("id") if call.get("type") == "local_shell_call" else None)
+    return frozenset(str(name) for name in names if name)
+
+
+def answered_id(item: Item) -> str | None:
+    """Return the id of the call that an item answers; None for other items."""
+    kind = str(item.get("type"))
+    if not kind.endswith("_output"):
+        return None
+    named = item.get("call_id") or (item.get("id") if kind == "local_shell_call_output" else None)
+    return str(named) if named else None

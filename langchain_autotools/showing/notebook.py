@@ -1,0 +1,305 @@
+"""`show`: live display of a run in a notebook, or as lines where there is none."""
+
+import asyncio
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import aclosing, closing, suppress
+from contextvars import copy_context
+from types import TracebackType
+from typing import Any, ClassVar, Final, Protocol, Self, overload
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from .. import event_types as kinds
+from ..encoders.finished_runs import events_of, history_events
+from ..errors import ConfigurationError
+from ..event_reader import AsyncEventStream, EventStream, aevents, events
+from ..event_types import EventTable, RunEvent
+from ..messages.attached import mark_shown
+from ..messages.stop_reasons import HoldsRun
+from .lines import Lines, LinesRun
+from .page import STYLE, part_html, part_text
+from .view_model import PartView, ViewModel
+
+_INTERVAL_SECONDS: Final = 0.08  # between two drawings, at least
+_REST_FACTOR: Final = 5  # how many times as long as a drawing took is left to the run before the next one
+_NOTICED_SECONDS: Final = 0.5
+_NOT_SHOWABLE: Final = "show takes what stream() or astream() returned, a run, a message or a history (a list of messages), not {}"
+
+
+@overload
+def show(stream: Iterator[Any]) -> AIMessage: ...
+
+
+@overload
+def show(stream: AsyncIterator[Any]) -> Coroutine[Any, Any, AIMessage]: ...
+
+
+@overload
+def show(stream: HoldsRun) -> AIMessage: ...
+
+
+@overload
+def show(stream: BaseMessage | Sequence[BaseMessage]) -> None: ...
+
+
+def show(stream: Any) -> Any:
+    """Show a run live, `run = show(model.stream(messages))`, or a finished run, a message or a history.
+
+    In a cell of Jupyter or marimo the model's text is shown as Markdown, its reasoning folded, each call with its arguments (already while
+    they are written), progress and result, what runs inside a tool under its call, calls that wait with what can be done about them,
+    and at the end the tokens and why the run ended, where that is unusual. Anywhere else the same is printed as plain text, without
+    reasoning.
+
+    Args:
+        stream: What `stream` or `astream` of a model, an agent, a chain or a graph returned, before anything of it was read. Or what has
+            ended: what `invoke` of a model or `run` of an agent returned, any other message, or a history (a list of messages), which is
+            shown with its questions.
+
+    Returns:
+        The run message, as `invoke` returns it; of an asynchronous stream something to await that gives it:
+        `await show(model.astream(...))`. Of a chain or a graph, the message of the last run that was made in it. Of a message or a history
+        that was given nothing: what a cell ends in would be shown again.
+
+    Raises:
+        ConfigurationError: `stream` is none of these, or no run was made in it.
+        BaseException: What ended the run, after it has been shown that it failed or, at an interrupt, that it was interrupted. The run
+            is closed then.
+    """
+    if isinstance(stream, HoldsRun):
+        return _show_ended(stream)
+    if isinstance(stream, AIMessage):
+        return _show_all(events_of(stream))
+    if isinstance(stream, BaseMessage | list | tuple):
+        return _show_all(history_events([stream] if isinstance(stream, BaseMessage) else _messages_of(stream)))
+    if not isinstance(stream, Iterator | AsyncIterator):
+        raise ConfigurationError(_NOT_SHOWABLE.format(type(stream).__name__))
+    return _ashow(aevents(stream)) if isinstance(stream, AsyncIterator) else _show(events(stream))
+
+
+def _show(stream: EventStream) -> AIMessage:
+    with _screen() as output, closing(stream):
+        for event in stream:
+            output.show(event)
+    return _run_message(stream)
+
+
+def _show_ended(run: HoldsRun) -> AIMessage:
+    _show_all(events_of(run))
+    mark_shown(run.message)
+    return run.message
+
+
+def _show_all(happened: Iterable[RunEvent | BaseMessage]) -> None:
+    with _screen() as output:
+        for one in happened:
+            if isinstance(one, BaseMessage):
+                output.show_input(one)
+            else:
+                output.show(one)
+
+
+def _messages_of(history: Sequence[Any]) -> Sequence[BaseMessage]:
+    strange = next((one for one in history if not isinstance(one, BaseMessage)), None)
+    if strange is not None:
+        raise ConfigurationError(f"show takes a history as a list of messages, and this one has a {type(strange).__name__} in it")
+    return history
+
+
+async def _ashow(stream: AsyncEventStream) -> AIMessage:
+    awake = asyncio.create_task(_stay_awake())
+    try:
+        with _screen() as output:
+            async with aclosing(stream):
+                async for event in stream:
+                    output.show(event)
+    finally:
+        awake.cancel()
+    return _run_message(stream)
+
+
+async def _stay_awake() -> None:
+    """Keep an idle event loop awake to interrupts: a kernel cancels a cell's task without waking the loop."""
+    while True:
+        await asyncio.sleep(_NOTICED_SECONDS)
+
+
+def _run_message(stream: EventStream | AsyncEventStream) -> AIMessage:
+    message = stream.message
+    mark_shown(message)
+    return message
+
+
+# ---------------------------------------------------------------------------------------------- screens: a cell of a notebook, or lines
+
+
+class _Screen(Protocol):
+    """The interface of outputs for a run's events. As a context manager it learns whether the run failed."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+
+    def show(self, event: RunEvent) -> None:
+        """Show an event."""
+
+    def show_input(self, message: BaseMessage) -> None:
+        """Show a message of a model's input."""
+
+
+def _screen() -> _Screen:
+    """Return the output for the environment of this program."""
+    marimo = sys.modules.get("marimo")
+    if marimo is not None and marimo.running_in_notebook():
+        return CellScreen(_MarimoCell(), marimo.Thread)
+    if _shows_html():
+        return CellScreen(_JupyterCell(), threading.Thread)
+    return _LineScreen()
+
+
+def _shows_html() -> bool:
+    """Whether the program runs in an IPython that shows HTML, such as a notebook's."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and "text/html" in shell.display_formatter.active_types
+
+
+class _LineScreen(Lines):
+    """An output of lines on standard output."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stdout, sys.stdout)
+        self._failed_run = False
+
+    def show(self, event: RunEvent) -> None:
+        """Print an event."""
+        self._failed_run = False
+        super().show(event)
+
+    def _failed(self, event: kinds.RunFailed, run: LinesRun) -> None:
+        super()._failed(event, run)
+        self._failed_run = True
+
+    table: ClassVar = EventTable("show without a notebook", {**Lines.table, kinds.RunFailed: _failed})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is not None and not self._failed_run:
+            with suppress(BrokenPipeError):  # nobody reads any more
+                self.show(kinds.RunFailed(run_id="", error=error))
+
+
+# ---------------------------------------------------------------------------------------------- cells of notebooks
+
+
+class _Cell(Protocol):
+    """The interface of a notebook cell's output."""
+
+    def draw(self, parts: Iterable[PartView]) -> None:
+        """Show these parts: new ones at the end, known ones in their place."""
+
+
+class _JupyterCell:
+    """A Jupyter cell. Each part is an output of its own, so that opened parts stay open while others change."""
+
+    def __init__(self) -> None:
+        self._outputs: dict[PartView, Any] = {}
+
+    def draw(self, parts: Iterable[PartView]) -> None:
+        """Create or update the outputs of these parts."""
+        from IPython.display import display
+
+        for part in parts:
+            output = self._outputs.get(part)
+            style = STYLE if next(iter(self._outputs), part) is part else ""
+            bundle = {"text/html": style + part_html(part), "text/plain": part_text(part)}
+            if output is None:
+                self._outputs[part] = display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+            else:
+                output.update(bundle, raw=True)
+
+
+class _MarimoCell:
+    """A marimo cell, whose single output is replaced."""
+
+    def __init__(self) -> None:
+        self._shown: dict[PartView, str] = {}
+
+    def draw(self, parts: Iterable[PartView]) -> None:
+        """Replace the output with these parts."""
+        import marimo
+
+        self._shown |= {part: part_html(part) for part in parts}
+        marimo.output.replace(marimo.Html(STYLE + "".join(self._shown.values())))
+
+
+class CellScreen:
+    """Draws the view of runs into a cell, from a thread of its own, at a rate that a reader can follow.
+
+    Args:
+        cell: Where to draw.
+        new_thread: Makes a thread that may draw there.
+    """
+
+    def __init__(self, cell: _Cell, new_thread: Callable[..., threading.Thread]) -> None:
+        self._cell = cell
+        self._view_model = ViewModel()
+        self._lock = threading.Lock()
+        self._changed, self._over = threading.Event(), threading.Event()
+        self._due = 0.0
+        self._thread: threading.Thread | None = new_thread(target=copy_context().run, args=(self._paint,), daemon=True)
+
+    def __enter__(self) -> Self:
+        try:
+            if self._thread is not None:
+                self._thread.start()
+        except RuntimeError:  # the system gives no further thread, or (in a browser) none at all: each event draws, where it is due
+            self._thread = None
+        return self
+
+    def show(self, event: RunEvent) -> None:
+        """Process an event, and have it drawn."""
+        with self._lock:
+            self._view_model.apply(event)
+        self._draw_soon()
+
+    def show_input(self, message: BaseMessage) -> None:
+        """Add a message of a model's input, and draw it."""
+        with self._lock:
+            self._view_model.add_input(message)
+        self._draw_soon()
+
+    def _draw_soon(self) -> None:
+        self._changed.set()
+        if self._thread is None and time.monotonic() >= self._due:
+            self._draw()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._over.set()
+        self._changed.set()
+        if self._thread is not None:
+            self._thread.join()
+        if error is not None:
+            self._view_model.break_off(error)
+        self._draw()
+
+    def _paint(self) -> None:
+        while not self._over.is_set():
+            self._changed.wait()
+            self._changed.clear()
+            self._draw()
+            self._over.wait(max(0.0, self._due - time.monotonic()))
+
+    def _draw(self) -> None:
+        began = time.monotonic()
+        with self._lock:
+            changed, self._view_model.changed = self._view_model.changed, {}
+            if not changed:
+                return
+            self._cell.draw(changed)
+        took = time.monotonic() - began
+        self._due = began + took + max(_INTERVAL_SECONDS, _REST_FACTOR * took)
