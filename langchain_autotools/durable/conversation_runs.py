@@ -31,7 +31,6 @@ from .engine import VERSION, Transcript, engine, outside
 from .recorded_events import with_texts
 from .run_reader import ENDED_FROM_OUTSIDE, GOES_ON, ReaderTimeout, events_so_far, followed_runs
 from .stored import RunFailedError, checked, copy_of, mapping_of, message_of, reply_of, stored
-from .workers import CANCELLED
 
 SEND, DECIDE, APPEND = "send", "decide", "append"
 """The kinds of runs: answering a message, continuing with decisions, or only adding messages."""
@@ -494,13 +493,6 @@ class ConversationRuns:
         """Return the run with this number, without input and output, and whether its conversation was deleted."""
         found = {run.id: run for run in self.found(workflow_ids=[where.run_id(number), where.mark])}
         return found.get(where.run_id(number)), where.mark in found
-
-    def cancel(self, run: ConversationRun) -> None:
-        """Cancel a run, wherever it is executed."""
-        flag = engine.cancelled.get(run.id)
-        if flag is not None:
-            flag.set()
-        outside(DBOS.update_workflow_attributes, run.id, {CANCELLED: True}, merge=True)
 
     def end(self, runs: Sequence[ConversationRun]) -> None:
         """End runs from outside: they are not begun, and not recovered."""

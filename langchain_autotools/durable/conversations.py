@@ -36,7 +36,7 @@ from .conversation_requests import (
     undecided_calls,
 )
 from .conversation_runs import APPEND, SEND, ConversationRun, ConversationRuns, Health, Incarnation, Sent, health_of, sent_to
-from .engine import Link, begun, engine, launch, register
+from .engine import Link, begun, cancel_run, engine, launch, register
 from .recorded_events import RecordedTexts
 from .run_reader import ReaderTimeout
 from .runs import check, execute
@@ -497,9 +497,9 @@ class Conversations:
         """Cancel the current run and those that wait: each returns what it has, with the stop reason `cancelled`."""
         check_id(conversation)
         self._launch()
-        for run in self._runs.of(conversation):
+        for run in reversed(self._runs.of(conversation)):  # the current one last: the next one begins as soon as it has ended
             if not run.has_ended:
-                self._runs.cancel(run)
+                cancel_run(run.id)
 
     async def acancel(self, conversation: str) -> None:
         """Like `cancel`, asynchronously."""
@@ -554,7 +554,7 @@ class Conversations:
             self._runs.end([run for run in runs if run.waits])
             for run in runs:
                 if run.goes_on:
-                    self._runs.cancel(run)
+                    cancel_run(run.id)
             try:
                 if any(run.goes_on for run in runs):
                     time.sleep(limit.pause())

@@ -25,7 +25,7 @@ from ..errors import ConfigurationError, EventsInterruptedError
 from ..executor.event_loops import running_loop
 from ..executor.threads import run_beside
 from .stored import RunFailedError, copy_of, is_storable
-from .workers import Execution, Executions, Lease, Lifetime, WorkerEndingError, engine_keywords, not_waiting
+from .workers import CANCELLED, Execution, Executions, Lease, Lifetime, WorkerEndingError, engine_keywords, not_waiting
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -321,6 +321,17 @@ def _workflow(name: str) -> Callable[..., Any]:
 def _request_arguments(stored: tuple[Any, ...], named: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of a run: its request, or None, which its body refuses, where the stored ones are others."""
     return (stored[0] if len(stored) == 1 and named == {} else None,), {}  # DBOS would fail over some, and leave the run pending
+
+
+def cancel_run(run_id: str) -> None:
+    """Cancel a run, wherever it is executed.
+
+    Its row says so first: an execution that begins between the two steps reads it there.
+    """
+    outside(DBOS.update_workflow_attributes, run_id, {CANCELLED: True}, merge=True)
+    flag = engine.cancelled.get(run_id)
+    if flag is not None:
+        flag.set()
 
 
 def outside(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:

@@ -23,12 +23,12 @@ from ..executor.threads import run_beside
 from ..messages.attached import attach_messages
 from ..messages.run_messages import new_messages
 from ..mixin import ToolsAndMessagesMixin
-from .engine import Link, attributes_of, begun, engine, launch, outside, register
+from .engine import Link, attributes_of, begun, cancel_run, engine, launch, outside, register
 from .journal import Journal
 from .recorded_events import LiveEvents, RecordedTexts, error_text, message_out, run_exception
 from .run_reader import aread_run, position_of, raise_failed, read_run, start_number
 from .stored import RunFailedError, check_storable, message_of, plain_config, plain_keywords, plain_messages, reading, request_of_run
-from .workers import CANCELLED, Execution, WorkerEndingError
+from .workers import Execution, WorkerEndingError
 
 _POLLS_SECONDS = 0.2  # how often a client looks whether its run has ended where nothing wakes it
 _clients: dict[str, "_Client"] = {}
@@ -242,10 +242,7 @@ class DurableModel:
         """Cancel a run, wherever it is executed; it returns what it has, with the stop reason `cancelled`."""
         check_storable("the id of a run", run_id)
         launch()
-        flag = engine.cancelled.get(run_id)
-        if flag is not None:
-            flag.set()
-        outside(DBOS.update_workflow_attributes, run_id, {CANCELLED: True}, merge=True)
+        cancel_run(run_id)
 
     async def acancel(self, run_id: str) -> None:
         """Like `cancel`, asynchronously."""

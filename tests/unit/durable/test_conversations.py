@@ -11,11 +11,13 @@ import pytest
 
 pytest.importorskip("dbos", reason="needs the extra `durable`")
 
+from dbos import DBOS
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, messages_from_dict
 from langchain_core.tools import tool
 
 from langchain_autotools import MessageDone, MessagesAdded, RunEnded, RunFailed, TextDelta, pending_calls, stop_reason
 from langchain_autotools.durable import Conversations, RunFailedError, shutdown
+from langchain_autotools.durable.workers import CANCELLED
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.durable import Life, answered, asks, contents, counting, crash, double, kind
@@ -219,6 +221,35 @@ def test_cancel_ends_what_runs_and_what_waits(life: Life) -> None:
     left.set()
     assert chats.result(chats.send("alice", "Now")).text == "Later."
     assert said(chats.messages("alice"))[2:] == [("human", "Then"), ("human", "Now"), ("ai", "Later.")]
+
+
+def test_cancel_reaches_what_waits_before_it_can_begin(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the database is, none of the waiting runs is begun between two of its statements."""
+    begun, asked = threading.Event(), []
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Iterator[str]:
+        asked.append(messages[-1].text)
+        yield "Wait"
+        begun.set()
+        while messages[-1].text == "Go":
+            threading.Event().wait(0.01)
+            yield "."
+
+    chats = life.conversations(reply)
+    runs = [chats.send("alice", text) for text in ("Go", "Then", "And then")]
+    assert begun.wait(20)
+    update = DBOS.update_workflow_attributes
+
+    def slowly(run: str, *args: Any, **keywords: Any) -> None:
+        update(run, *args, **keywords)
+        if run == runs[0].run_id and CANCELLED in args[0]:
+            chats.result(runs[-1], timeout=20)
+
+    monkeypatch.setattr(DBOS, "update_workflow_attributes", slowly)
+    chats.cancel("alice")
+    monkeypatch.undo()
+    assert [stop_reason(chats.result(run)) for run in runs] == ["cancelled"] * 3
+    assert asked == ["Go"]
 
 
 @pytest.mark.parametrize("taken_over", [False, True])
