@@ -76,7 +76,7 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
     from .messages.metadata import text_of as text_of
     from .messages.stop_reasons import StopReason as StopReason
     from .mixin import ToolsAndMessagesMixin as ToolsAndMessagesMixin
-    from .pricing.costs import RunCost as RunCost, TurnCost as TurnCost, run_cost as run_cost
+    from .pricing import RunCost as RunCost, TurnCost as TurnCost, run_cost as run_cost
     from .providers._base.errors import ProviderError as ProviderError
     from .providers._base.errors import ModelRefusalError as ModelRefusalError
     from .providers.anthropic import ChatAnthropic as ChatAnthropic
@@ -200,7 +200,7 @@ _HOMES = {
         "McpServer",
         "mcp_server",
     ),
-    "pricing.costs": (
+    "pricing": (
         "RunCost",
         "TurnCost",
         "run_cost",
@@ -259,7 +259,7 @@ def __getattr__(name: str) -> Any:
 
 
 if "IPython" in sys.modules:
-    from .messages.notebook import show_runs
+    from .messages.display import show_runs
 
     show_runs()
 

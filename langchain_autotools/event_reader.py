@@ -18,7 +18,7 @@ from .agent import AgentStream, AsyncAgentStream
 from .errors import ConfigurationError
 from .event_bus import Alarm, Listener, Scope, current_scope, stop_listening
 from .event_types import RunEvent
-from .executor.threads import NoThreadError, run_beside
+from .executor.user_functions import NoThreadError, run_beside
 from .mixin import ToolsAndMessagesMixin
 
 _logger = logging.getLogger("langchain_autotools")

@@ -18,9 +18,9 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from .executor.pending import PendingCall
-from .messages.attached import portable_result
 from .messages.blocks import LARGE, large_files, size_of
 from .messages.calls import ToolCallRecord
+from .messages.metadata import portable_result
 from .messages.stop_reasons import StopReason
 
 

@@ -21,9 +21,9 @@ from pydantic import Field, PrivateAttr, SecretStr, model_validator
 from .compat import CACHE_KEY, input_messages, should_stream
 from .errors import ConfigurationError, concise
 from .executor.approvals import portable_key
-from .executor.call_hooks import CallWrapper
+from .executor.plan import CallWrapper
 from .executor.tools import dump_tools, restore_tools
-from .messages.attached import keep_reply
+from .messages.metadata import keep_reply
 from .pickling import refuse, unportable
 from .run.adopted_models import AdoptingMeta, adopted, one_turn_model
 from .run.binding import BindableChatModel, BoundChatModel
@@ -32,8 +32,7 @@ from .run.loop import OnLimit
 from .run.run import Driven, Run, SingleAnswer, adrive, drive, failing
 from .run.settings import CallSettings, Toolbox, drop_settings, request_form, run_parts, run_request, run_settings, toolbox_of
 from .run.turn_wrappers import TurnRequest, TurnWrapper, generator_of
-from .turn.constructor import Secret, tool_labels
-from .turn.model import converted, readable_messages
+from .turn.model import Secret, converted, readable_messages, tool_labels
 from .turn.tools import format_tool_choice
 from .turn.turn import Turn
 

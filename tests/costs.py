@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.__main__ import server
 from benchmarks.chunks import ASYNC_WAYS, KINDS, PATHS, WAYS, WHOLE_CALLS, model, reader
-from langchain_autotools.executor import threads
+from langchain_autotools.executor import user_functions
 from tests.support.counted import counting
 
 FEW, MANY = 20, 60
@@ -42,7 +42,7 @@ BY_CHANCE = {
 def counted(run: Callable[[], Any]) -> Counter[str]:
     """Return the calls of the package's functions in one run."""
     calls: Counter[str] = Counter()
-    threads._free.clear()  # what runs in the threads of other tests is not counted
+    user_functions._free.clear()  # what runs in the threads of other tests is not counted
     with counting(calls, new_threads=True):
         run()
     return Counter({name: number for name, number in calls.items() if name not in BY_CHANCE})

@@ -1,14 +1,14 @@
 """The floors inside the rooms that have many modules."""
 
-from .test_house import MODULES, all_imports, module_of, name_of, top_of
+from tests.test_house import MODULES, all_imports, module_of, name_of, top_of
 
 # The floors of `executor`, from the ground up. A module imports from its own floor and from those below it.
 EXECUTOR_FLOORS = (
-    ("names", "policies", "threads", "event_loops", "pending", "user_functions"),
-    ("context", "nested_runs", "results", "signatures", "schemas", "cache", "tool"),
-    ("call", "tools", "plan", "call_hooks"),
-    ("claims", "approvals", "handlers", "run_tool", "settings", "wrapping"),
-    ("batch", "async_batch", "sync_batch"),
+    ("names", "pending", "user_functions"),
+    ("context", "nested_runs", "results", "signatures", "policies", "tool"),
+    ("call", "tools", "plan"),
+    ("claims", "approvals", "handlers", "run_tool", "wrapping"),
+    ("batch", "batch_drivers"),
     ("executor",),
 )
 EXECUTOR_RANKS = {module: rank for rank, modules in enumerate(EXECUTOR_FLOORS) for module in modules}

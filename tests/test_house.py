@@ -46,7 +46,7 @@ PROVIDER_ROOMS = (
     ("_transport",),
     ("_base",),
     ("anthropic", "google", "ollama", "openai"),
-    ("local", "presets", "configurable"),
+    ("local", "presets"),
     ("memory_tools", "registry", "results"),
 )
 PROVIDER_RANKS = {room: rank for rank, rooms in enumerate(PROVIDER_ROOMS) for room in rooms}

@@ -13,7 +13,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from langchain_autotools import new_messages
-from langchain_autotools.executor import threads
+from langchain_autotools.executor import user_functions
 from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.wires import WIRES, Wire
 from tests.support.counted import counting
@@ -61,7 +61,7 @@ def costs(wire: Wire, style: str, turns: int) -> list[Counter[str]]:
             asked[:] = 0, number
             history.append(HumanMessage("And now?"))
             calls: Counter[str] = Counter()
-            threads._free.clear()
+            user_functions._free.clear()
             gc.collect()
             with counting(calls, new_threads=True):
                 history += [message for chunk in model.stream([*history]) for message in new_messages(chunk)]

@@ -16,8 +16,7 @@ from langchain_core.tools import BaseTool
 from ..errors import ConfigurationError
 from ..executor.run_tool import RunTool
 from ..executor.tools import GivenAsTool
-from .conversation import ConversationLock, OwnMemory, memory_of
-from .exchange import AgentResult, AgentStream, AsyncAgentStream, Exchange
+from .exchange import AgentResult, AgentStream, AsyncAgentStream, ConversationLock, Exchange, OwnMemory, memory_of
 from .model import AgentModel, StructuredOutput, agent_model, check_given_as_tool, plain_model
 
 if TYPE_CHECKING:

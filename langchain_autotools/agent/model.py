@@ -14,9 +14,8 @@ from pydantic import ValidationError
 from ..errors import ConfigurationError
 from ..executor import pending_calls
 from ..executor.names import tool_name
-from ..messages.attached import attach_messages, attached_messages
 from ..messages.calls import calls_of
-from ..messages.metadata import own_metadata, text_of, with_own_metadata
+from ..messages.metadata import attach_messages, attached_messages, own_metadata, text_of, with_own_metadata
 from ..messages.run_messages import numbered_result, result_id, serialize_messages
 from ..mixin import ToolsAndMessagesMixin
 from ..providers.registry import init_chat_model

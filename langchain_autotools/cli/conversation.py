@@ -12,16 +12,15 @@ from typing import Any, Final
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, messages_from_dict
 
-from langchain_autotools import event_types as kinds
-from langchain_autotools.errors import ConfigurationError
-from langchain_autotools.event_reader import EventStream, events
-from langchain_autotools.event_types import NOTHING, EventTable, RunEvent
-from langchain_autotools.executor import Decision, PendingCall, ToolExecutor
-from langchain_autotools.executor.pending import ELICITATION, full_name, with_decision
-from langchain_autotools.messages.calls import ToolCallRecord
-from langchain_autotools.messages.run_messages import new_messages, serialize_messages
-from langchain_autotools.strict_json import read_object
-
+from .. import event_types as kinds
+from ..errors import ConfigurationError
+from ..event_reader import EventStream, events
+from ..event_types import NOTHING, EventTable, RunEvent
+from ..executor import Decision, PendingCall, ToolExecutor
+from ..executor.pending import ELICITATION, full_name, with_decision
+from ..messages.calls import ToolCallRecord
+from ..messages.run_messages import new_messages, serialize_messages
+from ..strict_json import read_object
 from .display import Display, one_line
 
 _COMMANDS = {

@@ -7,15 +7,15 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TextIO
 
-from langchain_autotools import event_types as kinds
-from langchain_autotools.encoders.public import plain, public
-from langchain_autotools.encoders.server_sent_events import FrameEncoder
-from langchain_autotools.errors import ConfigurationError
-from langchain_autotools.event_types import NOTHING, EventTable, RunEvent
-from langchain_autotools.messages.calls import ToolCallRecord
-from langchain_autotools.messages.display import call_text, printable
-from langchain_autotools.messages.metadata import text_of
-from langchain_autotools.showing.lines import JoinedText, Lines, LinesRun
+from .. import event_types as kinds
+from ..encoders.public import plain, public
+from ..encoders.server_sent_events import FrameEncoder
+from ..errors import ConfigurationError
+from ..event_types import NOTHING, EventTable, RunEvent
+from ..messages.calls import ToolCallRecord
+from ..messages.display import call_text, printable
+from ..messages.metadata import text_of
+from ..showing.lines import JoinedText, Lines, LinesRun
 
 
 class Display:

@@ -8,10 +8,9 @@ from typing import Any
 
 from langchain_core.tools import BaseTool
 
-from langchain_autotools.errors import ConfigurationError
-from langchain_autotools.mixin import ToolsAndMessagesMixin
-from langchain_autotools.providers.registry import PROVIDERS, Provider, model_named
-
+from ..errors import ConfigurationError
+from ..mixin import ToolsAndMessagesMixin
+from ..providers.registry import PROVIDERS, Provider, model_named
 from .display import Display
 from .tools import DEMO_TOOLS, SMALL_MODEL_TOOLS
 

@@ -8,11 +8,10 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from langchain_autotools._version import __version__
-from langchain_autotools.errors import ConfigurationError
-from langchain_autotools.providers.registry import PROVIDERS
-from langchain_autotools.run.settings import toolbox_of
-
+from .._version import __version__
+from ..errors import ConfigurationError
+from ..providers.registry import PROVIDERS
+from ..run.settings import toolbox_of
 from .conversation import Approver, Conversation, HistoryFile, converse
 from .display import Display, EventDisplay, PlainDisplay
 from .models import list_models, open_model

@@ -16,8 +16,8 @@ from typing import Any
 
 from langchain_core.tools import BaseTool, tool
 
-from langchain_autotools.errors import ConfigurationError
-from langchain_autotools.executor.tools import tools_by_name
+from ..errors import ConfigurationError
+from ..executor.tools import tools_by_name
 
 _CONVENTIONAL = "tools"  # the name looked for where none is given
 # Invented, and fixed: the same question gets the same answer.

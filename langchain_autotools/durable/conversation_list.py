@@ -13,8 +13,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from ..errors import ConfigurationError
 from ..executor import pending_calls
-from .conversation_requests import check_name
-from .conversation_runs import LABELS, LAST, LEFT, OWNER, TITLE, ConversationRun, ConversationRuns
+from .conversation_runs import LABELS, LAST, LEFT, OWNER, TITLE, ConversationRun, ConversationRuns, check_name
 from .engine import engine
 from .stored import is_storable
 

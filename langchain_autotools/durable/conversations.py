@@ -22,10 +22,18 @@ from ..messages.run_messages import new_messages
 from ..mixin import ToolsAndMessagesMixin
 from .conversation_list import ConversationInfo, ConversationList, Metadata, Order, noted_at_end
 from .conversation_reader import aread_conversation, check_position, read_conversation, start_of
-from .conversation_requests import (
+from .conversation_runs import (
+    APPEND,
+    SEND,
+    ConversationRun,
+    ConversationRuns,
+    Health,
+    Incarnation,
+    Sent,
     check_decision,
     check_id,
     check_name,
+    health_of,
     key_of,
     named,
     request_of,
@@ -33,11 +41,11 @@ from .conversation_requests import (
     request_of_decisions,
     request_of_retry,
     request_of_sent,
+    sent_to,
     undecided_calls,
 )
-from .conversation_runs import APPEND, SEND, ConversationRun, ConversationRuns, Health, Incarnation, Sent, health_of, sent_to
 from .engine import Link, begun, cancel_run, engine, launch, register
-from .recorded_events import RecordedTexts
+from .journal import RecordedTexts
 from .run_reader import ReaderTimeout
 from .runs import check, execute
 from .stored import RunFailedError, is_storable, mapping_of, message_of, plain_messages, reading, reply_of, request_of_run

@@ -22,8 +22,7 @@ from filelock import FileLock, Timeout
 from langchain_core.messages import BaseMessage
 
 from ..errors import ConfigurationError, EventsInterruptedError
-from ..executor.event_loops import running_loop
-from ..executor.threads import run_beside
+from ..executor.user_functions import run_beside, running_loop
 from .stored import RunFailedError, copy_of, is_storable
 from .workers import CANCELLED, Execution, Executions, Lease, Lifetime, WorkerEndingError, engine_keywords, not_waiting
 

@@ -19,9 +19,9 @@ from .. import event_types as kinds
 from ..errors import ConfigurationError
 from ..event_bus import Alarm
 from ..event_types import NOTHING, EventTable, RunEvent
-from ..executor.threads import run_beside
+from ..executor.user_functions import run_beside
 from .engine import Link, engine, outside
-from .recorded_events import STREAM, UnknownEvent, event_of, read_row, with_texts
+from .journal import STREAM, UnknownEvent, event_of, read_row, with_texts
 from .stored import RunFailedError, reading
 from .workers import is_of_disk
 

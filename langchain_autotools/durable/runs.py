@@ -19,13 +19,12 @@ from ..compat import input_messages
 from ..errors import ConfigurationError
 from ..event_bus import Alarm, Listener
 from ..event_types import RunEvent
-from ..executor.threads import run_beside
-from ..messages.attached import attach_messages
+from ..executor.user_functions import run_beside
+from ..messages.metadata import attach_messages
 from ..messages.run_messages import new_messages
 from ..mixin import ToolsAndMessagesMixin
 from .engine import Link, attributes_of, begun, cancel_run, engine, launch, outside, register
-from .journal import Journal
-from .recorded_events import LiveEvents, RecordedTexts, error_text, message_out, run_exception
+from .journal import Journal, LiveEvents, RecordedTexts, error_text, message_out, run_exception
 from .run_reader import aread_run, position_of, raise_failed, read_run, start_number
 from .stored import RunFailedError, check_storable, message_of, plain_config, plain_keywords, plain_messages, reading, request_of_run
 from .workers import Execution, WorkerEndingError

@@ -22,7 +22,7 @@ from sqlalchemy import event
 from sqlalchemy.dialects import plugins
 from sqlalchemy.exc import DBAPIError
 
-from ..executor.threads import run_beside
+from ..executor.user_functions import run_beside
 from .stored import RunFailedError, checked, mapping_of, reading
 
 _logger = logging.getLogger("langchain_autotools")

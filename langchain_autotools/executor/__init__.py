@@ -1,13 +1,11 @@
 """Execution of tool calls: single calls and batches, with order, timeouts and callbacks."""
 
-from .async_batch import AsyncToolCallBatch
+from .batch_drivers import AsyncToolCallBatch, ToolCallBatch
 from .context import ToolContext
-from .executor import ToolExecutor
+from .executor import OnExecuted, OnExecuting, OnProgress, ToolExecutor
 from .pending import Decision, PendingCall, pending_calls
 from .policies import ToolPolicy
 from .results import ToolCallResult, serialize_result
-from .settings import OnExecuted, OnExecuting, OnProgress
-from .sync_batch import ToolCallBatch
 from .tools import raw_functions
 
 __all__ = [

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from langchain_core.messages import AIMessage
 from pydantic import SecretStr
@@ -35,7 +35,7 @@ from .pending import (
     read_decisions,
     shown_to_caller,
 )
-from .plan import Answer
+from .plan import Answer, CallWrapper
 from .tool import ArgumentsOf
 from .user_functions import NOTHING, UserCall
 
@@ -515,3 +515,35 @@ def _would_run(call: ToolCallRecord) -> bool:
     """Whether a call would run here once nothing holds it up, rather than only be answered."""
     runs = call.runs_here and call.args is not None and any(one.args is not None for one in call.inner or (call,))
     return runs and (call.decision is None or call.decision.action in ("approve", "edit"))
+
+
+# Admission of a batch's calls, before any of them begins.
+class Admission(Protocol):
+    """Admits the calls of a batch: once, in call order, in the run's thread. An exception ends the batch with nothing run."""
+
+    def admit(self, answers: Sequence[Answer]) -> Generator[UserCall, Any, Sequence[Answer]]:
+        """Decide which calls of a batch run, as a generator of questions for the caller's functions, which receives the answers.
+
+        Args:
+            answers: What answers each call.
+
+        Returns:
+            The answers of the calls that run or are answered; the others stay pending.
+        """
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """Reserves a journal entry for each planned call admitted so far.
+
+    Attributes:
+        entries: Gives the places of so many calls, in call order.
+    """
+
+    entries: Callable[[int], Sequence[CallWrapper]]
+
+    def admit(self, answers: Sequence[Answer]) -> Generator[UserCall, Any, Sequence[Answer]]:
+        """Return the answers with a journal entry for each planned call."""
+        entries = iter(self.entries(sum(len(answer.planned) for answer in answers)))
+        return [replace(answer, planned=[replace(one, entry=next(entries)) for one in answer.planned]) for answer in answers]
+        yield  # makes it a generator

@@ -1,4 +1,4 @@
-"""The common part of synchronous and asynchronous batches of running calls."""
+"""The common part of synchronous or asynchronous batches of running calls, with who observes them."""
 
 import logging
 import time
@@ -12,28 +12,28 @@ from langchain_core.messages import ToolMessage
 
 from ..deadline import NEVER, Deadline
 from ..errors import AlreadyResumedError
-from ..messages.attached import attach_messages
 from ..messages.calls import ToolCallRecord
+from ..messages.metadata import attach_messages
+from .approvals import Admission
 from .call import NOT_CONTINUED, ToolRun
-from .call_hooks import (
-    NOBODY,
+from .claims import Claims
+from .context import AsyncProgress, Progress
+from .plan import (
     PENDING,
-    Admission,
+    Answer,
     BatchEnded,
-    CallObserver,
     CallUser,
     CallWrapper,
     Outcome,
     Pause,
+    PlannedCall,
     Proceed,
     Steps,
     Wrap,
     attempted_once,
     ends_as,
+    not_approved,
 )
-from .claims import Claims
-from .context import AsyncProgress, Progress
-from .plan import Answer, PlannedCall, not_approved
 from .results import ToolCallResult, cancelled_result, not_alone, overdue_result
 from .user_functions import UserCall
 from .wrapping import Wrappers, policy_steps, with_wrappers
@@ -42,6 +42,39 @@ _logger = logging.getLogger("langchain_autotools")
 
 GRACE_SECONDS = 1.0
 """Seconds that a cancelled asynchronous tool has to end."""
+
+
+# The observer of a batch's calls, for events and live progress, or `NOBODY`.
+class CallObserver:
+    """Observes the calls of a batch, at once and in any thread. It returns nothing and raises nothing.
+
+    Attributes:
+        listens: Whether anybody observes anything; nobody does here.
+    """
+
+    listens = False
+
+    @property
+    def due(self) -> bool:
+        """Whether the observer needs control before the next result."""
+        return False
+
+    def waking(self, wake: Callable[[], None]) -> AbstractContextManager[None]:
+        """Return a context in which `wake` is called, in any thread, whenever `due` may become True."""
+        return nullcontext()
+
+    def entered(self, call: ToolCallRecord) -> None:
+        """Observe that a call begins, in the context in which its tools will run."""
+
+    def progressed(self, call: ToolCallRecord, value: Any) -> None:
+        """Observe a value that a tool of the call reports."""
+
+    def answered(self, result: ToolCallResult) -> None:
+        """Observe the result of a call, as it will be handed out."""
+
+
+NOBODY = CallObserver()
+"""An observer that does nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,14 +20,13 @@ from ..compat import is_graph_signal, raised_by_handler
 from ..deadline import DeadlinePassed
 from ..errors import AlreadyResumedError, ConfigurationError
 from ..messages.calls import ToolCallRecord
-from .cache import CachedCall
 from .context import AsyncProgress, Progress, Reporting
-from .event_loops import Home
 from .nested_runs import InnerBudget, NestedRuns, current_nested_runs
-from .policies import ToolPolicy
+from .policies import CachedCall, ToolPolicy
 from .results import ToolCallResult, cancelled_result, describe, failed, has_other_effects, tool_message_of, with_note
 from .signatures import InjectionContext, tool_runtime
 from .tool import Cancelled, NoException, PreparedTool, current_call
+from .user_functions import Home
 
 _logger = logging.getLogger("langchain_autotools")
 

@@ -25,8 +25,7 @@ from pydantic_core import CoreSchema, PydanticOmit, core_schema
 
 from ..compat import InjectedByType, graph_runtime
 from ..messages.calls import ToolCallRecord
-from .event_loops import running_loop
-from .threads import NoThreadError, run_beside
+from .user_functions import NoThreadError, run_beside, running_loop
 
 _logger = logging.getLogger("langchain_autotools")
 

@@ -22,10 +22,9 @@ from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from ..compat import asks_for_a_graph
 from ..errors import ConfigurationError
-from ..messages.attached import portable_result
 from ..messages.blocks import is_media_block, media_type, of_row
 from ..messages.calls import ToolCallRecord
-from ..messages.metadata import own_metadata
+from ..messages.metadata import own_metadata, portable_result
 from ..messages.run_messages import open_run
 from ..messages.stop_reasons import HoldsRun, run_message_of
 from ..strict_json import mend_surrogates

@@ -38,10 +38,14 @@ from ..messages.incremental import copy_containers
 from ..strict_json import equivalent
 from .context import as_asynchronous
 from .results import ArgumentPath, as_message, describe, describe_arguments, output_content
-from .schemas import (
+from .signatures import (
+    NOWHERE,
+    InjectionContext,
     Leaf,
+    Parameter,
     Path,
     ReadAs,
+    Signature,
     as_annotated,
     as_member,
     as_strict,
@@ -54,12 +58,13 @@ from .schemas import (
     reads_of,
     renames_inside,
     schema_of,
+    source_of,
     special_inside,
     subset,
+    supply,
     takes_anything,
     unchanged,
 )
-from .signatures import NOWHERE, InjectionContext, Parameter, Signature, source_of, supply
 
 _KEPT_BY_CORE = frozenset({"config", "run_manager", "callbacks", "self"})
 _SINGLE: Final = "__arg1"  # core's name for the argument of a tool that has no schema

@@ -23,8 +23,7 @@ from ..errors import ConfigurationError
 from ..pickling import refuse, unportable
 from .context import ToolContext
 from .names import own_name
-from .schemas import schema_of
-from .signatures import Signature
+from .signatures import Signature, schema_of
 from .tool import WrappedTool, as_wrapped_tool, declared, tool_inside
 
 

@@ -10,14 +10,11 @@ from typing import Any, NamedTuple
 
 from ..messages.calls import ToolCallRecord, compact
 from ..messages.run_messages import metadata_of_open_run, open_run
-from ..retry.attempts import Attempts, Decision
-from ..retry.policy import RetryPolicy
-from .cache import CachedCall, SharedResult
+from ..retry import Attempts, Decision, RetryPolicy
 from .call import ToolRun
-from .call_hooks import Attempt, CallWrapper, Follow, Pause, Proceed, Step, Steps, ends_as
 from .pending import plain_json
-from .plan import Answer, PlannedCall
-from .policies import ToolPolicy, checked_cache
+from .plan import Answer, Attempt, CallWrapper, Follow, Pause, PlannedCall, Proceed, Step, Steps, ends_as
+from .policies import CachedCall, SharedResult, ToolPolicy, checked_cache
 from .results import ToolCallResult, failed, overdue_result, shortened
 from .run_tool import outer_call
 

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from ..addresses import public_url
 from ..errors import ConfigurationError
-from ..executor.event_loops import background_loop
+from ..executor.user_functions import background_loop
 from .questions import Elicit, Questions, Round, declined
 
 _OTHER_PROTOCOL = -32022

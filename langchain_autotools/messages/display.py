@@ -1,16 +1,17 @@
-"""Messages as text that is safe to show to people, plain or as Markdown."""
+"""Messages as text that is safe to show to people, plain or as Markdown, in IPython too."""
 
 import html
 import json
 import re
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from .attached import was_shown
 from .calls import ToolCallRecord, calls_of
-from .metadata import own_metadata, text_of
+from .metadata import own_metadata, text_of, was_shown
 from .run_messages import new_messages, run_usage
 from .stop_reasons import HoldsRun, held_message
 
@@ -164,3 +165,25 @@ def _fenced(text: str) -> str:
 
 def _longest_marks(text: str) -> int:
     return max((len(marks) for marks in _BACKTICKS.findall(text)), default=0)
+
+
+# ---------------------------------------------------------------------------------------------- notebook
+#
+# Display of run messages as Markdown in a running IPython.
+#
+# A method of the message cannot do it: run messages are plain `AIMessage`s, of no class of our own.
+
+_AI_MESSAGE = ("langchain_core.messages.ai", "AIMessage")
+
+
+def show_runs() -> None:
+    """Register a formatter with the running IPython, unless the user has registered one."""
+    with suppress(Exception):  # no display is worth an import that fails
+        formatter = sys.modules["IPython"].get_ipython().display_formatter.formatters["text/markdown"]
+        if formatter.for_type_by_name(*_AI_MESSAGE) is None:
+            formatter.for_type_by_name(*_AI_MESSAGE, _markdown)
+
+
+def _markdown(message: Any) -> str | None:
+
+    return run_markdown(message)

@@ -16,9 +16,8 @@ from langchain_core.messages.utils import message_chunk_to_message
 
 from ..compat import UNPARSABLE
 from ..strict_json import mend_surrogates
-from .attached import attached_messages, without_artifact
 from .calls import awaited_calls, call_ids, records_of
-from .metadata import ASKED, KEY, own_metadata, text_of, with_own_metadata
+from .metadata import ASKED, KEY, attached_messages, own_metadata, text_of, with_own_metadata, without_artifact
 from .stop_reasons import HoldsRun, held_message
 
 _OPEN_RUN = "open_run"

@@ -17,8 +17,7 @@ from ..executor.run_tool import ModelRuns, RunTool
 from ..executor.tools import GivenAsTool
 from ..history.expansion import expand
 from ..pickling import check_portable, left_out, refuse
-from ..turn.constructor import tool_labels
-from ..turn.model import SingleTurnChatModel
+from ..turn.model import SingleTurnChatModel, tool_labels
 from .decisions import Decisions, checked_decisions
 from .settings import RUN_KEYWORDS, drop_settings
 

@@ -32,11 +32,10 @@ from ..event_types import (
     VendorCallStarted,
 )
 from ..executor import ToolCallResult, pending_calls
-from ..executor.call_hooks import CallObserver
-from ..messages.attached import CarrierDict
+from ..executor.batch import CallObserver
 from ..messages.blocks import deltas_of
 from ..messages.calls import ToolCallRecord, awaited_calls, calls_of
-from ..messages.metadata import FAILOVER, KEY, is_cut_reply, text_of
+from ..messages.metadata import FAILOVER, KEY, CarrierDict, is_cut_reply, text_of
 from ..messages.run_messages import Separators
 from ..messages.stop_reasons import StopReason
 from ..turn.accumulator import CallPiece, is_restart, pieces_of

@@ -24,8 +24,8 @@ from ..deadline import DeadlinePassed
 from ..errors import ConfigurationError, StreamError, UnsupportedFeatureError
 from ..event_types import ModelChanged
 from ..executor.names import tool_name
-from ..messages.attached import cut_reply
 from ..messages.metadata import (
+    cut_reply,
     failover_mark,
     failover_marks,
     open_cuts,

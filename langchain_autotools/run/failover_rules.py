@@ -17,7 +17,7 @@ from langchain_core.exceptions import (
 
 from ..deadline import Deadline, DeadlinePassed, reply_begins
 from ..errors import ConfigurationError
-from ..retry.attempts import is_transient
+from ..retry import is_transient
 
 AfterText = Literal["continue", "raise"]
 """Action when a model fails after text has left: another model goes on with the reply, or the error is raised."""

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 from langchain_core.messages import BaseMessage
 
 from ..executor.call import ToolRun
-from ..executor.call_hooks import PENDING, Proceed, Steps, ends_as
 from ..executor.nested_runs import InnerBudget
-from ..executor.plan import PlannedCall
+from ..executor.plan import PENDING, PlannedCall, Proceed, Steps, ends_as
 from ..executor.results import failed
 from ..executor.run_tool import is_run_tool
 from ..messages.metadata import InnerUsage, paid_replies
@@ -114,7 +113,7 @@ class InnerRuns:
 
     def _cost_left(self, limit: Any, inside: InnerUsage) -> Decimal:
         """Return what is left of the maximum cost; 0 if what was spent is not known."""
-        from ..pricing.costs import cost_of_replies  # here, because it costs every other program its import
+        from ..pricing import cost_of_replies  # here, because it costs every other program its import
 
         spent = cost_of_replies([*paid_replies(self._messages), *inside.as_messages()], self._prices)
         return Decimal(0) if spent is None else Decimal(str(limit)) - spent

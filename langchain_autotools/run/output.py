@@ -14,10 +14,9 @@ from langchain_core.messages.tool import ToolCallChunk
 
 from ..chunks import growing_text, new_chunk
 from ..compat import UNPARSABLE
-from ..messages.attached import attach_messages
 from ..messages.blocks import is_call_block
 from ..messages.calls import ToolCallRecord, entries_of_awaited, id_of_item, records_of
-from ..messages.metadata import ASKED, CACHED_ID, KEY, text_of, without_cached_id
+from ..messages.metadata import ASKED, CACHED_ID, KEY, attach_messages, text_of, without_cached_id
 from ..messages.run_messages import OPEN_CALLS, Separators, generation_id, number_messages, serialize_messages, shown_entries
 from ..strict_json import read_object
 from .loop import RunOutcome

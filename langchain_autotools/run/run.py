@@ -26,15 +26,14 @@ from ..executor.approvals import Approvals
 from ..executor.nested_runs import current_nested_runs
 from ..executor.pending import ON_CLIENT
 from ..history import repair
-from ..messages.attached import attach_messages, known_of_cut_reply, take_reply
 from ..messages.blocks import without_provisional
 from ..messages.calls import ToolCallRecord, awaited_calls, call_ids, calls_of, with_records
-from ..messages.metadata import CACHED_ID, KEY, text_of, without_cached_id
+from ..messages.metadata import CACHED_ID, KEY, attach_messages, known_of_cut_reply, take_reply, text_of, without_cached_id
 from ..messages.run_messages import numbered_result, result_id
 from ..messages.stop_reasons import is_paused, stop_reason
 from ..turn.accumulator import ai_message
-from ..turn.stored_messages import caller_metadata, canonical_message, with_output_version
 from ..turn.tools import ToolChoice, format_request_tools
+from ..turn.turn import caller_metadata, canonical_message, with_output_version
 from .decisions import open_calls, without_open_results
 from .loop import Action, CallModel, RunOutcome, RunTools, TurnCut, tool_loop, turn_calls
 from .output import RunOutput, is_unreadable

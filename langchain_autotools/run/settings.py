@@ -18,16 +18,16 @@ from ..deadline import NEVER, Deadline, abounded, bounded, checked_cancel, deadl
 from ..errors import ConfigurationError
 from ..event_bus import current_scope
 from ..executor import ToolExecutor
-from ..executor.approvals import Approvals
-from ..executor.call_hooks import Admission, CallWrapper, Reservation
+from ..executor.approvals import Admission, Approvals, Reservation
+from ..executor.executor import ExecutionSettings, checked_listener
 from ..executor.names import tool_name
 from ..executor.nested_runs import current_nested_runs
+from ..executor.plan import CallWrapper
 from ..executor.run_tool import is_run_tool
-from ..executor.settings import ExecutionSettings, checked_listener
 from ..executor.tools import ToolSource, callable_tools
 from ..messages.calls import FOR_CALLER
 from ..messages.metadata import InnerUsage
-from ..turn.constructor import MISTAKEN
+from ..turn.model import MISTAKEN
 from ..turn.tools import Formatter, ToolChoice, format_request_tools, format_tool_choice, format_tools, is_builtin
 from .decisions import read_resume
 from .loop import Limits, RunPlan
@@ -376,7 +376,7 @@ def _setting(model: Any, name: str, keywords: dict[str, Any]) -> Any:
 def _prices(prices: Any) -> Mapping[str, Mapping[str, Any]]:
     if prices is None:
         return {}
-    from ..pricing.price_lists import own_prices  # here, because it costs every other program its import
+    from ..pricing import own_prices  # here, because it costs every other program its import
 
     return own_prices(prices)
 
@@ -502,7 +502,7 @@ def _meter(call: CallSettings, request: TurnRequest, history: Sequence[BaseMessa
     Raises:
         ConfigurationError: The model has no price.
     """
-    from ..pricing.costs import CostMeter  # here, because it costs every other program its import
+    from ..pricing import CostMeter  # here, because it costs every other program its import
 
     return CostMeter(cast("float", call.limits.max_cost), call.prices, request, history).exceeded
 

@@ -17,8 +17,7 @@ from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
 from langsmith import tracing_context
 
-from ..messages.attached import attach_messages
-from ..messages.metadata import KEY
+from ..messages.metadata import KEY, attach_messages
 from ..messages.run_messages import new_messages, serialize_messages
 
 

@@ -19,9 +19,9 @@ from ..deadline import Deadline, DeadlinePassed
 from ..errors import ConfigurationError
 from ..event_bus import NobodyListens
 from ..executor import ToolCallResult
-from ..executor.call_hooks import NOBODY, CallObserver, CallWrapper
+from ..executor.batch import NOBODY, CallObserver
 from ..executor.names import tool_name
-from ..executor.plan import Meaning, forbidden
+from ..executor.plan import CallWrapper, Meaning, forbidden
 from ..messages.calls import AWAITS, ToolCallRecord
 from ..messages.metadata import KEY
 from ..messages.stop_reasons import StopReason

@@ -17,7 +17,7 @@ from ..encoders.finished_runs import events_of, history_events
 from ..errors import ConfigurationError
 from ..event_reader import AsyncEventStream, EventStream, aevents, events
 from ..event_types import EventTable, RunEvent
-from ..messages.attached import mark_shown
+from ..messages.metadata import mark_shown
 from ..messages.stop_reasons import HoldsRun
 from .lines import Lines, LinesRun
 from .page import STYLE, part_html, part_text

@@ -11,9 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..messages.calls import ToolCallRecord
-from .arguments import Arguments, agreed
 from .assignment import Groups, read_groups
-from .slot import MIXED, REPEATS, Fragment, Progress, Slot, read_fragment, read_list, text_at
+from .slot import MIXED, REPEATS, Arguments, Fragment, Progress, Slot, agreed, read_fragment, read_list, text_at
 
 _logger = logging.getLogger("langchain_autotools")
 

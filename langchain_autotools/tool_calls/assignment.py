@@ -9,8 +9,20 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from ..strict_json import same
-from .arguments import has_other_split, spell_text
-from .slot import COPY, MIXED, OPENER, Fragment, Progress, Slot, is_header, mark_copies, mark_empty, mark_openers
+from .slot import (
+    COPY,
+    MIXED,
+    OPENER,
+    Fragment,
+    Progress,
+    Slot,
+    has_other_split,
+    is_header,
+    mark_copies,
+    mark_empty,
+    mark_openers,
+    spell_text,
+)
 
 Groups: TypeAlias = dict[int | None, list[Fragment | str]]
 """Fragments by index, in the order of their first appearance; a fragment with only text is given as a string."""

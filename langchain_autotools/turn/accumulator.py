@@ -18,10 +18,9 @@ from ..chunks import new_chunk
 from ..compat import UNPARSABLE
 from ..errors import ConfigurationError, StreamError
 from ..event_types import RunEvent
-from ..messages.attached import CarrierDict, Note, attach, note_of
 from ..messages.blocks import is_call_block
 from ..messages.calls import ToolCallRecord, with_block_keys
-from ..messages.metadata import CACHED_ID, FAILOVER, KEY, REJECTED
+from ..messages.metadata import CACHED_ID, FAILOVER, KEY, REJECTED, CarrierDict, Note, attach, note_of
 from ..messages.run_messages import may_repeat
 from ..messages.stop_reasons import BLOCKING
 from ..strict_json import read_json

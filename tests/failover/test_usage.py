@@ -12,8 +12,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.outputs import ChatGenerationChunk
 
 from langchain_autotools import ConfigurationError, run_usage, stop_reason, with_tools
-from langchain_autotools.messages.attached import cut_reply
-from langchain_autotools.messages.metadata import is_cut_reply
+from langchain_autotools.messages.metadata import cut_reply, is_cut_reply
 from tests.failover.vendors import VENDORS, model_of
 from tests.laws.ways import run
 from tests.support.at_once import with_time_for_it

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("dbos", reason="needs the extra `durable`")
 
-from langchain_autotools.durable.recorded_events import UnknownEvent, event_of, row_of
+from langchain_autotools.durable.journal import UnknownEvent, event_of, row_of
 from langchain_autotools.durable.run_reader import Story
 from langchain_autotools.event_types import RunEvent
 from tests.fuzz.spoiling import VALUES, changed

@@ -21,7 +21,7 @@ from langchain_core.runnables import RunnableLambda
 
 from langchain_autotools import LimitReachedError, StreamError, aevents, events
 from langchain_autotools.event_types import RunEvent, TextDelta
-from langchain_autotools.executor import threads
+from langchain_autotools.executor import user_functions
 from tests.laws.stories import Script
 from tests.laws.ways import QUESTION, chat, law, serving
 from tests.laws.workshop import Workshop
@@ -62,7 +62,7 @@ def nothing_odd() -> Iterator[None]:
 
 def busy() -> set[threading.Thread]:
     """The threads of ours that are at work."""
-    return {one for one in threading.enumerate() if one.name == "autotools-tool" and one not in threads._free}
+    return {one for one in threading.enumerate() if one.name == "autotools-tool" and one not in user_functions._free}
 
 
 def wait_until_idle(before: set[threading.Thread]) -> None:

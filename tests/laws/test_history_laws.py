@@ -18,8 +18,7 @@ from langchain_core.messages import (
     ToolMessageChunk,
 )
 
-from langchain_autotools.history import answer_dangling, drop_orphans, expand, explain, order_results, repair, to_send, validate
-from langchain_autotools.history.sent import merge_runs
+from langchain_autotools.history import answer_dangling, drop_orphans, expand, explain, merge_runs, order_results, repair, to_send, validate
 from langchain_autotools.messages.calls import call_ids, calls_of
 from langchain_autotools.messages.metadata import KEY
 from langchain_autotools.messages.run_messages import serialize_messages

@@ -12,7 +12,7 @@ from langchain_core.exceptions import ModelError
 from langchain_core.load import dumps
 
 from langchain_autotools import AzureChatOpenAI, ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI, ConfigurationError
-from langchain_autotools.turn.constructor import names_of
+from langchain_autotools.turn.model import names_of
 from tests.contract.wires import ROWS, WIRES, Wire
 from tests.providers.test_secrets_shown import HEADER, KEY, PASSWORD, secretive
 from tests.support.ollama_server import OllamaServer

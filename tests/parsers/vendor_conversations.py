@@ -40,7 +40,7 @@ from langchain_autotools import (
     events,
     pending_calls,
 )
-from langchain_autotools.durable.recorded_events import append_joined, event_of, row_of
+from langchain_autotools.durable.journal import append_joined, event_of, row_of
 from langchain_autotools.run import failover
 from tests.parsers.wires import RESULTS, SCREEN, WRITERS, Shows
 from tests.support.anthropic_server import AnthropicServer

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import langchain_autotools
-from langchain_autotools.turn.constructor import names_of
+from langchain_autotools.turn.model import names_of
 
 CHAT_MODELS = [name for name in langchain_autotools.__all__ if re.fullmatch(r"(Azure)?Chat\w+", name)]
 SCREEN = 36  # lines of a terminal window that is 80 columns wide

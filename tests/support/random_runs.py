@@ -29,7 +29,7 @@ from langchain_autotools import Agent, Decision, PendingCall, RunEvent, aevents,
 from langchain_autotools.agent import AgentStream, AsyncAgentStream
 from langchain_autotools.chunks import sum_chunks
 from langchain_autotools.event_types import MessageDone
-from langchain_autotools.messages.attached import attach_messages
+from langchain_autotools.messages.metadata import attach_messages
 from langchain_autotools.testing import Request, ScriptedChatModel
 from tests.support.random_replies import random_reply, with_vendor_items
 from tests.support.random_tools import CALLERS, POLICIES, Around, random_calls, tools_of

@@ -11,15 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 from pydantic import PrivateAttr
 
-from langchain_autotools import (
-    Agent,
-    ConfigurationError,
-    TextDelta,
-    aevents,
-    events,
-    new_messages,
-    validate,
-)
+from langchain_autotools import Agent, ConfigurationError, TextDelta, aevents, events, new_messages, validate
 from langchain_autotools.testing import ScriptedChatModel
 from tests.laws.stories import Script
 from tests.laws.ways import chat, serving

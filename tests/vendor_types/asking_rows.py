@@ -35,7 +35,7 @@ from openai.types.responses import (
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
 from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI
-from langchain_autotools.providers.google.wire import snake
+from langchain_autotools.providers.google.decode import snake
 from tests.vendor_types.asking import Asked, Given
 from tests.vendor_types.giving import fields_without, function, give_message, give_parameter, give_tool
 from tests.vendor_types.replies import beta_message_saying, chat_saying, completion_saying, content_saying, response_saying

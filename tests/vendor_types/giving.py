@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from langchain_autotools.turn.constructor import argument_names
+from langchain_autotools.turn.model import argument_names
 from tests.vendor_types.asking import Given
 from tests.vendor_types.reading import look_up
 from tests.vendor_types.rows import Body

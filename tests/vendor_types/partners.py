@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain_core.messages import ToolMessage
 
-from langchain_autotools.providers.google.wire import snake_keys
+from langchain_autotools.providers.google.decode import snake_keys
 from tests.vendor_types.asking import Asked, Sent, replies_in, replies_to
 from tests.vendor_types.reading import RUNS, Told, look_up, told
 from tests.vendor_types.rows import Row

@@ -4,10 +4,12 @@ A pickle that would leave anything else out in silence is refused: keys apart, a
 """
 
 import json
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from inspect import Parameter, Signature
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar, cast
 
 from langchain_core.language_models import ModelProfile
 from langchain_core.language_models.base import LangSmithParams
@@ -30,7 +32,7 @@ from ...history.expansion import expand
 from ...messages.calls import calls_of
 from ...messages.run_messages import carried_messages
 from ...pickling import differing, findable, left_out, refuse
-from ...turn.constructor import names_of, unknown_argument
+from ...turn.model import names_of, unknown_argument
 from .._encode.sources import ODD, block_text, document_text, extra, is_media, search_result_text, source_of, unwrapped
 from .._transport.secrets import (
     digest,
@@ -630,3 +632,104 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
 
     def _estimated_tokens(self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]) -> int:
         return messages_tokens(messages, tools, self.get_num_tokens)
+
+
+# ---------------------------------------------------------------------------------------------- profiles
+#
+# Tables of the known properties of a vendor's models, for `model.profile`.
+
+T = TypeVar("T")
+
+
+def by_name(table: Mapping[str, T]) -> dict[str, T]:
+    """Return a table with one name per key, from a table whose keys hold several names separated by spaces."""
+    return {name: row for names, row in table.items() for name in names.split()}
+
+
+def described(profiles: Mapping[str, Mapping[str, Any]], cards: str) -> dict[str, dict[str, Any]]:
+    """Return profiles with the vendor's descriptive data of its models added.
+
+    Args:
+        profiles: The profiles, as of `by_name`.
+        cards: A line a model, its parts divided by `|`: its name, the name that people read, the day of its release and, after a
+            space, that of its last update where it is another, then `open` where its weights are, and its status where it has one.
+    """
+    rows = {name: dict(row) for name, row in by_name(profiles).items()}
+    for line in cards.strip().splitlines():
+        name, title, days, *marks = (part.strip() for part in line.split("|"))
+        released, _, updated = days.partition(" ")
+        rows[name] |= {"name": title, "release_date": released, "last_updated": updated or released, "open_weights": "open" in marks}
+        if marks and marks[-1] != "open":
+            rows[name]["status"] = marks[-1]
+    return rows
+
+
+def profile_in(profiles: Mapping[str, Mapping[str, Any]], model: str, version: re.Pattern[str]) -> dict[str, Any]:
+    """Return the entry of a table for a model; empty if there is none.
+
+    Args:
+        profiles: The profiles by lower-case name.
+        model: The model's name.
+        version: The end of a name that says a version: such a name is taken for that without it where it does not stand in the table.
+    """
+    name = model.lower()
+    return deepcopy(dict(profiles.get(name) or profiles.get(version.sub("", name)) or {}))
+
+
+def profile(
+    input_tokens: int,
+    output_tokens: int,
+    *,
+    images: bool = False,
+    pdfs: bool = False,
+    sound_and_video: bool = False,
+    reasoning: bool = False,
+    efforts: Sequence[str] | None = None,
+    default_effort: str | None = None,
+    structured: bool = True,
+    temperature: bool = True,
+    streams_calls: bool = True,
+    **more: Any,
+) -> dict[str, Any]:
+    """Return the profile of a model that calls tools and reads and writes text.
+
+    Args:
+        input_tokens: The most tokens of a request.
+        output_tokens: The most tokens of a reply.
+        images: Whether it reads images.
+        pdfs: Whether it reads PDFs.
+        sound_and_video: Whether it reads sound and video.
+        reasoning: Whether it reasons before it answers.
+        efforts: The reasoning efforts that it takes.
+        default_effort: The effort where none is asked for.
+        structured: Whether its replies can be held to a schema.
+        temperature: Whether it takes a sampling temperature.
+        streams_calls: Whether calls arrive piece by piece.
+        **more: Whatever else the profile says; it goes before what is said here of every model.
+    """
+    return {
+        "max_input_tokens": input_tokens,
+        "max_output_tokens": output_tokens,
+        "text_inputs": True,
+        "image_inputs": images,
+        "image_url_inputs": images,
+        "attachment": images,
+        "pdf_inputs": pdfs,
+        "audio_inputs": sound_and_video,
+        "video_inputs": sound_and_video,
+        "image_tool_message": images,
+        "pdf_tool_message": pdfs,
+        "text_outputs": True,
+        "image_outputs": False,
+        "audio_outputs": False,
+        "video_outputs": False,
+        "reasoning_output": reasoning,
+        "tool_calling": True,
+        "tool_choice": True,
+        **({"tool_call_streaming": True} if streams_calls else {}),
+        "structured_output": structured,
+        "temperature": temperature,
+        **({"reasoning_effort_levels": list(efforts)} if efforts else {}),
+        **({"reasoning_effort_default": default_effort} if default_effort else {}),
+        **more,
+    }

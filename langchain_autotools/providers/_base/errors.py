@@ -16,7 +16,7 @@ from langchain_core.exceptions import ModelError
 from langchain_core.messages import BaseMessage
 
 from ...errors import BriefInNotebooks, reduced
-from ...retry.attempts import is_transient, retry_after, should_retry
+from ...retry import is_transient, retry_after, should_retry
 from .._transport.exchange import ANSWERED, describe_redirect
 from .._transport.secrets import header_secrets, hide_illegal_values, hide_secrets, public_request
 from . import lazy

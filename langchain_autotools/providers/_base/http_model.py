@@ -24,8 +24,7 @@ from ...errors import AutoToolsError, ConfigurationError, UnsupportedFeatureErro
 from ...event_bus import current_scope
 from ...messages.metadata import KEY, UNFORCED
 from ...mixin import ToolsAndMessagesMixin
-from ...retry.attempts import Attempts, pause
-from ...retry.policy import RetryPolicy, RetryStrategies, read_retry
+from ...retry import Attempts, RetryPolicy, RetryStrategies, pause, read_retry
 from ...turn.accumulator import restart_chunk
 from ...turn.subclass_methods import compared
 from .._transport.clients import PerLoopCache, Shared, adrain, drain

@@ -33,9 +33,8 @@ from ...errors import CallsPendingError, ConfigurationError
 from ...event_bus import Tap, current_scope, stop_listening
 from ...event_types import NOTHING, EventTable, partial_arguments
 from ...executor import pending_calls
-from ...messages.attached import CarrierDict, attach_messages
 from ...messages.calls import calls_of
-from ...messages.metadata import KEY, UNFORCED, own_metadata, text_of
+from ...messages.metadata import KEY, UNFORCED, CarrierDict, attach_messages, own_metadata, text_of
 from ...messages.run_messages import final_message, new_messages
 from ...messages.stop_reasons import REFUSALS
 from ...run.binding import Batched

@@ -20,7 +20,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from ...addresses import query_of
 from ...deadline import DeadlinePassed
 from ...errors import AutoToolsError, ConfigurationError
-from ...turn.constructor import argument_names, names_of
+from ...turn.model import argument_names, names_of
 from .._transport.secrets import SecretDict, spelled
 from .._transport.timeouts import PATIENCE, is_duration, read_timeout, value_in_time
 

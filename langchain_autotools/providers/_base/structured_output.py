@@ -267,12 +267,7 @@ class StructuredChatModel(HttpChatModel, defer_build=True):
             OutputParserException: (when run) The reply is incomplete or does not fit the schema.
         """
 
-        from .output_parsers import (  # here, because core's parsers take long to import
-            call_parser,
-            json_parser,
-            requested_schema,
-            structured,
-        )
+        from .output_parsers import call_parser, json_parser, requested_schema, structured
 
         chosen = method or self._default_method()
         self._check_structured(schema, chosen, tools)

@@ -20,7 +20,7 @@ from ...chunks import merge_chunks, new_chunk
 from ...deadline import Deadline, current_deadline, reply_begins
 from ...errors import StreamError
 from ...event_types import RunEvent
-from ...messages.attached import attach_cut_reply
+from ...messages.metadata import attach_cut_reply
 from ...strict_json import mend_surrogates
 from ...turn.accumulator import with_events
 

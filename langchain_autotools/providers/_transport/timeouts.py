@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from ...deadline import Deadline, DeadlinePassed, current_deadline
 from ...errors import ConfigurationError
-from ...executor.threads import NoThreadError, run_beside
+from ...executor.user_functions import NoThreadError, run_beside
 
 _OF_EVERY_CLIENT = (5.0,) * 4  # the HTTP libraries' own default: no limit for a model's reply
 DEFAULT_READ_TIMEOUT = 600.0  # of every vendor SDK of this make

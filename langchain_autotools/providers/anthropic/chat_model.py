@@ -17,9 +17,8 @@ from .._encode.encoder import origin_of
 from .._transport.exchange import Exchange
 from .._transport.secrets import headers_in_lines
 from .decode import MessagesDecoder, MessagesEvents
-from .encode import SUMMARY
 from .errors import ERRORS
-from .mapper import MessagesMapper
+from .mapper import SUMMARY, MessagesMapper
 from .parameters import PROFILES, SENT_FIELDS, AnthropicParameters, ClientSettings, profile_of
 from .tools import (
     choice_with_parallel,

@@ -12,10 +12,9 @@ from langchain_core.utils import from_env
 from pydantic import Field
 
 from ...errors import ConfigurationError
-from ...turn.constructor import Secret
-from .._base.chat_model import ProviderChatModel
+from ...turn.model import Secret
+from .._base.chat_model import ProviderChatModel, described, profile, profile_in
 from .._base.parameters import Check, Environment, check_async_client, check_client
-from .._base.profiles import described, profile, profile_in
 from .._transport.clients import PerLoopCache, http_library
 from .._transport.exchange import Exchange, Response, SdkClientSettings
 from .errors import sdk

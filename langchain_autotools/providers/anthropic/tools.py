@@ -31,7 +31,7 @@ from .._encode.tools import (
     walked,
     with_notes,
 )
-from .encode import LEGAL_NAME
+from .mapper import LEGAL_NAME
 
 _TOLD = (
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),

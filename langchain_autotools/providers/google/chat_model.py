@@ -19,21 +19,19 @@ from pydantic import BaseModel
 from ...errors import ConfigurationError
 from ...messages.blocks import unnumbered, whole_content
 from ...turn.tools import ToolChoice, listed
-from .._base.chat_model import ProviderChatModel
+from .._base.chat_model import ProviderChatModel, described, profile, profile_in
 from .._base.errors import ErrorMapping
 from .._base.parameters import log_parallel
-from .._base.profiles import described, profile, profile_in
 from .._encode.encoder import origin_of
 from .._encode.tools import json_schema_of
 from .._transport.exchange import Exchange
 from .._transport.secrets import portable_arguments
 from .._transport.timeouts import DEFAULT_READ_TIMEOUT, own_timeout, read_timeout, timeout_parts
-from .decode import GenerateContentDecoder, GenerateContentEvents
+from .decode import GenerateContentDecoder, GenerateContentEvents, camel
 from .errors import ERRORS
 from .mapper import GenerateContentMapper
 from .parameters import AccessTokens, ClientSettings, Endpoint, GoogleParameters, check_sdk_names
 from .tools import dialect, flat_tools, format_tool, format_tool_choice, read_choice, wire_choice, wire_tools
-from .wire import camel
 
 if TYPE_CHECKING:
     from google import genai

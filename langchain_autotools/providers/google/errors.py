@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...errors import StreamError
+from .._base.chat_model import by_name
 from .._base.errors import ErrorMapping, hint_for_missing_page, lazy_classes
 from .._base.errors import ModelRefusalError as ModelRefusalError
-from .._base.profiles import by_name
 from .._transport.exchange import library
 from .._transport.reader import parse_json
 from .._transport.secrets import hide_secrets

@@ -54,10 +54,9 @@ from .._encode.sources import (
     unsupported,
     unwrapped,
 )
-from .decode import PROVIDER
+from .decode import PROVIDER, Blob, CodeResult, ExecutableCode, FileData, FunctionResponse, Part
 from .parameters import file_uri
 from .tools import LEGAL_NAME
-from .wire import Blob, CodeResult, ExecutableCode, FileData, FunctionResponse, Part
 
 _OWN = ("inlineData", "fileData")
 _USUAL = {"image": "image/jpeg", "audio": "audio/mpeg", "video": "video/mp4"}

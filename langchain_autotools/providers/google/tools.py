@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from ...errors import ConfigurationError
 from ...turn.tools import ToolChoice, declaring
 from .._encode.tools import DEFINITIONS, JsonSchema, Tools, definitions_of, format_choice, function_of, heading, mapped, unknown_choice
-from .wire import CallingConfig, Choice, camel, snake
+from .decode import CallingConfig, Choice, camel, snake
 
 _SAID_TO_VALIDATORS = ("$schema", "$id", "$comment")
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
-from langchain_autotools.errors import AutoToolsError, ConfigurationError
+from ...errors import AutoToolsError, ConfigurationError
 
 logger = logging.getLogger("langchain_autotools.local")
 

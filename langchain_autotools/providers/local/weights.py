@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from langchain_autotools.errors import ConfigurationError
+from ...errors import ConfigurationError
 
 Advance = Callable[[int], object]
 """A function that is called after each step with the number of bytes."""

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from pydantic import Field, field_validator
 
 from ...errors import ConfigurationError
-from ...turn.constructor import Secret
+from ...turn.model import Secret
 from .._base.chat_model import ProviderChatModel
 from .._base.parameters import Check, Environment, check_client_arguments, check_count, check_header
 from .._transport.clients import PerLoopCache

@@ -16,13 +16,12 @@ from .._encode.encoder import origin_of
 from .._encode.tools import is_pydantic
 from .._transport.exchange import Exchange
 from .._transport.secrets import secret_values
-from .compatibility import LEARNED, CompatibilityKey, LearnedRoutes, account_of, route_of
+from .compatibility import LEARNED, PROFILES, CompatibilityKey, LearnedRoutes, account_of, profile_of, route_of
 from .decode import ChatCompletionsDecoder, ChatCompletionsEvents
 from .dialect import OPENAI, Dialect
 from .errors import ERRORS, failed_turn
 from .mapper import ChatCompletionsMapper
 from .parameters import CHAT_ONLY, ApiKey, ClientSettings, OpenAIParameters
-from .profiles import PROFILES, profile_of
 from .responses_items import answers_in_blocks
 from .responses_mapper import added_tools
 from .responses_request import check_sendable, responses_exchange

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import AIMessageChunk
 
 from ...chunks import new_chunk
+from .._base.chat_model import by_name
 from .._base.errors import ErrorMapping, labels_of, lazy_classes
 from .._base.errors import ModelRefusalError as ModelRefusalError
-from .._base.profiles import by_name
 from .._transport.clients import http_library
 from .._transport.secrets import is_secret_header as is_secret_header
 

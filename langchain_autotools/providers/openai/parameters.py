@@ -145,7 +145,7 @@ def given_key(get_key: Any, name: str) -> Callable[[], Awaitable[str]]:
 
 
 if TYPE_CHECKING:
-    from ...turn.constructor import Converted
+    from ...turn.model import Converted
 
     ApiKeyField = Converted[ApiKey, ApiKey | str]
 else:

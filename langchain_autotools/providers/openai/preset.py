@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage
 from pydantic import Field, model_validator
 
 from ...errors import ConfigurationError
-from ...turn.constructor import names_of
+from ...turn.model import names_of
 from .._base.parameters import Environment, log_parallel
 from .._base.structured_output import METHODS
 from .._transport.exchange import Exchange

@@ -11,8 +11,7 @@ from ...errors import StreamError
 from ...event_bus import current_scope
 from ...messages.blocks import PROVISIONAL
 from ...messages.metadata import KEY
-from ...tool_calls.arguments import as_text
-from ...tool_calls.slot import ACCOUNTS
+from ...tool_calls.slot import ACCOUNTS, as_text
 from ...turn.accumulator import CallPiece, piece_chunk
 from .._base.replies import reply_metadata
 from .._encode.encoder import dumps
@@ -26,14 +25,15 @@ from .responses_items import (
     FUNCTION_CALL,
     MODEL_MADE,
     Item,
-    ItemPart,
     Response,
     ResponseEvent,
+    annotations_of,
     awaited_entry,
     outline,
     parts_of,
     pending_calls,
     text_of_item,
+    text_parts,
 )
 
 _TRANSLATED = "openai"  # the name of core's translator for items of this wire
@@ -69,15 +69,6 @@ def standard(block: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(one) for one in message.content_blocks]
 
 
-def _text_parts(item: Item) -> list[ItemPart]:
-    return parts_of(item) if item.get("type") == "message" else []
-
-
-def annotations_of(item: Item) -> list[Any]:
-    """Return the annotations of a message item."""
-    return [entry for part in _text_parts(item) for entry in part.get("annotations") or ()]
-
-
 def unfinished(items: Iterable[Item]) -> list[dict[str, Any]]:
     """Return kind, id and status of the model's own items whose status is not "completed", which is not sent back with them."""
     ended = (None, "completed")
@@ -94,7 +85,7 @@ def _is_own(item: Item) -> bool:
 
 def log_probabilities(items: Iterable[Item]) -> dict[str, list[Any]]:
     """Return the log probabilities of a reply in the form of chat completions; empty if there are none."""
-    content = [entry for item in items for part in _text_parts(item) for entry in part.get("logprobs") or ()]
+    content = [entry for item in items for part in text_parts(item) for entry in part.get("logprobs") or ()]
     return {"content": content} if content else {}
 
 

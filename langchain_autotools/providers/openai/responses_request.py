@@ -20,9 +20,8 @@ from .._encode.encoder import message_origin, origin_of
 from .._transport.exchange import Exchange
 from .parameters import OpenAIParameters, has_effect
 from .responses_decode import ResponsesDecoder
-from .responses_items import answers_in_blocks
+from .responses_items import ResponsesEvents, answers_in_blocks
 from .responses_mapper import ResponsesMapper
-from .responses_vendor_events import ResponsesEvents
 
 _logger = logging.getLogger("langchain_autotools")
 _HERE = "the Responses API has no such parameter (use_responses_api=False has)"

@@ -12,8 +12,8 @@ from pydantic import Field
 
 from ...executor.names import own_name
 from ...turn.tools import read_choice
+from .._base.chat_model import by_name, profile
 from .._base.parameters import Environment
-from .._base.profiles import by_name, profile
 from ..openai.dialect import OPAQUE_KEYS, Dialect
 from ..openai.preset import Preset, PresetChatModel
 

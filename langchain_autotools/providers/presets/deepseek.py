@@ -7,8 +7,8 @@ is JSON output, but none that is held to a schema.
 
 from typing import ClassVar
 
+from .._base.chat_model import described, profile
 from .._base.parameters import Environment
-from .._base.profiles import described, profile
 from ..openai.dialect import Dialect
 from ..openai.preset import Preset, PresetChatModel
 

@@ -6,8 +6,8 @@ stream may come without choices.
 
 from typing import ClassVar
 
+from .._base.chat_model import described, profile
 from .._base.parameters import Environment
-from .._base.profiles import described, profile
 from ..openai.dialect import Dialect
 from ..openai.preset import Preset, PresetChatModel
 

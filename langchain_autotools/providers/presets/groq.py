@@ -9,8 +9,8 @@ models that have it take it back under this name alone; a call that does not fit
 from typing import Any, ClassVar
 
 from ...errors import ConfigurationError
+from .._base.chat_model import described, profile
 from .._base.parameters import Environment
-from .._base.profiles import described, profile
 from ..openai.dialect import OPAQUE_KEYS, Dialect
 from ..openai.preset import Preset, PresetChatModel
 

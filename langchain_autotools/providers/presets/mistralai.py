@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from pydantic import Field
 
-from ...history.sent import merge_runs
+from ...history import merge_runs
+from .._base.chat_model import described, profile
 from .._base.parameters import Environment
-from .._base.profiles import described, profile
 from .._encode.sources import PDF, Block, Source, extra
 from ..openai.dialect import OPAQUE_KEYS, Dialect, IdShape
 from ..openai.preset import Preset, PresetChatModel

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from .._base.chat_model import described, profile
 from .._base.parameters import Environment
-from .._base.profiles import described, profile
 from ..openai.dialect import Dialect
 from ..openai.preset import Preset, PresetChatModel
 

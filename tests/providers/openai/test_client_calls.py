@@ -11,13 +11,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from langchain_autotools import (
-    ChatOpenAI,
-    ConfigurationError,
-    events,
-    new_messages,
-    pending_calls,
-)
+from langchain_autotools import ChatOpenAI, ConfigurationError, events, new_messages, pending_calls
 from tests.contract.talk import WAYS, run_in
 from tests.support.responses_server import ResponsesServer
 from tests.support.script import Events, Turn

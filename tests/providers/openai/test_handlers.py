@@ -10,15 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_autotools import (
-    ConfigurationError,
-    Handler,
-    ToolContext,
-    ToolExecutor,
-    ToolPolicy,
-    new_messages,
-    pending_calls,
-)
+from langchain_autotools import ConfigurationError, Handler, ToolContext, ToolExecutor, ToolPolicy, new_messages, pending_calls
 from langchain_autotools.executor.pending import digest_of
 from langchain_autotools.messages.calls import ToolCallRecord
 from tests.contract.talk import WAYS, run_in

@@ -18,8 +18,7 @@ from langchain_core.tools import tool
 
 from langchain_autotools import MessageDone, new_messages, pending_calls, stop_reason
 from langchain_autotools.durable import RunFailedError, launch, shutdown
-from langchain_autotools.durable.journal import Journal
-from langchain_autotools.durable.recorded_events import RecordedTexts
+from langchain_autotools.durable.journal import Journal, RecordedTexts
 from langchain_autotools.durable.workers import CANCELLED, Lifetime
 from langchain_autotools.errors import ConfigurationError
 from langchain_autotools.messages.metadata import KEY

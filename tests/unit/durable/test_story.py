@@ -13,7 +13,7 @@ pytest.importorskip("dbos", reason="needs the extra `durable`")
 
 from langchain_core.messages import AIMessage
 
-from langchain_autotools.durable.recorded_events import append_joined, event_of, row_of
+from langchain_autotools.durable.journal import append_joined, event_of, row_of
 from langchain_autotools.durable.run_reader import Story
 from langchain_autotools.durable.stored import message_of, plain_messages
 from langchain_autotools.event_types import (

@@ -20,7 +20,7 @@ from langchain_autotools import (
     VendorCallStarted,
 )
 from langchain_autotools.durable import durable
-from langchain_autotools.durable.recorded_events import append_joined, event_of, row_of
+from langchain_autotools.durable.journal import append_joined, event_of, row_of
 from langchain_autotools.durable.run_reader import Story
 from tests.support import vendor_replies as replies
 from tests.support.durable import Life

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from langchain_autotools import PendingCall, ToolExecutor
 from langchain_autotools.executor import ToolCallBatch
-from langchain_autotools.executor.call_hooks import Reservation
+from langchain_autotools.executor.approvals import Reservation
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.calls import call
 

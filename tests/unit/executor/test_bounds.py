@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from langchain_autotools import ToolExecutor, ToolPolicy, new_messages
-from langchain_autotools.executor import threads
+from langchain_autotools.executor import user_functions
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.calls import call
 
@@ -146,9 +146,9 @@ def test_tools_that_lose_their_context_in_threads_of_their_own_go_on_too(way: Wa
         start(thread)
 
     monkeypatch.setattr(ToolExecutor, "max_threads", 2)
-    monkeypatch.setattr(threads, "_STALLED_SECONDS", 0.05)
+    monkeypatch.setattr(user_functions, "_STALLED_SECONDS", 0.05)
     monkeypatch.setattr(threading.Thread, "start", refuse_one)
-    threads._watched = False  # one of an earlier test may still sleep
+    user_functions._watched = False  # one of an earlier test may still sleep
     inner = ToolExecutor([x])
 
     def outer() -> str:
@@ -161,9 +161,9 @@ def test_tools_that_lose_their_context_in_threads_of_their_own_go_on_too(way: Wa
 
     assert way(ToolExecutor([outer]), [call("outer")] * 4) == ["ranran"] * 4
     until = time.monotonic() + 10
-    while any(depth.running for depth in threads._depths.values()) and time.monotonic() < until:
+    while any(depth.running for depth in user_functions._depths.values()) and time.monotonic() < until:
         time.sleep(0.01)
-    assert [depth.running for depth in threads._depths.values() if depth.running] == []  # the threads that came later count once
+    assert [depth.running for depth in user_functions._depths.values() if depth.running] == []  # the threads that came later count once
 
 
 @both_ways
@@ -219,7 +219,7 @@ def test_where_no_thread_can_be_started_calls_are_answered(way: Way, timeout: fl
             raise RuntimeError("can't start new thread")
         start(thread)
 
-    monkeypatch.setattr(threads, "_free", [])
+    monkeypatch.setattr(user_functions, "_free", [])
     monkeypatch.setattr(threading.Thread, "start", refuse)
     results = way(ToolExecutor([x], default_policy=ToolPolicy(timeout=timeout)), [call("x")] * 3)
     if way is synchronously and timeout is None:
@@ -240,7 +240,7 @@ def test_where_no_thread_can_be_started_an_error_of_a_listener_is_raised(monkeyp
     def forbid(_: Any) -> None:
         raise PermissionError("stop")
 
-    monkeypatch.setattr(threads, "_free", [])
+    monkeypatch.setattr(user_functions, "_free", [])
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with pytest.raises(PermissionError):
         ToolExecutor([x], on_executing=forbid).execute_all([call("x")] * 3)
@@ -282,10 +282,10 @@ def test_what_waits_is_begun_as_soon_as_a_thread_can_be_had(monkeypatch: pytest.
         return "late"
 
     monkeypatch.setattr(ToolExecutor, "max_threads", 1)
-    monkeypatch.setattr(threads, "_STALLED_SECONDS", 0.1)
-    monkeypatch.setattr(threads, "_free", [])
+    monkeypatch.setattr(user_functions, "_STALLED_SECONDS", 0.1)
+    monkeypatch.setattr(user_functions, "_free", [])
     monkeypatch.setattr(threading.Thread, "start", refuse_some)
-    threads._watched = False  # one of an earlier test may still sleep
+    user_functions._watched = False  # one of an earlier test may still sleep
     results = asynchronously(ToolExecutor([hang, x], policies={"hang": ToolPolicy(timeout=0.05)}), [call("hang"), call("x")])
     release.set()
     assert results[1] == "ran"
@@ -295,7 +295,7 @@ def test_what_waits_is_begun_as_soon_as_a_thread_can_be_had(monkeypatch: pytest.
 async def test_a_tool_that_runs_tools_does_not_wait_for_its_own_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where calls run one after another, in a thread because the caller's has an event loop, the tools of a tool have another."""
     monkeypatch.setattr(ToolExecutor, "max_threads", 1)
-    monkeypatch.setattr(threads, "_STALLED_SECONDS", 60)
+    monkeypatch.setattr(user_functions, "_STALLED_SECONDS", 60)
     inner = ToolExecutor([x], default_policy=ToolPolicy(timeout=60))
 
     def outer() -> str:

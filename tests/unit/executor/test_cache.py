@@ -17,7 +17,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool
 
 from langchain_autotools import ConfigurationError, RetryPolicy, ToolExecutor, ToolPolicy
-from langchain_autotools.executor.cache import CachedCall
+from langchain_autotools.executor.policies import CachedCall
 from langchain_autotools.messages.calls import ToolCallRecord
 from tests.support.calls import Way, asynchronously, both_ways, call, error, synchronously
 

@@ -15,7 +15,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tools import BaseTool
 
 from langchain_autotools.errors import ConfigurationError
-from langchain_autotools.executor import ToolCallResult, ToolExecutor, ToolPolicy, async_batch, sync_batch
+from langchain_autotools.executor import ToolCallResult, ToolExecutor, ToolPolicy, batch_drivers
 from tests.support.calls import call, error
 
 
@@ -126,8 +126,7 @@ async def test_an_async_tool_that_does_not_want_to_stop_is_left(
     is_async: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A tool that swallows its cancellation is waited for a moment, not for ever."""
-    for module in (async_batch, sync_batch):
-        monkeypatch.setattr(module, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(batch_drivers, "GRACE_SECONDS", 0.05)
     release = threading.Event()
 
     async def stubborn() -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from langchain_autotools import ConfigurationError, ToolCallRecord, ToolExecutor, ToolPolicy
 from langchain_autotools.deadline import current_deadline
-from langchain_autotools.executor import ToolCallResult, async_batch
+from langchain_autotools.executor import ToolCallResult, batch_drivers
 from langchain_autotools.retry import RetryPolicy
 from tests.support.calls import call, error
 
@@ -209,7 +209,7 @@ def test_an_asynchronous_tool_that_is_stopped_before_it_begins_is_no_failure() -
 
 async def test_an_asynchronous_tool_that_does_not_stop_is_left(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has a moment to do so, then a log warns, once."""
-    monkeypatch.setattr(async_batch, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(batch_drivers, "GRACE_SECONDS", 0.05)
     flag, release = asyncio.Event(), asyncio.Event()
 
     async def stubborn() -> str:

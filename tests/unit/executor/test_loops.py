@@ -13,7 +13,7 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_autotools import ToolExecutor, ToolPolicy, new_messages
-from langchain_autotools.executor import sync_batch
+from langchain_autotools.executor import batch_drivers
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.calls import call
 
@@ -157,7 +157,7 @@ def test_a_tool_that_waits_for_another_loop_is_named_and_ended(
     bound: dict[str, Any], parallel: bool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A session of a loop that nobody knows: the warning says which tool, and what to do; timeout and deadline end it."""
-    monkeypatch.setattr(sync_batch, "SLOW_SECONDS", 0.02)
+    monkeypatch.setattr(batch_drivers, "SLOW_SECONDS", 0.02)
     with application() as run, caplog.at_level(logging.WARNING, "langchain_autotools"):
         session = run(Session().__aenter__())
         settings = {"parallel": parallel, "on_limit": "return", **bound}

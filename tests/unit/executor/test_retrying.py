@@ -12,7 +12,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
 from langchain_autotools import RetryPolicy, ToolExecutor, ToolPolicy
-from langchain_autotools.executor import async_batch, threads
+from langchain_autotools.executor import batch_drivers, user_functions
 from tests.support.calls import Way, asynchronously, both_ways, call, error
 
 AT_ONCE = RetryPolicy(attempts=3, wait_scale=0)
@@ -125,7 +125,7 @@ class Releasing(logging.Handler):
         if "given up" in record.getMessage():
             self.go_on.set()
             never = threading.Event()
-            while self.used[-1].is_alive() and self.used[-1] not in threads._free:
+            while self.used[-1].is_alive() and self.used[-1] not in user_functions._free:
                 never.wait(0.005)
 
 
@@ -251,7 +251,7 @@ def test_our_timeout_of_an_asynchronous_tool_is_tried_again_where_it_is_named(ru
 
 def test_an_asynchronous_tool_that_goes_on_when_it_is_cancelled_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may still do something."""
-    monkeypatch.setattr(async_batch, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(batch_drivers, "GRACE_SECONDS", 0.05)
     begun: list[int] = []
 
     async def look() -> str:
@@ -287,7 +287,7 @@ def test_a_batch_that_is_closed_ends_the_waits_of_its_calls() -> None:
         assert next(batch).message.content == "1"
         wait_until(lambda: used)
     assert "cancelled" in error(batch.settled()[1])
-    wait_until(lambda: used[0] in threads._free)
+    wait_until(lambda: used[0] in user_functions._free)
     assert len(used) == 1
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from langchain_autotools import ToolExecutor, ToolPolicy
-from langchain_autotools.executor import sync_batch
+from langchain_autotools.executor import batch_drivers
 from langchain_autotools.messages.calls import ToolCallRecord
 
 
@@ -23,7 +23,7 @@ class EndsInThisMoment(Future[Any]):
 
 def test_a_result_that_is_there_is_not_given_up(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     """The tool has done its work: the model is told its result, and nothing is said to go on."""
-    monkeypatch.setattr(sync_batch, "Future", EndsInThisMoment)
+    monkeypatch.setattr(batch_drivers, "Future", EndsInThisMoment)
 
     def work() -> str:
         """Do something."""

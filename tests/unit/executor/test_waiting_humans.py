@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from langchain_autotools import ToolExecutor, stop_reason
-from langchain_autotools.executor import threads
+from langchain_autotools.executor import user_functions
 from langchain_autotools.testing import ScriptedChatModel
 
 ASKS = AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "1"}])
@@ -43,7 +43,7 @@ class Human:
 def _few_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three threads of each kind; the process's own counts are not touched."""
     monkeypatch.setattr(ToolExecutor, "max_threads", 3)
-    monkeypatch.setattr(threads, "_depths", type(threads._depths)(threads._Depth))
+    monkeypatch.setattr(user_functions, "_depths", type(user_functions._depths)(user_functions._Depth))
 
 
 def look() -> str:

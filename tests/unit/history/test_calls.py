@@ -16,8 +16,7 @@ from langchain_core.messages import (
     ToolMessageChunk,
 )
 
-from langchain_autotools.history import answer_dangling, drop_orphans, explain, order_results, repair, to_send, validate
-from langchain_autotools.history.sent import merge_runs
+from langchain_autotools.history import answer_dangling, drop_orphans, explain, merge_runs, order_results, repair, to_send, validate
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.messages.metadata import KEY
 from tests.support.histories import HI, ai, kinds, same, tool

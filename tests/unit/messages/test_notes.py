@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, message_chunk_to_
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from langchain_autotools.chunks import ChunkSum, is_blank, new_chunk, sum_chunks
-from langchain_autotools.messages.attached import attach_messages, attached_messages
+from langchain_autotools.messages.metadata import attach_messages, attached_messages
 from langchain_autotools.turn.accumulator import CallPiece, is_restart, piece_chunk, pieces_of, restart_chunk
 
 PIECE = CallPiece("call_1", "look", '{"at')

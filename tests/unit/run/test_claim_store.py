@@ -12,15 +12,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import (
-    AlreadyResumedError,
-    ConfigurationError,
-    ToolExecutor,
-    ToolPolicy,
-    events,
-    new_messages,
-    pending_calls,
-)
+from langchain_autotools import AlreadyResumedError, ConfigurationError, ToolExecutor, ToolPolicy, events, new_messages, pending_calls
 from langchain_autotools.testing import ScriptedChatModel
 
 QUESTION = HumanMessage("Pay them.")

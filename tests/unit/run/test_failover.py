@@ -8,12 +8,7 @@ import pytest
 from langchain_core.exceptions import ModelAPIError
 from langchain_core.messages import AIMessageChunk, HumanMessage
 
-from langchain_autotools import (
-    ModelChanged,
-    new_messages,
-    run_usage,
-    stop_reason,
-)
+from langchain_autotools import ModelChanged, new_messages, run_usage, stop_reason
 from langchain_autotools.event_types import MessageDiscarded, ReasoningDelta, RunEnded, TextDelta, TurnUsage
 from langchain_autotools.history import validate
 from langchain_autotools.messages.metadata import GO_ON

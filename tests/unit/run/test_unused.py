@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from langchain_autotools.executor import threads
+from langchain_autotools.executor import user_functions
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.entered import entered
 
 PACKAGE = Path(sys.modules["langchain_autotools"].__file__ or "").parent
 OPTIONAL = [
-    *("executor/approvals.py", "executor/policies.py", "executor/cache.py", "executor/context.py", "executor/handlers.py"),
+    *("executor/approvals.py", "executor/policies.py", "executor/context.py", "executor/handlers.py"),
     *("event_bus.py", "event_types.py", "event_reader.py", "run/event_emitter.py", "run/failover.py", "run/failover_rules.py"),
 ]
 """Modules of approvals, policies, contexts, events, failover and handlers."""
@@ -65,7 +65,7 @@ RUNS: dict[str, Callable[[ScriptedChatModel], Any]] = {
 def test_a_run_that_uses_none_of_it_enters_none_of_it(tool: Any, way: str) -> None:
     """Approvals, policies, contexts, cancelling, events, failover and handlers do nothing for a run without them: it has run once."""
     model = ScriptedChatModel(replies=reply, tools={"look": tool})
-    threads._free.clear()  # those of other tests are not looked into
+    user_functions._free.clear()  # those of other tests are not looked into
     with entered() as functions:
         RUNS[way](model)  # the first run gets the tools ready
         functions.clear()

@@ -7,7 +7,7 @@ from pydantic import AliasChoices, BaseModel, Field
 
 from langchain_autotools import ConfigurationError
 from langchain_autotools.testing import ScriptedChatModel
-from langchain_autotools.turn.constructor import argument_names, given_arguments, names_of, tool_labels, unknown_argument
+from langchain_autotools.turn.model import argument_names, given_arguments, names_of, tool_labels, unknown_argument
 
 
 class Model(BaseModel):

@@ -1,26 +1,43 @@
-"""A batch of calls for a synchronous caller: in its own thread, in worker threads, or on a background loop."""
+"""A batch of calls while it runs: in threads for a synchronous caller, as tasks for an asynchronous one."""
 
 import asyncio
 import logging
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextvars import Context, copy_context
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, cast
 
+from ..errors import ConfigurationError
+from ..event_bus import Alarm
 from ..messages.calls import ToolCallRecord
+from ..retry import Awaited
 from .batch import GRACE_SECONDS, Batch, BatchOptions, log_abandoned
 from .call import ToolRun, outcome_of, result_of
-from .call_hooks import Attempt, BatchEnded, CallUser, Follow, InThread, Pause, Step, Wrap
-from .context import Progress, ProgressReport
-from .event_loops import BackgroundTask, cancel_tasks, context_of_caller, running_loop
-from .plan import Answer
+from .context import AsyncProgress, Progress, ProgressReport
+from .plan import Answer, Attempt, BatchEnded, CallUser, Follow, InThread, Pause, Step, Wrap
 from .results import ToolCallResult, failed, overdue_result
-from .threads import Job, NoThreadError, deeper, run_in_thread
 from .tools import SourceTool
-from .user_functions import NOTHING, ListenerCalls, UserCall, call_user, driven
+from .user_functions import (
+    NOTHING,
+    BackgroundTask,
+    Job,
+    ListenerCalls,
+    NoThreadError,
+    UserCall,
+    acall_listeners,
+    acall_user,
+    adriven,
+    call_user,
+    cancel_tasks,
+    context_of_caller,
+    deeper,
+    driven,
+    run_in_thread,
+    running_loop,
+)
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -375,3 +392,298 @@ def has_ended(task: BackgroundTask[Any], run: ToolRun) -> bool:
     what = "the event loop that it belongs to may be blocked" if task.is_home else _STRANDED
     _logger.warning("tool %s has not ended after %g s, call %s: %s", run.prepared.tool.name, first, run.call.id, what)
     return task.wait(None if run.timeout is None else run.timeout - first)
+
+
+# ---------------------------------------------------------------------------------------------- async batch
+#
+# A batch of calls for an asynchronous caller: as tasks on its event loop, synchronous tools in threads.
+
+
+class AsyncToolCallBatch(AsyncIterator[ToolCallResult]):
+    """Running calls, as an asynchronous iterator over their results in call order.
+
+    Nothing runs before the first result is asked for. `aclose`, the end of an `async with` block, or cancelling the task that
+    waits cancels what is still running.
+
+    Attributes:
+        calls: The calls, in order.
+        delivery: The same results; None whenever the observer of the calls wants to be let in before the next one.
+    """
+
+    def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
+        self._batch = _TaskBatch(answers, options)
+        self.delivery = self._batch.deliver()
+        self.calls: tuple[ToolCallRecord, ...] = self._batch.calls
+
+    async def __anext__(self) -> ToolCallResult:
+        return cast("ToolCallResult", await anext(self.delivery))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Cancel the batch: asynchronous tools get a second to stop, threads are abandoned."""
+        await self.delivery.aclose()
+
+    def settled(self) -> list[ToolCallResult]:
+        """Return a result for every call, in call order. Unfinished calls are reported as cancelled.
+
+        For after the iteration has ended, has raised or was closed, when nothing changes any more.
+        """
+        return self._batch.settled()
+
+
+class _TaskBatch(Batch):
+    """The batch's tasks. It holds no reference to its `AsyncToolCallBatch`, so that dropping that one ends the iteration."""
+
+    _awaits = True
+
+    def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
+        super().__init__(answers, options)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._progress: AsyncProgress | None = None
+        self._watch: asyncio.Future[None]  # for a cancellation
+
+    async def deliver(self) -> AsyncGenerator[ToolCallResult | None, None]:
+        """Run the calls and yield their results."""
+        self._watch = self._end.watch()
+        try:
+            if self._options.admissions:
+                await adriven(self._admission(), self._ask)
+            slots = asyncio.Semaphore(self._limit)
+            for number, places in enumerate(self._places):
+                if not self._closed and (not number or self._limit == 1):  # one after another: each when it is asked for
+                    last = number + 1 if self._limit == 1 else len(self._places)
+                    self._start(range(number, last), slots)
+                while not self._closed and await self._pauses(self._tasks[number]):
+                    yield None
+                if not self._closed and not self._ready.issuperset(places):
+                    await self._end_early()
+                for due in self._due(number):
+                    await self._tell_results(self._results_held_back(due))
+                    yield self._whole.get(due) or self._answered(due)
+        finally:
+            self._watch.cancel()
+            await self._stop()
+
+    async def _pauses(self, task: asyncio.Task[None]) -> bool:
+        """Wait for a call, or the caller's cancellation; True if the watcher needs control first."""
+        ends: list[asyncio.Future[None]] = [task, self._watch]
+        if not self._observer.listens:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            return False
+        alarm = Alarm()
+        with self._observer.waking(alarm.ring):
+            while not any(end.done() for end in ends):
+                if self._observer.due:
+                    return True
+                await asyncio.wait([*ends, alarm.rung], return_when=asyncio.FIRST_COMPLETED)
+                alarm.reset()
+        return False
+
+    def _start(self, numbers: Iterable[int], slots: asyncio.Semaphore) -> None:
+        """Start tasks that each find the earlier ones in the list: one may begin at once on a loop with eager tasks."""
+        for number in numbers:
+            self._tasks.append(asyncio.create_task(self._execute_all(number, slots)))
+
+    async def _end_early(self) -> None:
+        """End a batch with unfinished calls. After a failure running calls end first; a cancelled run waits for nothing."""
+        if not self._end.is_set():
+            others: asyncio.Future[Any] = asyncio.ensure_future(asyncio.wait(self._tasks))
+            await asyncio.wait([others, self._watch], return_when=asyncio.FIRST_COMPLETED)
+            others.cancel()
+        if self._end.is_set():
+            await self._stop(all_calls=True)
+        if self._failures:
+            raise self._first_failure()
+
+    # ------------------------------------------------------------------------------------------ one call
+
+    async def _execute_all(self, number: int, slots: asyncio.Semaphore) -> None:
+        self._sight.stay_in_sight()
+        self._observer.entered(self._answers[number].call)
+        if self._exclusive and (before := self._before(number)):
+            await asyncio.wait(before)
+        async with slots:
+            for index in self._places[number]:
+                if number not in self._pending:
+                    await self._execute(index)
+
+    def _before(self, number: int) -> list[asyncio.Task[None]]:
+        """Return the tasks that must end before a call begins: all earlier ones, or those among them that are exclusive."""
+        return [task for place, task in enumerate(self._tasks[:number]) if number in self._exclusive or place in self._exclusive]
+
+    async def _execute(self, index: int) -> None:
+        """Answer one call. Exceptions are recorded; only the batch's own cancellation is raised."""
+        try:
+            outcome = await adriven(self._steps(index), partial(self._carry_out, index))
+            if self._progress is not None:
+                await self._progress.end(index)
+            if not self._take_up(index, outcome):
+                return
+            await self._tell_results(self._results_to_tell(index))
+            if index not in self._failures:
+                self._ready.add(index)
+        except BatchEnded:
+            return
+        except asyncio.CancelledError as error:
+            if self._closed:
+                raise
+            self._failures[index] = error
+        except BaseException as error:
+            self._failures[index] = error
+
+    async def _attempt(self, run: ToolRun, number: int) -> ToolCallResult:
+        announced = number > 1 or await acall_listeners(self, self._on_executing, run.call)
+        if not announced and self._end.is_set():
+            raise BatchEnded
+        return await self._run(run)
+
+    async def _carry_out(self, index: int, step: Step) -> Any:
+        run = cast("ToolRun", self._planned[index].run)
+        if isinstance(step, Attempt):
+            return await self._attempt(run, step.number)
+        if isinstance(step, Pause):
+            await asyncio.sleep(step.seconds)
+        elif isinstance(step, Awaited):
+            return await _outcome_within(self._end.remaining(), step.value)
+        elif isinstance(step, CallUser):
+            return await acall_user(step.function, step.argument, *self._patience_with(step))
+        elif isinstance(step, Wrap):
+            return await acall_user(
+                step.afunction, lambda steps: adriven(steps, partial(self._carry_out, index)), *self._patience_with(step)
+            )
+        elif isinstance(step, InThread):
+            raise ConfigurationError("a journal is for synchronous runs: tasks of an event loop have none")
+        else:
+            loop = asyncio.get_running_loop()
+            landed = loop.create_future()
+            step.flight.add_done_callback(lambda _: _tell_loop(loop, landed, run))
+            await asyncio.wait([landed], timeout=self._end.remaining())
+        return None
+
+    async def _ask(self, question: UserCall) -> Any:
+        """Call a function that decides about a call before it begins."""
+        return NOTHING if self._must_end() else await acall_user(*question, self._must_end, self.patience, self._threads)
+
+    def _reports(self) -> AsyncProgress:
+        if self._progress is None:
+            self._progress = AsyncProgress(self._failures.__setitem__, self._tell_progress)
+        return self._progress
+
+    async def _tell_progress(self, report: ProgressReport) -> None:
+        self._observer.progressed(self._answers[self._numbers[report.index]].call, report.value)
+        await acall_listeners(self, self._on_progress, report.call, report.value)
+
+    async def _tell_results(self, indexes: Sequence[int]) -> None:
+        for index in indexes:
+            await acall_listeners(self, self._on_executed, self._results[index])
+            number = self._numbers[index]
+            if index == self._places[number][-1]:
+                self._observer.answered(self._answered(number))
+
+    def _uses_thread(self, run: ToolRun) -> bool:
+        return not run.prepared.asynchronous
+
+    async def _run(self, run: ToolRun) -> ToolCallResult:
+        if not self._in_time(run):
+            return overdue_result(run.call)
+        return await (self._run_in_thread(run) if self._uses_thread(run) else _run_as_task(run))
+
+    async def _run_in_thread(self, run: ToolRun) -> ToolCallResult:
+        loop = asyncio.get_running_loop()
+        begun, ended = loop.create_future(), loop.create_future()
+        outcome: list[ToolCallResult | BaseException] = []
+
+        def work() -> None:
+            _tell_loop(loop, begun, run)
+            try:
+                outcome.append(overdue_result(run.call) if self._end.is_over() else run.invoke())
+            except BaseException as error:
+                outcome.append(error)
+            _tell_loop(loop, ended, run)
+
+        try:
+            job = run_in_thread(partial(deeper(copy_context()).run, work), self._threads)
+        except NoThreadError as error:
+            return failed(run.call, str(error), error)
+        try:
+            await asyncio.wait([begun], timeout=self._end.remaining())
+            if not begun.done() and job.abandon():
+                return overdue_result(run.call)
+            self._in_time(run)
+            await asyncio.wait([ended], timeout=run.timeout)
+        finally:
+            if not outcome:
+                job.abandon()
+        if not outcome:
+            log_abandoned(run)
+            return run.timed_out()
+        return result_of(outcome[0])
+
+    async def _stop(self, *, all_calls: bool = False) -> None:
+        results = [] if self._closed else self._give_up(all_calls=all_calls)
+        unfinished = [task for task in self._tasks if not task.done()]
+        if self._progress is not None:
+            unfinished += self._progress.stop()
+        for task in unfinished:
+            task.cancel()
+        if unfinished:
+            await asyncio.wait(unfinished, timeout=2 * GRACE_SECONDS)
+        for result in results:
+            try:
+                await acall_listeners(self, self._on_executed, result)
+            except Exception:
+                if all_calls:
+                    raise
+                # the batch ends for another reason, which must not be hidden
+                _logger.warning("on_executed failed for a call that was cut off", exc_info=True)
+
+
+async def _outcome_within(seconds: float | None, value: Awaitable[Any]) -> Any:
+    """Return the result of an awaitable; None if it takes longer."""
+    try:
+        async with asyncio.timeout(seconds) as scope:
+            return await value
+    except TimeoutError:
+        if not scope.expired():
+            raise
+        return None
+
+
+async def _run_as_task(run: ToolRun) -> ToolCallResult:
+    task = asyncio.create_task(outcome_of(run))
+    try:
+        await asyncio.wait([task], timeout=run.timeout)
+    except asyncio.CancelledError:
+        await _cancel(task)
+        raise
+    if task.done():
+        return result_of(task.result())
+    run.stop_for_timeout()
+    await _cancel(task)
+    return run.timed_out()
+
+
+async def _cancel(task: asyncio.Task[Any]) -> None:
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody else will look at it
+    task.cancel()
+    await asyncio.wait([task], timeout=GRACE_SECONDS)
+    if not task.done():
+        _logger.warning("an asynchronous tool goes on although it was cancelled")
+
+
+def _tell_loop(loop: asyncio.AbstractEventLoop, event: asyncio.Future[None], run: ToolRun) -> None:
+    """Wake the waiting loop if it still runs."""
+
+    def tell() -> None:
+        if not event.done():
+            event.set_result(None)
+
+    try:
+        loop.call_soon_threadsafe(tell)
+    except RuntimeError:  # the loop is closed: nobody waits any more
+        _logger.debug("tool %s goes on, or has ended, after its event loop, call %s", run.prepared.tool.name, run.call.id)
