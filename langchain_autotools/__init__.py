@@ -71,10 +71,10 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
         results_of as results_of,
         run_usage as run_usage,
     )
-    from .messages.stop_reasons import max_turns_reached as max_turns_reached, stop_reason as stop_reason
+    from .messages.run_messages import max_turns_reached as max_turns_reached, stop_reason as stop_reason
     from .messages.display import markdown_of as markdown_of
     from .messages.metadata import text_of as text_of
-    from .messages.stop_reasons import StopReason as StopReason
+    from .messages.run_messages import StopReason as StopReason
     from .mixin import ToolsAndMessagesMixin as ToolsAndMessagesMixin
     from .pricing import RunCost as RunCost, TurnCost as TurnCost, run_cost as run_cost
     from .providers._base.errors import ProviderError as ProviderError
@@ -101,7 +101,7 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
     )
     from .retry import RetryPolicy as RetryPolicy
     from .run.before_turn import NextTurn as NextTurn
-    from .run.failover_rules import FirstToken as FirstToken
+    from .run.failover import FirstToken as FirstToken
     from .run.history_editing import (
         add_assistant_tool_calls as add_assistant_tool_calls,
         add_tool_calls_and_results as add_tool_calls_and_results,
@@ -184,18 +184,16 @@ _HOMES = {
         "calls_of",
     ),
     "messages.run_messages": (
+        "StopReason",
         "final_message",
+        "max_turns_reached",
         "new_messages",
         "results_of",
         "run_usage",
+        "stop_reason",
     ),
     "messages.display": ("markdown_of",),
     "messages.metadata": ("text_of",),
-    "messages.stop_reasons": (
-        "StopReason",
-        "max_turns_reached",
-        "stop_reason",
-    ),
     "mcp_client": (
         "McpServer",
         "mcp_server",
@@ -232,7 +230,7 @@ _HOMES = {
         "format_for_openai",
     ),
     "run.before_turn": ("NextTurn",),
-    "run.failover_rules": ("FirstToken",),
+    "run.failover": ("FirstToken",),
     "run.history_editing": (
         "add_assistant_tool_calls",
         "add_tool_calls_and_results",

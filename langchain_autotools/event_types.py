@@ -21,7 +21,7 @@ from .executor.pending import PendingCall
 from .messages.blocks import LARGE, large_files, size_of
 from .messages.calls import ToolCallRecord
 from .messages.metadata import portable_result
-from .messages.stop_reasons import StopReason
+from .messages.run_messages import StopReason
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ from .messages.metadata import keep_reply
 from .pickling import refuse, unportable
 from .run.adopted_models import AdoptingMeta, adopted, one_turn_model
 from .run.binding import BindableChatModel, BoundChatModel
-from .run.failover_rules import AfterText
+from .run.failover import AfterText
 from .run.loop import OnLimit
 from .run.run import Driven, Run, SingleAnswer, adrive, drive, failing
 from .run.settings import CallSettings, Toolbox, drop_settings, request_form, run_parts, run_request, run_settings, toolbox_of

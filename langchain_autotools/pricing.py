@@ -13,8 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from .errors import ConfigurationError
 from .messages.metadata import failover_marks, is_cut_reply, own_metadata, paid_replies, rejected_replies, replies_inside
-from .messages.run_messages import new_messages
-from .messages.stop_reasons import HoldsRun, held_message
+from .messages.run_messages import HoldsRun, held_message, new_messages
 
 # ---------------------------------------------------------------------------------------------- costs
 #

@@ -115,7 +115,7 @@ def swept() -> Iterator[None]:
 def unlearned() -> Iterator[None]:
     """What one test's server has taught this process says nothing of another's, which may get the same port."""
     yield
-    if found := sys.modules.get("langchain_autotools.providers.openai.compatibility"):
+    if found := sys.modules.get("langchain_autotools.providers.openai.chat_model"):
         found.LEARNED.__init__()
 
 

@@ -1,11 +1,264 @@
-"""`Agent`: a chat model that runs its tools, with a system prompt and a conversation, in one object.
+"""`Agent`: a chat model that runs its tools, asked within one conversation.
 
-It owns no loop: every question is one run of the model. `agent` is what users call. `exchange` is one question and what comes of it,
-`floor` lets one question at a time into a conversation, `memory` keeps the conversation. `streams` are answers that are read piece by
-piece, `attachments` are what a question comes with.
+It owns no loop: every question is one run of the model. `exchange` is one question with what comes of it, `model` makes one of whatever
+is given as a model.
 """
 
-from .agent import Agent
-from .exchange import AgentResult, AgentStream, AsyncAgentStream
+import base64
+import mimetypes
+import uuid
+from collections.abc import Iterable, Sequence
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+
+from ..errors import ConfigurationError
+from ..executor.run_tool import RunTool
+from ..executor.tools import GivenAsTool
+from .exchange import AgentResult, AgentStream, AsyncAgentStream, ConversationLock, Exchange, OwnMemory, memory_of
+from .model import AgentModel, StructuredOutput, agent_model, check_given_as_tool, plain_model
+
+if TYPE_CHECKING:
+    from langchain_core.chat_history import BaseChatMessageHistory
 
 __all__ = ["Agent", "AgentResult", "AgentStream", "AsyncAgentStream"]
+
+
+# ---------------------------------------------------------------------------------------------- agent
+#
+# `Agent`: a chat model that runs its tools, asked within one conversation.
+
+
+Attachment = bytes | str | PathLike[str] | tuple[bytes | str | PathLike[str], str]
+"""An attachment of a question: bytes, the path of a local file, or a URL (`https://...`), which is passed on and not fetched here.
+
+In a tuple with its MIME type if neither its name nor its first bytes determine it."""
+
+_SIGNATURES = {
+    b"\x89PNG": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF8": "image/gif",
+    b"%PDF": "application/pdf",
+    b"ID3": "audio/mpeg",
+    b"OggS": "audio/ogg",
+    b"fLaC": "audio/flac",
+}
+_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+
+
+def question_message(question: str | HumanMessage, attachments: Sequence[Attachment]) -> HumanMessage:
+    """Return the question as a message with an id, with its attachments after its text.
+
+    Raises:
+        ConfigurationError: The type of an attachment cannot be told.
+        OSError: An attachment cannot be read.
+    """
+    message = HumanMessage(question) if isinstance(question, str) else question
+    changed: dict[str, Any] = {} if message.id else {"id": str(uuid.uuid4())}
+    if attachments:
+        before = [{"type": "text", "text": message.content}] if isinstance(message.content, str) else message.content
+        changed["content"] = [*before, *map(_block, attachments)]
+    return message.model_copy(update=changed) if changed else message
+
+
+def _block(attachment: Attachment) -> dict[str, Any]:
+    """Return an attachment as one of LangChain's standard content blocks."""
+    source, mime_type = attachment if isinstance(attachment, tuple) else (attachment, None)
+    if isinstance(source, str) and source.startswith(("https://", "http://")):
+        mime_type = mime_type or mimetypes.guess_type(source.partition("?")[0])[0]
+        return {"type": _kind(mime_type, source), "url": source, "mime_type": mime_type}
+    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    name = None if isinstance(source, bytes) else Path(source).name
+    mime_type = mime_type or (mimetypes.guess_type(name)[0] if name else None) or _sniffed(data)
+    kind = _kind(mime_type, name or "bytes")
+    if kind == "text-plain":
+        return {"type": kind, "text": data.decode("utf-8", "replace"), "mime_type": "text/plain", **({"title": name} if name else {})}
+    extra = {"filename": name} if name and kind == "file" else {}
+    return {"type": kind, "base64": base64.b64encode(data).decode(), "mime_type": mime_type, **extra}
+
+
+def _kind(mime_type: str | None, what: str) -> str:
+    if mime_type is None:
+        raise ConfigurationError(f"the type of the attachment {what!r} cannot be told: give a tuple ({what}, 'image/png')")
+    kind = mime_type.partition("/")[0]
+    return kind if kind in ("image", "audio", "video") else "text-plain" if kind == "text" else "file"
+
+
+def _sniffed(data: bytes) -> str | None:
+    """Return the MIME type of data from its first bytes; None if they are unknown."""
+    if data[:4] == b"RIFF":
+        return _RIFF.get(data[8:12])
+    return next((mime_type for signature, mime_type in _SIGNATURES.items() if data.startswith(signature)), None)
+
+
+# ---------------------------------------------------------------------------------------------- agent
+# `Agent`: questions, and the conversation that it keeps.
+
+
+class Agent(GivenAsTool):
+    """A model that runs its tools, with a system prompt and a conversation.
+
+    Args:
+        model: `"provider:model"` as `init_chat_model` takes it, a chat model of this package, what its `bind`, `bind_tools` or
+            `with_config` returned, or a durable model (`langchain_autotools.durable.durable`).
+        tools: The tools, as the model takes them. None leaves a given model its own.
+        system_prompt: The system prompt before every conversation.
+        history: The messages that the conversation begins with. They are copied.
+        conversation: The storage of the conversation: LangChain's `BaseChatMessageHistory`, such as `Conversations(...)["alice"]`. It is
+            read before each question, and gets the new messages. None keeps it in the agent.
+        output: The schema of the answers, as the model's `with_structured_output` takes it; `AgentResult.output` is then an object of it.
+        **kwargs: Arguments of the model, where it is named: `max_turns=5`, `requires_approval=[...]`, `temperature=0`.
+
+    Attributes:
+        model: The chat model.
+        system_prompt: The system prompt as a message; None for none.
+
+    Raises:
+        ConfigurationError: The model is none of this package, arguments are given for a model that is made already, it has no structured
+            output, or the conversation is none.
+    """
+
+    def __init__(
+        self,
+        model: str | AgentModel,
+        *,
+        tools: Any = None,
+        system_prompt: str | SystemMessage | None = None,
+        history: Iterable[BaseMessage] = (),
+        conversation: "BaseChatMessageHistory | None" = None,
+        output: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        self.model = agent_model(model, tools, kwargs)
+        self.system_prompt = SystemMessage(system_prompt) if isinstance(system_prompt, str) else system_prompt
+        self._memory = memory_of(history, conversation)
+        self._output = None if output is None else StructuredOutput(self.model, output)
+        self._floor = ConversationLock()
+
+    @property
+    def history(self) -> list[BaseMessage]:
+        """The conversation so far, without the system prompt. Can be set unless it is kept elsewhere."""
+        return self._memory.read()
+
+    @history.setter
+    def history(self, messages: list[BaseMessage]) -> None:
+        if not isinstance(self._memory, OwnMemory):
+            raise ConfigurationError("the conversation of this agent is kept elsewhere: change it there")
+        self._memory.messages = messages
+
+    def __getstate__(self) -> dict[str, Any]:
+        memory = OwnMemory(self._memory.messages) if isinstance(self._memory, OwnMemory) else self._memory
+        return {**{name: value for name, value in self.__dict__.items() if name != "_floor"}, "_memory": memory}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _floor=ConversationLock())
+
+    def __repr__(self) -> str:
+        kept = f"{len(self.history)} messages" if isinstance(self._memory, OwnMemory) else "a conversation that is kept elsewhere"
+        return f"Agent({self.model!r}, {kept})"
+
+    def run(
+        self,
+        question: str | HumanMessage | None = None,
+        *,
+        attachments: Iterable[Attachment] = (),
+        history: Sequence[BaseMessage] | None = None,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> AgentResult:
+        """Ask a question and return the result.
+
+        Args:
+            question: The question. None with `resume=decisions`, which goes on with calls that wait for them.
+            attachments: Attachments of the question: bytes, paths of local files, addresses.
+            history: The conversation before the question. Without it the agent's own, which then gets the new messages; with it the
+                agent keeps nothing, and any number of questions may be asked at once.
+            config: LangChain's configuration.
+            **kwargs: As of the model's `invoke`: `max_turns=3`, `cancel=event`, `resume=decisions`.
+
+        Raises:
+            ConfigurationError: There is no question, an attachment's type cannot be told, or the agent is answering already.
+            OSError: An attachment cannot be read.
+            OutputParserException: (with `output=`) The answer is incomplete or does not fit the schema; the conversation keeps it.
+            ModelRefusalError: (with `output=`) The model declined.
+        """
+        exchange = self._exchange(question, attachments, history, kwargs)
+        with exchange as messages:
+            return exchange.finish(self.model.invoke(messages, exchange.announced(config), **self._asked(kwargs)))
+
+    async def arun(
+        self,
+        question: str | HumanMessage | None = None,
+        *,
+        attachments: Iterable[Attachment] = (),
+        history: Sequence[BaseMessage] | None = None,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> AgentResult:
+        """Like `run`, asynchronously."""
+        exchange = self._exchange(question, attachments, history, kwargs)
+        async with exchange as messages:
+            return exchange.finish(await self.model.ainvoke(messages, exchange.announced(config), **self._asked(kwargs)))
+
+    def run_stream(
+        self,
+        question: str | HumanMessage | None = None,
+        *,
+        attachments: Iterable[Attachment] = (),
+        history: Sequence[BaseMessage] | None = None,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> AgentStream:
+        """Like `run`, but return a stream of chunks: first the question, then the answer. At its end the stream has a `result`."""
+        exchange = self._exchange(question, attachments, history, kwargs)
+        return AgentStream(exchange, partial(self.model.stream, **self._asked(kwargs)), config)
+
+    def arun_stream(
+        self,
+        question: str | HumanMessage | None = None,
+        *,
+        attachments: Iterable[Attachment] = (),
+        history: Sequence[BaseMessage] | None = None,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> AsyncAgentStream:
+        """Like `run_stream`, asynchronously."""
+        exchange = self._exchange(question, attachments, history, kwargs)
+        return AsyncAgentStream(exchange, partial(self.model.astream, **self._asked(kwargs)), config)
+
+    def as_tool(self, name: str | None = None, description: str | None = None) -> BaseTool:
+        """Return the agent as a tool of another model or agent: each call is a question in a conversation of its own, without the agent's.
+
+        Where its run waits, the call waits with it: `pending_calls` of the outer run shows the inner calls with the `path` to them.
+
+        Args:
+            name: The name of the tool. None: the `name` of the agent's model.
+            description: The description for the model that calls it.
+
+        Raises:
+            ConfigurationError: There is no name, or the agent's model is a durable one.
+        """
+        check_given_as_tool(self.model)
+        return RunTool.of(self, "an agent", name or plain_model(self.model).name, description)
+
+    def _exchange(
+        self, question: Any, attachments: Iterable[Attachment], history: Sequence[BaseMessage] | None, kwargs: dict[str, Any]
+    ) -> Exchange:
+        if question is None and kwargs.get("resume") is None:
+            raise ConfigurationError("there is no question; resume=decisions goes on without one")
+        for name in ("output", "conversation"):
+            if name in kwargs:
+                raise ConfigurationError(f"{name} is an argument of Agent: here it has no effect")
+        message = None if question is None else question_message(question, list(attachments))
+        if history is not None:
+            return Exchange(message, self.system_prompt, OwnMemory(history, keeps=False), ConversationLock(), self._output)
+        return Exchange(message, self.system_prompt, self._memory, self._floor, self._output)
+
+    def _asked(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return the keywords of a run."""
+        return kwargs if self._output is None else self._output.keywords(kwargs)

@@ -21,8 +21,7 @@ from ..history import repair
 from ..messages.calls import calls_of, open_end
 from ..messages.display import markdown_of
 from ..messages.metadata import attach_messages, text_of
-from ..messages.run_messages import new_messages, numbered_result, result_id, run_usage
-from ..messages.stop_reasons import HoldsRun, StopReason, stop_reason
+from ..messages.run_messages import HoldsRun, StopReason, new_messages, numbered_result, result_id, run_usage, stop_reason
 from .model import StructuredOutput, with_results
 
 if TYPE_CHECKING:

@@ -29,8 +29,7 @@ from ..history.expansion import expand
 from ..messages.blocks import deltas_of, size_of, standard_blocks
 from ..messages.calls import ToolCallRecord
 from ..messages.metadata import own_metadata
-from ..messages.run_messages import new_messages, run_usage
-from ..messages.stop_reasons import HoldsRun, held_message, stop_reason
+from ..messages.run_messages import HoldsRun, held_message, new_messages, run_usage, stop_reason
 from .public import page_calls
 
 _FILES = {"image": "image/png", "audio": "audio/wav", "video": "video/mp4", "file": "application/octet-stream"}

@@ -19,21 +19,19 @@ from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from ..pickling import check_portable
 from .approvals import Admission, Approvals, Gate, admitted_edit, approved_edit, is_concerned
-from .batch import NOBODY, BatchOptions, CallObserver, attaching_results
+from .batch import NOBODY, BatchOptions, CallObserver, apply_policies, attaching_results
 from .batch_drivers import AsyncToolCallBatch, ToolCallBatch
 from .call import ToolRun
 from .claims import Claim
 from .names import find_name
-from .nested_runs import current_nested_runs
 from .pending import Decision, PendingCall, identities_of_given, with_decision
 from .plan import Answer, Call, Calls, CallWrapper, Meaning, Only, PositionSetter, answer_of, checked_only, position_setters, read_calls
 from .policies import Policies, ToolPolicy
-from .results import ToolCallResult
+from .results import ToolCallResult, current_nested_runs
 from .run_tool import continue_batch
 from .tool import PreparedTools
 from .tools import collected, dump_tools, restore_tools, tools_by_name
 from .user_functions import home_of_caller
-from .wrapping import apply_policies
 
 if TYPE_CHECKING:
     from .handlers import Handlers

@@ -27,8 +27,7 @@ from ..messages.calls import (
     results_behind,
 )
 from ..messages.metadata import ASKED, own_metadata
-from ..messages.run_messages import shown_entries
-from ..messages.stop_reasons import HoldsRun
+from ..messages.run_messages import HoldsRun, shown_entries
 from ..strict_json import equivalent, interchanged
 from .names import find_name
 

@@ -1,5 +1,312 @@
-"""Tools of MCP servers: one session for each server, opened once, for all calls of a model's runs."""
+"""MCP servers as sources of a model's tools: one session for each server, opened once, for all calls of its runs."""
 
-from .server import McpServer, mcp_server
+import asyncio
+import atexit
+import shlex
+import threading
+import weakref
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextvars import copy_context
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool, ToolException
+
+from ..errors import ConfigurationError
+from ..executor import ToolContext
+from ..executor.tools import SourceTool, ToolSource
+from ..pickling import refuse
+from .questions import Elicit, Questions, Round, check_answers
+from .session import Address, Call, ServerError, Session, SessionLost, check_installed
 
 __all__ = ["McpServer", "mcp_server"]
+
+
+# ---------------------------------------------------------------------------------------------- server
+#
+# An MCP server as a source of a model's tools.
+
+_INTERRUPTED = (
+    "interrupted, outcome unknown: the MCP server has ended during this call. What it did may remain; check before you repeat it."
+)
+_SECONDS_AT_EXIT = 3.0
+_MOST_ROUNDS = 10
+
+_open: "weakref.WeakSet[Session]" = weakref.WeakSet()
+
+
+class _Holder:
+    """The session of a server; the server's end ends it."""
+
+    def __init__(self) -> None:
+        self.session: Session | None = None
+
+    def close(self, wait: float = 0.0) -> None:
+        session, self.session = self.session, None
+        if session is not None:
+            session.close(wait)
+
+
+class McpServer(ToolSource):
+    """An MCP server whose tools a model can call. See `mcp_server`, which makes it.
+
+    Its session opens when its tools are first needed, and ends with the last model that has it, by `close`, at the end of a `with` block,
+    or with the process.
+    """
+
+    def __init__(self, address: Address, prefix: str, roots: Sequence[str], elicit: Elicit | None, open_timeout: float) -> None:
+        self._address = address
+        self._prefix = prefix
+        self._roots = roots
+        self._elicit = elicit
+        self._open_timeout = open_timeout
+        self._lock = threading.Lock()
+        self._holder = _Holder()
+        self._made: tuple[Session, int, list[BaseTool]] | None = None
+        weakref.finalize(self, self._holder.close).atexit = False
+
+    @property
+    def name(self) -> str:
+        """What logs and errors call the server."""
+        return f"the MCP server {self._address.name!r}"
+
+    def __repr__(self) -> str:
+        return f"McpServer({self._address.name!r})"
+
+    def __reduce__(self) -> Any:
+        secret = [*self._address.secrets, *["elicit"] * (self._elicit is not None)]
+        refuse(f"{self.name} has {' and '.join(secret)}, which no pickle holds: make it anew in the other process" if secret else None)
+        return McpServer, (self._address, self._prefix, self._roots, None, self._open_timeout)
+
+    # ------------------------------------------------------------------------------------------ its tools
+
+    def tools(self) -> list[BaseTool]:
+        """Return its tools, as it listed them last.
+
+        Raises:
+            ConfigurationError: The server cannot be opened.
+        """
+        session = self._session()
+        session.opened.result()
+        if self._made is None or self._made[:2] != (session, session.version):
+            self._made = session, session.version, [tool_of(tool, self._prefix, self.call) for tool in session.tools]
+        return self._made[2]
+
+    def is_changed(self) -> bool:
+        """Whether the server has listed other tools since `tools` was last called."""
+        session = self._holder.session
+        if session is None or not session.opened.done() or session.opened.exception() is not None:
+            return False  # what it has is not known before the next call opens it
+        return self._made is not None and self._made[:2] != (session, session.version)
+
+    async def call(self, name: str, arguments: Mapping[str, Any], context: ToolContext) -> tuple[Any, Any]:
+        """Call a tool and return the content and the artifact of its result.
+
+        Raises:
+            ToolException: The tool has failed, or the server has ended.
+        """
+        questions = Questions(self.name, self._elicit, self._roots)
+        asked = questions.waited
+        for _ in range(_MOST_ROUNDS):
+            if asked is not None and (waiting := await questions.answer(asked)) is not None:
+                return waiting, None
+            result = await self._sent(partial(_made, name, arguments, context, questions, asked))
+            asked = Round.of(result)
+            if asked is None:
+                return content_of(result)
+        raise ToolException(f"{self.name} asks again and again")
+
+    async def _sent(self, make: Callable[[], Call]) -> Mapping[str, Any]:
+        """Send a call and return its result; once more where it did not reach the server.
+
+        Raises:
+            ToolException: The server has refused it, or has ended.
+        """
+        for _ in range(2):
+            session = self._session()
+            try:
+                await asyncio.shield(asyncio.wrap_future(session.opened))
+                call = make()
+                if call.answers is not None and not session.can_wait:
+                    raise ToolException(f"{self.name} does not know calls that have waited: it is of an older protocol now")
+                session.send(call)
+                return await asyncio.wrap_future(call.result)
+            except SessionLost as lost:
+                if lost.sent:
+                    raise ToolException(_INTERRUPTED) from None
+            except (ServerError, ConfigurationError) as error:
+                raise ToolException(str(error)) from None
+        raise ToolException(f"{self.name} has ended")
+
+    def _session(self) -> Session:
+        """Return the session; a new one if there is none that can be used, because the server has ended or the process is a forked one."""
+        with self._lock:
+            session = self._holder.session
+            if session is None or not session.is_usable:
+                check_installed()
+                session = self._holder.session = Session(self._address, self._roots, self._elicit, self._open_timeout, self.name)
+                _open.add(session)
+            return session
+
+    # ------------------------------------------------------------------------------------------ open and close
+
+    def close(self) -> None:
+        """End the session. A later call opens another one."""
+        self._holder.close(_SECONDS_AT_EXIT)
+
+    def __enter__(self) -> Self:
+        self._session().opened.result()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        await asyncio.wrap_future(self._session().opened)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.close)
+
+
+def _made(name: str, arguments: Mapping[str, Any], context: ToolContext, questions: Questions, answers: Round | None) -> Call:
+    """Return a call as its session takes it, of the loop that it is made in."""
+    loop, around = asyncio.get_running_loop(), copy_context()
+
+    def report(value: dict[str, Any]) -> None:
+        loop.call_soon_threadsafe(context.report, value)
+
+    def ask(asked: Mapping[str, Any]) -> Future[Mapping[str, Any]]:
+        return around.run(asyncio.run_coroutine_threadsafe, questions.during(asked), loop)
+
+    return Call(name, arguments, report, ask, answers)
+
+
+def mcp_server(
+    server: str | Sequence[str],
+    *,
+    prefix: str = "",
+    env: Mapping[str, str] | None = None,
+    cwd: str | Path | None = None,
+    headers: Mapping[str, str] | None = None,
+    roots: Sequence[str] = (),
+    elicit: Elicit | None = None,
+    open_timeout: float = 30.0,
+) -> McpServer:
+    """Return an MCP server for the `tools` of a model: `ChatOpenAI(model="gpt-5", tools=[mcp_server("uvx mcp-server-fetch")])`.
+
+    All calls go over one session. It opens when the model is made; a server that has ended is opened once more for the next call. The
+    call during which it ended is not repeated.
+
+    Args:
+        server: The URL of a server (streamable HTTP), or the program that is one (stdio): a command line, or a list of the program and its
+            arguments.
+        prefix: Is put before the names of its tools, for servers with tools of equal names.
+        env: Environment variables of the program. It gets few others.
+        cwd: The working directory of the program.
+        headers: HTTP headers of every request, such as `{"Authorization": "Bearer ..."}`.
+        roots: URIs of folders that the server may know of, such as `file:///home/alice/project`.
+        elicit: Answers questions that the server asks during a call: a function of the text and the JSON schema of the answer that returns
+            the answer as a dict, or None to decline. May be asynchronous. Without it the run's `approve` is asked. What nobody answers
+            waits, as a pending call of kind `elicitation`; by protocols before 2026-07-28 it is declined, which is logged.
+        open_timeout: Maximum number of seconds until the server is open and has listed its tools.
+
+    Raises:
+        ConfigurationError: The extra `mcp` is not installed, or an argument is not for this kind of server.
+    """
+    check_installed()
+    if isinstance(roots, str):
+        raise ConfigurationError(f"roots must be a list of URIs, not {roots!r}")
+    url = server if isinstance(server, str) and server.startswith(("http://", "https://")) else ""
+    command = [] if url else shlex.split(server) if isinstance(server, str) else list(server)
+    if not url and not command:
+        raise ConfigurationError("mcp_server takes a URL or a command line")
+    if isinstance(open_timeout, bool) or not isinstance(open_timeout, int | float) or not open_timeout > 0:
+        raise ConfigurationError(f"open_timeout must be a number of seconds greater than 0, not {open_timeout!r}")
+    misplaced = {"env": env, "cwd": cwd} if url else {"headers": headers}
+    for name, value in misplaced.items():
+        if value is not None:
+            raise ConfigurationError(f"{name} is for servers that {'are started' if url else 'have a URL'}: here it has no effect")
+    return McpServer(Address(tuple(command), url, dict(env or {}), cwd, dict(headers or {})), prefix, tuple(roots), elicit, open_timeout)
+
+
+@atexit.register
+def _close_all() -> None:
+    sessions = list(_open)
+    for session in sessions:
+        session.close()
+    for session in sessions:
+        session.close(_SECONDS_AT_EXIT)
+
+
+# ---------------------------------------------------------------------------------------------- results
+# Tools and results of MCP servers in LangChain's form.
+
+
+_Call = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[tuple[Any, Any]]]
+
+
+def tool_of(definition: Mapping[str, Any], prefix: str, call: _Call) -> BaseTool:
+    """Return a tool of a server.
+
+    Args:
+        definition: The tool, as the server lists it.
+        prefix: Is put before its name.
+        call: Calls it.
+    """
+    name = definition["name"]
+
+    async def call_tool(context_of_call: ToolContext, /, **arguments: Any) -> tuple[Any, Any]:
+        return await call(name, arguments, context_of_call)
+
+    return SourceTool(
+        name=f"{prefix}{name}",
+        description=definition.get("description") or definition.get("title") or "",
+        args_schema={"properties": {}, **definition["inputSchema"]},
+        coroutine=call_tool,
+        response_format="content_and_artifact",
+        check_continued=check_answers,
+        metadata={"annotations": definition["annotations"]} if definition.get("annotations") else None,
+    )
+
+
+def content_of(result: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the content and the artifact of a result: a text where it is one, else LangChain's blocks, else its data.
+
+    Raises:
+        ToolException: It is an error in words alone.
+    """
+    blocks: list[Any] = [_block(block) for block in result.get("content", ())]
+    texts = [block["text"] for block in blocks if block["type"] == "text"]
+    failed = bool(result.get("isError"))
+    if failed and len(texts) == len(blocks):
+        raise ToolException("\n".join(texts) or "the tool has failed")
+    structured = result.get("structuredContent")
+    artifact = None if structured is None else {"structured_content": structured}
+    if len(texts) == len(blocks) == 1 or not blocks:
+        return (texts[0] if texts else structured), artifact
+    # as a message, because LangChain's core would write a list with sound as JSON
+    return ToolMessage(content=blocks, artifact=artifact, tool_call_id="", status="error" if failed else "success"), artifact
+
+
+def _block(block: Mapping[str, Any]) -> dict[str, Any]:
+    kind = block["type"]
+    if kind == "text":
+        return {"type": "text", "text": block["text"]}
+    if kind in ("image", "audio"):
+        return {"type": kind, "base64": block["data"], "mime_type": block["mimeType"]}
+    if kind == "resource":
+        return _resource(block["resource"])
+    return {"type": "text", "text": f"{block.get('name', kind)}: {block.get('uri', '')}"}
+
+
+def _resource(resource: Mapping[str, Any]) -> dict[str, Any]:
+    if "text" in resource:
+        return {"type": "text", "text": resource["text"]}
+    mime_type = resource.get("mimeType", "application/octet-stream")
+    name = str(resource.get("uri") or "").rpartition("/")[2]
+    named = {"extras": {"filename": name}} if name and not mime_type.startswith("image/") else {}
+    return {"type": "image" if mime_type.startswith("image/") else "file", "base64": resource["blob"], "mime_type": mime_type, **named}

@@ -12,8 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from .calls import ToolCallRecord, calls_of
 from .metadata import own_metadata, text_of, was_shown
-from .run_messages import new_messages, run_usage
-from .stop_reasons import HoldsRun, held_message
+from .run_messages import HoldsRun, held_message, new_messages, run_usage
 
 _LONGEST_RESULT: Final = 2_000
 _LONGEST_CALL: Final = 300

@@ -29,7 +29,7 @@ from ..executor.tool import tool_inside
 from ..messages.blocks import is_call_block
 from ..messages.calls import KEYS_IN_BLOCKS, calls_of, records_of
 from ..messages.metadata import KEY
-from ..messages.stop_reasons import BLOCKING
+from ..messages.run_messages import BLOCKING
 from ..turn.model import SingleTurnChatModel
 from ..turn.subclass_methods import generate_of_stream, mark_read, read_agenerate, read_astream, read_generate, read_stream
 from ..turn.tools import ToolChoice, read_choice

@@ -36,8 +36,7 @@ from ..executor.batch import CallObserver
 from ..messages.blocks import deltas_of
 from ..messages.calls import ToolCallRecord, awaited_calls, calls_of
 from ..messages.metadata import FAILOVER, KEY, CarrierDict, is_cut_reply, text_of
-from ..messages.run_messages import Separators
-from ..messages.stop_reasons import StopReason
+from ..messages.run_messages import Separators, StopReason
 from ..turn.accumulator import CallPiece, is_restart, pieces_of
 from .turn_wrappers import AsyncProceed, Discarded, Emitted, Mark, Notice, Proceed, Restart, RunObserver, TurnPart, TurnRequest, TurnWrapper
 

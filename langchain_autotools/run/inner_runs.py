@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 from langchain_core.messages import BaseMessage
 
 from ..executor.call import ToolRun
-from ..executor.nested_runs import InnerBudget
 from ..executor.plan import PENDING, PlannedCall, Proceed, Steps, ends_as
-from ..executor.results import failed
+from ..executor.results import InnerBudget, failed
 from ..executor.run_tool import is_run_tool
 from ..messages.metadata import InnerUsage, paid_replies
 from ..messages.run_messages import open_run

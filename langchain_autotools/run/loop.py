@@ -21,8 +21,7 @@ from ..errors import ConfigurationError, LimitReachedError
 from ..executor import ToolCallResult
 from ..messages.calls import FOR_CALLER, ToolCallRecord, awaited_calls, calls_of
 from ..messages.metadata import FAILOVER, KEY, REJECTED, InnerUsage, inner_usage, is_cut_reply, rejected_replies
-from ..messages.run_messages import in_call_order, open_run
-from ..messages.stop_reasons import StopReason, is_paused, pause_content, stop_reason_of
+from ..messages.run_messages import StopReason, in_call_order, is_paused, open_run, pause_content, stop_reason_of
 
 _logger = logging.getLogger("langchain_autotools")
 _NO_CALLS_LEFT = "Not run: the limit of tool calls for this run is reached. Answer with what is known."

@@ -24,7 +24,7 @@ from ..executor.names import tool_name
 from ..executor.plan import CallWrapper, Meaning, forbidden
 from ..messages.calls import AWAITS, ToolCallRecord
 from ..messages.metadata import KEY
-from ..messages.stop_reasons import StopReason
+from ..messages.run_messages import StopReason
 from ..strict_json import read_object
 from ..turn.accumulator import ai_message, is_restart
 from ..turn.tools import ToolChoice

@@ -18,7 +18,7 @@ from ..errors import ConfigurationError
 from ..event_reader import AsyncEventStream, EventStream, aevents, events
 from ..event_types import EventTable, RunEvent
 from ..messages.metadata import mark_shown
-from ..messages.stop_reasons import HoldsRun
+from ..messages.run_messages import HoldsRun
 from .lines import Lines, LinesRun
 from .page import STYLE, part_html, part_text
 from .view_model import PartView, ViewModel

@@ -21,10 +21,9 @@ from ..event_types import RunEvent
 from ..messages.blocks import is_call_block
 from ..messages.calls import ToolCallRecord, with_block_keys
 from ..messages.metadata import CACHED_ID, FAILOVER, KEY, REJECTED, CarrierDict, Note, attach, note_of
-from ..messages.run_messages import may_repeat
-from ..messages.stop_reasons import BLOCKING
+from ..messages.run_messages import BLOCKING, may_repeat
 from ..strict_json import read_json
-from ..tool_calls.assembler import ToolCallAssembler
+from ..tool_calls import ToolCallAssembler
 from ..tool_calls.slot import read_fragment, text_at
 
 _CUT: Final = "stream cut"

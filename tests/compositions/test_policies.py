@@ -21,7 +21,8 @@ from langchain_autotools import (
     new_messages,
     pending_calls,
 )
-from langchain_autotools.executor import policies, results, wrapping
+from langchain_autotools.executor import batch as wrapping
+from langchain_autotools.executor import policies, results
 from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.talk import WAYS, run_in
 from tests.support.entered import entered

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, messag
 
 from langchain_autotools import ChatOllama, ConfigurationError, PendingCall, new_messages, run_cost, run_usage
 from langchain_autotools.history import repair
-from langchain_autotools.tool_calls.assembler import ToolCallAssembler
+from langchain_autotools.tool_calls import ToolCallAssembler
 from tests.laws.ways import run
 from tests.support.ollama_server import OllamaServer
 from tests.support.script import Raw

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from langchain_autotools.errors import StreamError
 from langchain_autotools.providers._transport.reader import MISREAD, NDJSONDecoder, SSEDecoder, parse_json
-from langchain_autotools.tool_calls.assembler import ToolCallAssembler
+from langchain_autotools.tool_calls import ToolCallAssembler
 from tests.fuzz.spoiling import VALUES, changed
 from tests.laws.ways import law
 from tests.unit.tool_calls.test_tool_calls import fragment

@@ -27,11 +27,21 @@ from ...mixin import ToolsAndMessagesMixin
 from ...retry import Attempts, RetryPolicy, RetryStrategies, pause, read_retry
 from ...turn.accumulator import restart_chunk
 from ...turn.subclass_methods import compared
-from .._transport.clients import PerLoopCache, Shared, adrain, drain
+from .._transport.clients import (
+    PerLoopCache,
+    Shared,
+    adrain,
+    drain,
+    holding,
+    opened_in_time,
+    own_timeout,
+    read_timeout,
+    request_timeout,
+    whole_in_time,
+)
 from .._transport.exchange import ClientSettings, Exchange, Response
 from .._transport.reader import MISREAD, EndedEarly, ReplyReader, is_unasked_stream, leaves_at_once, misshapen, read_body, read_stream
 from .._transport.secrets import SecretDict, secret_query
-from .._transport.timeouts import holding, opened_in_time, own_timeout, read_timeout, request_timeout, whole_in_time
 from .errors import ErrorMapping, ErrorTable, is_streaming_unsupported, read_refusal
 from .parameters import extra_headers
 

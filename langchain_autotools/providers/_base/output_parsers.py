@@ -35,8 +35,7 @@ from ...event_types import NOTHING, EventTable, partial_arguments
 from ...executor import pending_calls
 from ...messages.calls import calls_of
 from ...messages.metadata import KEY, UNFORCED, CarrierDict, attach_messages, own_metadata, text_of
-from ...messages.run_messages import final_message, new_messages
-from ...messages.stop_reasons import REFUSALS
+from ...messages.run_messages import REFUSALS, final_message, new_messages
 from ...run.binding import Batched
 from .._encode.tools import at_the_top, inside_object, is_json_schema, is_pydantic, json_schema_of, why_no_object
 from .errors import ModelRefusalError

@@ -21,8 +21,8 @@ from ...addresses import query_of
 from ...deadline import DeadlinePassed
 from ...errors import AutoToolsError, ConfigurationError
 from ...turn.model import argument_names, names_of
+from .._transport.clients import PATIENCE, is_duration, read_timeout, value_in_time
 from .._transport.secrets import SecretDict, spelled
-from .._transport.timeouts import PATIENCE, is_duration, read_timeout, value_in_time
 
 Check = Callable[[str, Any], None]
 

@@ -17,7 +17,7 @@ from ...errors import ConfigurationError
 from ...executor.names import tool_name
 from ...messages.calls import calls_of
 from ...messages.metadata import KEY, OF_RUN, UNFORCED, own_metadata
-from ...messages.stop_reasons import is_paused
+from ...messages.run_messages import is_paused
 from ...run.failover import FALLBACK_FORMATS
 from ...run.middleware import Attempt, with_records
 from ...run.turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, TurnWrapper, generator_of

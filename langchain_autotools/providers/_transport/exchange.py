@@ -19,6 +19,7 @@ from ...errors import ConfigurationError
 from ...event_bus import current_scope
 from ...turn.accumulator import with_events
 from .clients import (
+    PATIENCE,
     SHARED_POOLS,
     LoopPool,
     PerLoopCache,
@@ -34,7 +35,6 @@ from .clients import (
 )
 from .reader import EventDecoder, ReplyDecoder, ReplyWatch, SSEDecoder
 from .secrets import secret_query, spelled, without_user
-from .timeouts import PATIENCE
 
 ANSWERED = "autotools_answered"
 """The extension of an HTTP library's request that says that its reply has begun."""

@@ -24,8 +24,7 @@ from ...turn.model import Secret
 from .._base.parameters import Check, Environment, akey_of, check_address, check_in_path, check_key, key_of
 from .._transport.exchange import Exchange, Response
 from .._transport.secrets import SecretDict, secret_values
-from .chat_model import ChatOpenAI
-from .compatibility import profile_of
+from .chat_model import ChatOpenAI, profile_of
 from .errors import ERRORS, sdk
 from .parameters import ApiKey, ClientSettings, given_key
 

@@ -14,7 +14,6 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
-from ...executor.names import own_name
 from ...messages.calls import ToolCallRecord, calls_of
 from ...messages.incremental import fold_over
 from ...messages.metadata import own_metadata, text_of
@@ -88,13 +87,6 @@ ITEM_TYPES = frozenset(
     }
 )
 """Types of content blocks that are separate items: the caller's answers to the vendor's tools, and references."""
-
-
-def added_tools(messages: Sequence[BaseMessage]) -> set[str]:
-    """The names of the tools that instructions declare in the middle of a conversation."""
-    blocks = [block for message in messages if not isinstance(message.content, str) for block in message.content]
-    items: list[Any] = [item for item in map(item_of, blocks) if item and item["type"] == ADDED_TOOLS]
-    return {name for item in items for tool in item.get("tools", ()) if (name := own_name(tool))}
 
 
 def item_of(block: Any) -> Item | None:

@@ -12,7 +12,7 @@ from langchain_core.runnables import ConfigurableField
 from pydantic import BaseModel
 
 from langchain_autotools import ChatOpenAI, ConfigurationError, RetryPolicy, new_messages
-from langchain_autotools.providers.openai.compatibility import profile_of
+from langchain_autotools.providers.openai.chat_model import profile_of
 from tests.support.openai_server import OpenAIServer
 from tests.support.responses_server import ResponsesServer
 from tests.support.script import Call, Events, Turn

@@ -13,7 +13,7 @@ from langchain_autotools import ChatOpenAI, __version__
 from langchain_autotools.addresses import public_url
 from langchain_autotools.providers._encode.encoder import origin_of
 from langchain_autotools.providers._transport.clients import PerLoopCache
-from langchain_autotools.providers.openai.compatibility import CompatibilityKey, LearnedCompatibility
+from langchain_autotools.providers.openai.chat_model import CompatibilityKey, LearnedCompatibility
 
 
 class Client:

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, message
 from langchain_autotools import RunEvent
 from langchain_autotools.encoders import sse
 from langchain_autotools.messages.metadata import text_of
-from langchain_autotools.messages.stop_reasons import stop_reason
+from langchain_autotools.messages.run_messages import stop_reason
 from tests.support.event_stream import Frame, frames_of
 from tests.support.random_runs import Told, conversation
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.tools import ToolException
 
-from langchain_autotools.file_handlers import Folder, text_editor
-from langchain_autotools.file_handlers.handlers import inserted, replaced
+from langchain_autotools.file_handlers import Folder, inserted, replaced, text_editor
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from langchain_autotools import ConfigurationError
-from langchain_autotools.messages.stop_reasons import AT_TOKEN_LIMIT, REFUSALS, stop_reason_of
+from langchain_autotools.messages.run_messages import AT_TOKEN_LIMIT, REFUSALS, stop_reason_of
 from langchain_autotools.run.loop import Limits, Progress
 
 

@@ -17,12 +17,12 @@ from tests.support.entered import entered
 PACKAGE = Path(sys.modules["langchain_autotools"].__file__ or "").parent
 OPTIONAL = [
     *("executor/approvals.py", "executor/policies.py", "executor/context.py", "executor/handlers.py"),
-    *("event_bus.py", "event_types.py", "event_reader.py", "run/event_emitter.py", "run/failover.py", "run/failover_rules.py"),
+    *("event_bus.py", "event_types.py", "event_reader.py", "run/event_emitter.py", "run/failover.py"),
 ]
 """Modules of approvals, policies, contexts, events, failover and handlers."""
 OPTIONAL_NAMES = {
     "executor/pending.py": ("PendingCall", "Decision", "pending_calls", "shown_to_caller", "read_decisions", "digest_of"),
-    "executor/wrapping.py": ("apply_policies", "policy_steps", "_Attempts"),
+    "executor/batch.py": ("apply_policies", "policy_steps", "_Attempts"),
     "executor/results.py": ("shortened", "_cut"),
     "deadline.py": ("Cancel", "deadline_of", "checked_cancel"),
     "turn/accumulator.py": ("PartialCalls", "piece_chunk", "with_events", "keep_events", "pieces_of", "restart_chunk"),

@@ -8,7 +8,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
 
 from langchain_autotools import ChatOpenAI, new_messages
 from langchain_autotools.testing import ScriptedChatModel
-from langchain_autotools.tool_calls.assembler import ToolCallAssembler
+from langchain_autotools.tool_calls import ToolCallAssembler
 from tests.support.openai_server import OpenAIServer
 from tests.support.openai_wire import Asked, chunk_of
 from tests.support.script import Events, Turn

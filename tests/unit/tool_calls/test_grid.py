@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from langchain_autotools.messages.calls import ToolCallRecord
-from langchain_autotools.tool_calls.assembler import ToolCallAssembler
+from langchain_autotools.tool_calls import ToolCallAssembler
 from tests.support.grid import ARGUMENTS, IDS, INDEX, LAYOUT, NAMES, TOOLS, Call, Case, Cell, cells, streams
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from langchain_autotools.messages.calls import ToolCallRecord
-from langchain_autotools.tool_calls.assembler import ToolCallAssembler
+from langchain_autotools.tool_calls import ToolCallAssembler
 from tests.support.quirks import Quirk, needs_quirks, quirks
 
 Fragment = dict[str, Any]
