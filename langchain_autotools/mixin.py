@@ -7,7 +7,7 @@ asynchronously; what they decide is decided in `run/`. `with_tools` gives the sa
 
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from decimal import Decimal
 from functools import partial
 from typing import Any, ClassVar, Self, cast
@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self, cast
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
+from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from pydantic import Field, PrivateAttr, SecretStr, model_validator
 
@@ -29,10 +30,10 @@ from .run.adopted_models import AdoptingMeta, adopted, one_turn_model
 from .run.binding import BindableChatModel, BoundChatModel
 from .run.failover import AfterText
 from .run.loop import OnLimit
-from .run.run import Driven, Run, SingleAnswer, adrive, drive, failing
-from .run.settings import CallSettings, Toolbox, drop_settings, request_form, run_parts, run_request, run_settings, toolbox_of
-from .run.turn_wrappers import TurnRequest, TurnWrapper, generator_of
-from .turn.model import Secret, converted, readable_messages, tool_labels
+from .run.run import Driven, Run, SingleAnswer, adrive, drive
+from .run.settings import CallSettings, Configured, Toolbox, drop_settings, form_of, run_parts, run_request, run_settings, toolbox_of
+from .run.turn_wrappers import TurnRequest, TurnWrapper, WireForm, generator_of
+from .turn.model import Secret, readable_messages, tool_labels
 from .turn.tools import format_tool_choice
 from .turn.turn import Turn
 
@@ -374,6 +375,36 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
         if request.streams:
             return generator_of(cast("AsyncIterator[AIMessage]", stream(converted(request.messages), request.config, **keywords)))
         return _awaited(partial(invoke, converted(request.messages), request.config, **keywords))
+
+
+def request_form(model: Configured, request: TurnRequest) -> WireForm:
+    """What a request says besides its messages, in the form of the wire of the model that makes it."""
+    if request.form.model is model or request.form.model is None:
+        return request.form
+    return form_of(model, request)
+
+
+def converted(given: Any) -> Any:
+    """Return a list of messages as a prompt, whose messages core takes as they are; any other input unchanged."""
+    if type(given) is not list:
+        return given
+    for cls in {*map(type, given)}:
+        if not issubclass(cls, BaseMessage):
+            return given
+    return ChatPromptValue.model_construct(messages=given)
+
+
+@contextmanager
+def failing(driven: "Driven", *, streamed: bool = False) -> Iterator[None]:
+    """Return a context manager that reports an exception that ends the call, or that it was left."""
+    try:
+        yield
+    except GeneratorExit:
+        driven.left()
+        raise
+    except BaseException as error:
+        driven.failed(error, streamed=streamed)
+        raise
 
 
 def _invoked(ask: Callable[[], AIMessage]) -> Iterator[AIMessage]:

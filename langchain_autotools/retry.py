@@ -626,8 +626,3 @@ def checked_retry(name: str, value: Any) -> RetryPolicy | RetryStrategies:
     if tenacity is not None and isinstance(value, tenacity.Retrying | tenacity.AsyncRetrying):
         return RetryStrategies.of(value)
     raise ConfigurationError(f"{name} must be a RetryPolicy, or tenacity's Retrying or AsyncRetrying, not {value!r}")
-
-
-def read_retry(value: Any, handler: Callable[[Any], Any]) -> Any:
-    """Validate a model's field `retry`, which also accepts a dict."""
-    return handler(value) if isinstance(value, Mapping) else checked_retry("retry", value)

@@ -20,9 +20,18 @@ from ..event_types import MessagesAdded
 from ..history import repair
 from ..messages.calls import calls_of, open_end
 from ..messages.display import markdown_of
-from ..messages.metadata import attach_messages, text_of
-from ..messages.run_messages import HoldsRun, StopReason, new_messages, numbered_result, result_id, run_usage, stop_reason
-from .model import StructuredOutput, with_results
+from ..messages.metadata import attach_messages, attached_messages, own_metadata, text_of, with_own_metadata
+from ..messages.run_messages import (
+    HoldsRun,
+    StopReason,
+    new_messages,
+    numbered_result,
+    result_id,
+    run_usage,
+    serialize_messages,
+    stop_reason,
+)
+from .model import StructuredOutput
 
 if TYPE_CHECKING:
     from langchain_core.chat_history import BaseChatMessageHistory
@@ -448,6 +457,26 @@ class Exchange:
         if self.stream is None or self._ended:
             raise busy_error()
         return self.stream()
+
+
+def with_results(message: AIMessage, results: Sequence[ToolMessage]) -> AIMessage:
+    """Return the run message with these results for its last calls, so that nothing waits."""
+    if not results:
+        return message
+    answered = {result.tool_call_id for result in results}
+    own = dict(own_metadata(message))
+    if "stop_reason" in own:
+        own["stop_reason"] = "complete"
+    if "messages" in own:
+        own["messages"] = [*own["messages"], *serialize_messages(results)]
+    changed = {
+        "tool_calls": [call for call in message.tool_calls if call["id"] not in answered],
+        "response_metadata": with_own_metadata(message.response_metadata, own),
+    }
+    whole = message.model_copy(update=changed)
+    if (live := attached_messages(message)) is not None:
+        attach_messages(whole, [*live, *results])
+    return whole
 
 
 def answers_to_open_calls(history: Sequence[BaseMessage]) -> list[ToolMessage]:

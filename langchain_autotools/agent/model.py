@@ -15,8 +15,8 @@ from ..errors import ConfigurationError
 from ..executor import pending_calls
 from ..executor.names import tool_name
 from ..messages.calls import calls_of
-from ..messages.metadata import attach_messages, attached_messages, own_metadata, text_of, with_own_metadata
-from ..messages.run_messages import numbered_result, result_id, serialize_messages
+from ..messages.metadata import text_of
+from ..messages.run_messages import numbered_result, result_id
 from ..mixin import ToolsAndMessagesMixin
 from ..providers.registry import init_chat_model
 from ..run.binding import BoundChatModel
@@ -172,26 +172,6 @@ def _with_tools(keywords: Mapping[str, Any], others: Sequence[Any] | None) -> di
     if tools and others:
         return {**keywords, "tools": [*others, *tools]}
     return {name: value for name, value in {**keywords, "tools": tools or others}.items() if name != "tools" or value}
-
-
-def with_results(message: AIMessage, results: Sequence[ToolMessage]) -> AIMessage:
-    """Return the run message with these results for its last calls, so that nothing waits."""
-    if not results:
-        return message
-    answered = {result.tool_call_id for result in results}
-    own = dict(own_metadata(message))
-    if "stop_reason" in own:
-        own["stop_reason"] = "complete"
-    if "messages" in own:
-        own["messages"] = [*own["messages"], *serialize_messages(results)]
-    changed = {
-        "tool_calls": [call for call in message.tool_calls if call["id"] not in answered],
-        "response_metadata": with_own_metadata(message.response_metadata, own),
-    }
-    whole = message.model_copy(update=changed)
-    if (live := attached_messages(message)) is not None:
-        attach_messages(whole, [*live, *results])
-    return whole
 
 
 def _output_result(message: AIMessage, place: int, call_id: str, name: str) -> ToolMessage:

@@ -12,7 +12,6 @@ from typing import Any, Literal
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from ..errors import ConfigurationError
-from ..executor import pending_calls
 from .conversation_runs import LABELS, LAST, LEFT, OWNER, TITLE, ConversationRun, ConversationRuns, check_name
 from .engine import engine
 from .stored import is_storable
@@ -241,12 +240,6 @@ class Metadata:
         """Return the new attributes of the first run when a run with this number is added."""
         title = "" if TITLE in first.noted else _title_of(self.messages)
         return {LAST: number} | ({} if self.labels is None else {LABELS: dict(self.labels)}) | ({TITLE: title} if title else {})
-
-
-def noted_at_end(made: BaseMessage | Sequence[BaseMessage], error: str | None = None) -> dict[str, Any]:
-    """Return the attributes of a finished run that failed or left calls that wait; empty otherwise."""
-    left = "failed" if error is not None else "calls_pending" if made and pending_calls(made) else None
-    return {LEFT: left} if left else {}
 
 
 def _title_of(messages: Sequence[BaseMessage]) -> str:

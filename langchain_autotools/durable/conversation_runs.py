@@ -11,7 +11,6 @@ incarnation has the next number. Ids of runs and positions have the number; thos
 import hashlib
 import json
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -27,9 +26,7 @@ from langchain_core.runnables import RunnableConfig
 
 from ..errors import ConfigurationError
 from ..event_types import MessageDone
-from ..executor import Decision, PendingCall, ToolExecutor, pending_calls
-from ..executor.pending import ELICITATION, check_answer, check_offered
-from ..messages.calls import ToolCallRecord
+from ..executor import Decision, PendingCall, pending_calls
 from ..messages.metadata import attach_messages
 from ..messages.run_messages import new_messages
 from .engine import VERSION, Transcript, engine, outside
@@ -337,11 +334,6 @@ class Sent:
     position: str
 
 
-def sent_to(where: Incarnation, number: int) -> Sent:
-    """Return the receipt for the conversation's run with this number."""
-    return Sent(where.conversation, where.run_id(number), where.position(number, 0))
-
-
 # ---------------------------------------------------------------------------------------------- all runs
 
 
@@ -582,17 +574,6 @@ def _progress(run: ConversationRun, enough: float) -> float:
 
 _LONGEST = 1000  # bytes of a name as it stands in an id: PostgreSQL indexes no more than some 2,700 in all
 
-# ---------------------------------------------------------------------------------------------- what is sent
-
-
-def check_id(conversation: str) -> None:
-    """Raise if the id is not valid for a conversation.
-
-    Raises:
-        ConfigurationError: It is none, or one that a database could not keep apart from others.
-    """
-    check_name("the id of a conversation", conversation)
-
 
 def check_name(what: str, name: str) -> None:
     """Raise for a name that cannot be part of run ids on every database.
@@ -610,22 +591,6 @@ def check_name(what: str, name: str) -> None:
     size = len(quote(name, safe=""))
     if size > _LONGEST:
         raise ConfigurationError(f"{what} has at most {_LONGEST} bytes once it is quoted as in a URL: this one has {size}")
-
-
-def named(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return the messages, each with an id.
-
-    Raises:
-        ConfigurationError: An id cannot be stored as it is, and could become that of another message.
-    """
-    for one in messages:
-        check_storable("the id of a message", one.id or "")
-    return [one if one.id else one.model_copy(update={"id": uuid.uuid4().hex}) for one in messages]
-
-
-def key_of(messages: Sequence[BaseMessage]) -> str:
-    """Return the key under which messages are added, equal for equal messages, so that they are added once."""
-    return "messages " + " ".join(str(one.id) for one in messages)
 
 
 def request_of(
@@ -693,19 +658,6 @@ def undecided_calls(runs: Sequence[ConversationRun]) -> list[PendingCall]:
         else:
             return []
     return [call for call in pending_calls(history) if _call_key(call) not in decided]
-
-
-def check_decision(executor: ToolExecutor, call: PendingCall, decision: Decision) -> None:
-    """Raise if the run could not carry out a decision.
-
-    Raises:
-        ConfigurationError: Such a call takes no such decision, its tool does not take the arguments, or its question not the answer.
-    """
-    check_offered(call.id, call.kind, decision.action)
-    if call.kind == ELICITATION and decision.action == "respond":
-        check_answer(call.args, decision.value)
-    if decision.action == "edit" and (executor.handlers is None or executor.find(call.name) is not None):  # handlers take what is given
-        executor.decided(ToolCallRecord(call.id, call.name, "", call.args), decision)
 
 
 NewRun = tuple[dict[str, Any], dict[str, Any]]

@@ -17,38 +17,46 @@ from sqlalchemy.exc import DBAPIError
 
 from ..errors import ConfigurationError
 from ..event_types import RunEvent
-from ..executor import Decision, PendingCall
+from ..executor import Decision, PendingCall, ToolExecutor, pending_calls
+from ..executor.pending import ELICITATION, check_answer, check_offered
+from ..messages.calls import ToolCallRecord
 from ..messages.run_messages import new_messages
 from ..mixin import ToolsAndMessagesMixin
-from .conversation_list import ConversationInfo, ConversationList, Metadata, Order, noted_at_end
+from .conversation_list import ConversationInfo, ConversationList, Metadata, Order
 from .conversation_reader import aread_conversation, check_position, read_conversation, start_of
 from .conversation_runs import (
     APPEND,
+    LEFT,
     SEND,
     ConversationRun,
     ConversationRuns,
     Health,
     Incarnation,
     Sent,
-    check_decision,
-    check_id,
     check_name,
     health_of,
-    key_of,
-    named,
     request_of,
     request_of_appended,
     request_of_decisions,
     request_of_retry,
     request_of_sent,
-    sent_to,
     undecided_calls,
 )
 from .engine import Link, begun, cancel_run, engine, launch, register
 from .journal import RecordedTexts
 from .run_reader import ReaderTimeout
 from .runs import check, execute
-from .stored import RunFailedError, is_storable, mapping_of, message_of, plain_messages, reading, reply_of, request_of_run
+from .stored import (
+    RunFailedError,
+    check_storable,
+    is_storable,
+    mapping_of,
+    message_of,
+    plain_messages,
+    reading,
+    reply_of,
+    request_of_run,
+)
 from .workers import is_of_disk
 
 _FORMAT = 1  # of what `export` returns
@@ -631,6 +639,55 @@ class Conversations:
         """Return messages that end in the appended ones; they begin with the calls that appended results answer."""
         added = [message_of(data) for data in request["messages"]]
         return [*self._runs.before(request["conversation"], run_id), *added] if isinstance(added[0], ToolMessage) else added
+
+
+def check_id(conversation: str) -> None:
+    """Raise if the id is not valid for a conversation.
+
+    Raises:
+        ConfigurationError: It is none, or one that a database could not keep apart from others.
+    """
+    check_name("the id of a conversation", conversation)
+
+
+def sent_to(where: Incarnation, number: int) -> Sent:
+    """Return the receipt for the conversation's run with this number."""
+    return Sent(where.conversation, where.run_id(number), where.position(number, 0))
+
+
+def named(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return the messages, each with an id.
+
+    Raises:
+        ConfigurationError: An id cannot be stored as it is, and could become that of another message.
+    """
+    for one in messages:
+        check_storable("the id of a message", one.id or "")
+    return [one if one.id else one.model_copy(update={"id": uuid.uuid4().hex}) for one in messages]
+
+
+def key_of(messages: Sequence[BaseMessage]) -> str:
+    """Return the key under which messages are added, equal for equal messages, so that they are added once."""
+    return "messages " + " ".join(str(one.id) for one in messages)
+
+
+def check_decision(executor: ToolExecutor, call: PendingCall, decision: Decision) -> None:
+    """Raise if the run could not carry out a decision.
+
+    Raises:
+        ConfigurationError: Such a call takes no such decision, its tool does not take the arguments, or its question not the answer.
+    """
+    check_offered(call.id, call.kind, decision.action)
+    if call.kind == ELICITATION and decision.action == "respond":
+        check_answer(call.args, decision.value)
+    if decision.action == "edit" and (executor.handlers is None or executor.find(call.name) is not None):  # handlers take what is given
+        executor.decided(ToolCallRecord(call.id, call.name, "", call.args), decision)
+
+
+def noted_at_end(made: BaseMessage | Sequence[BaseMessage], error: str | None = None) -> dict[str, Any]:
+    """Return the attributes of a finished run that failed or left calls that wait; empty otherwise."""
+    left = "failed" if error is not None else "calls_pending" if made and pending_calls(made) else None
+    return {LEFT: left} if left else {}
 
 
 class ConversationHistory(BaseChatMessageHistory):

@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, suppress
 from contextvars import Context
@@ -23,7 +23,7 @@ from langchain_core.messages import BaseMessage
 
 from ..errors import ConfigurationError, EventsInterruptedError
 from ..executor.user_functions import run_beside, running_loop
-from .stored import RunFailedError, copy_of, is_storable
+from .stored import copy_of
 from .workers import CANCELLED, Execution, Executions, Lease, Lifetime, WorkerEndingError, engine_keywords, not_waiting
 
 _logger = logging.getLogger("langchain_autotools")
@@ -385,18 +385,6 @@ class Link:
         """
         if not self.is_current:
             raise EventsInterruptedError("this process has shut down: read on after the last position, here after a launch or elsewhere")
-
-
-def attributes_of(run_id: str) -> Mapping[str, Any] | None:
-    """Return the attributes of a run; None if it does not exist.
-
-    Raises:
-        RunFailedError: It has no request, and so no end.
-    """
-    status = outside(DBOS.get_workflow_status, run_id) if is_storable(run_id) else None
-    if status is not None and status.input is None and status.status != "SUCCESS":
-        raise RunFailedError(f"the request of run {run_id!r} cannot be read: it is missing")
-    return None if status is None else status.attributes or {}
 
 
 def _worker_id(url: str, worker: str | None) -> str:

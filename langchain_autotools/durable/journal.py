@@ -22,7 +22,7 @@ from functools import cache, partial
 from typing import Any, Final, get_type_hints
 
 from dbos import DBOS, StepReservation
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 
 from .. import event_types as kinds
 from ..chunks import ChunkSum, as_chunk
@@ -30,7 +30,7 @@ from ..deadline import Deadline, DeadlinePassed
 from ..encoders.public import plain
 from ..event_bus import Listener, Scope, current_scope
 from ..event_types import NOTHING, EventTable, RunEvent
-from ..executor import Decision, PendingCall
+from ..executor import Decision, PendingCall, ToolCallResult
 from ..executor.plan import PENDING, BatchEnded, InThread, Outcome, PlannedCall, Proceed, Steps, ends_as
 from ..executor.results import describe, failed
 from ..executor.user_functions import run_beside
@@ -41,19 +41,7 @@ from ..run.turn_wrappers import Proceed as ProceedTurn
 from ..strict_json import mend_surrogates
 from ..turn.accumulator import ai_message
 from .engine import outside
-from .stored import (
-    RunFailedError,
-    checked,
-    mapping_of,
-    message_of,
-    plain_messages,
-    plain_result,
-    reading,
-    reply_of,
-    result_of,
-    storable,
-    storable_text,
-)
+from .stored import RunFailedError, checked, mapping_of, message_of, plain_messages, reading, reply_of, storable, storable_text
 from .workers import Execution, Lifetime
 
 _logger = logging.getLogger("langchain_autotools")
@@ -104,16 +92,6 @@ def with_texts(run_id: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
     for step in outside(DBOS.list_workflow_steps, run_id):
         _mapped(step["output"], lambda text: texts.setdefault(_digest(text), text))
     return {key: _filled(value, texts) for key, value in data.items() if key != _NAMES}
-
-
-def message_out(run_id: str, outcome: Any) -> AIMessage:
-    """Return the run message of a run's outcome.
-
-    Raises:
-        RunFailedError: It cannot be read.
-    """
-    with reading(f"the outcome of run {run_id!r}"):
-        return reply_of(with_texts(run_id, outcome)["message"])
 
 
 def _mapped(value: Any, change: Callable[[str], Any]) -> Any:
@@ -695,3 +673,26 @@ class _Call:
         if outcome is not PENDING and outcome.error is not None:
             self._journal.leave(outcome.error)
         return outcome
+
+
+_KEEPS = ("executed", "duration", "return_direct", "attempts")
+
+
+def result_of(call: ToolCallRecord, data: Mapping[str, Any]) -> ToolCallResult:
+    """Return a call's result from its plain form.
+
+    Raises:
+        TypeError: It is none.
+    """
+    message = message_of(data["message"])
+    if not isinstance(message, ToolMessage):
+        raise TypeError(f"a result is no {type(message).__name__}")
+    error = None if data["error"] is None else RunFailedError(data["error"])
+    return replace(ToolCallResult(call, message, error), **{name: data[name] for name in _KEEPS})
+
+
+def plain_result(result: ToolCallResult) -> dict[str, Any]:
+    """Return a call's result as plain JSON. An artifact that is not plain data is replaced by a mark, as in the run message."""
+    error = None if result.error is None else f"{type(result.error).__name__}: {result.error}"
+    kept = {name: getattr(result, name) for name in _KEEPS}
+    return {"message": plain_messages([result.message])[0], "error": error, **kept}

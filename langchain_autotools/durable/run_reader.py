@@ -81,12 +81,6 @@ def events_so_far(run_id: str) -> list[RunEvent]:
     return [event for row in outside(rows_of, {run_id: 0})[run_id] for event in story.events_of(row)]
 
 
-def raise_failed(event: RunEvent) -> None:
-    """Raise the error of a failed run, after its event."""
-    if isinstance(event, kinds.RunFailed) and event.parent_run_id is None:
-        raise event.error
-
-
 def start_number(after: str | None, last_event_id: str | None) -> int:
     """Return the number of the event after which reading starts: from the header if it is a position, else from `after`; -1 for none.
 

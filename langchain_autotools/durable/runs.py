@@ -14,6 +14,7 @@ from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
+from .. import event_types as kinds
 from ..chunks import as_chunk, sum_chunks
 from ..compat import input_messages
 from ..errors import ConfigurationError
@@ -23,10 +24,21 @@ from ..executor.user_functions import run_beside
 from ..messages.metadata import attach_messages
 from ..messages.run_messages import new_messages
 from ..mixin import ToolsAndMessagesMixin
-from .engine import Link, attributes_of, begun, cancel_run, engine, launch, outside, register
-from .journal import Journal, LiveEvents, RecordedTexts, error_text, message_out, run_exception
-from .run_reader import aread_run, position_of, raise_failed, read_run, start_number
-from .stored import RunFailedError, check_storable, message_of, plain_config, plain_keywords, plain_messages, reading, request_of_run
+from .engine import Link, begun, cancel_run, engine, launch, outside, register
+from .journal import Journal, LiveEvents, RecordedTexts, error_text, run_exception, with_texts
+from .run_reader import aread_run, position_of, read_run, start_number
+from .stored import (
+    RunFailedError,
+    check_storable,
+    is_storable,
+    message_of,
+    plain_config,
+    plain_keywords,
+    plain_messages,
+    reading,
+    reply_of,
+    request_of_run,
+)
 from .workers import Execution, WorkerEndingError
 
 _POLLS_SECONDS = 0.2  # how often a client looks whether its run has ended where nothing wakes it
@@ -276,6 +288,34 @@ class DurableModel:
             with reading(f"the request of run {run_id!r}"):
                 messages = [*map(message_of, request_of_run(request, "started")["messages"])]
             return texts.named(execute(self.model, self._rerun, execution, messages, request, texts, client))
+
+
+def message_out(run_id: str, outcome: Any) -> AIMessage:
+    """Return the run message of a run's outcome.
+
+    Raises:
+        RunFailedError: It cannot be read.
+    """
+    with reading(f"the outcome of run {run_id!r}"):
+        return reply_of(with_texts(run_id, outcome)["message"])
+
+
+def raise_failed(event: RunEvent) -> None:
+    """Raise the error of a failed run, after its event."""
+    if isinstance(event, kinds.RunFailed) and event.parent_run_id is None:
+        raise event.error
+
+
+def attributes_of(run_id: str) -> Mapping[str, Any] | None:
+    """Return the attributes of a run; None if it does not exist.
+
+    Raises:
+        RunFailedError: It has no request, and so no end.
+    """
+    status = outside(DBOS.get_workflow_status, run_id) if is_storable(run_id) else None
+    if status is not None and status.input is None and status.status != "SUCCESS":
+        raise RunFailedError(f"the request of run {run_id!r} cannot be read: it is missing")
+    return None if status is None else status.attributes or {}
 
 
 def execute(

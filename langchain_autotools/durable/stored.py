@@ -3,17 +3,15 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property, wraps
 from typing import Any, TypeVar, cast
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, messages_from_dict
+from langchain_core.messages import AIMessage, BaseMessage, messages_from_dict
 from langchain_core.runnables import RunnableConfig
 
 from ..compat import unvalidated
 from ..errors import AutoToolsError, ConfigurationError
-from ..executor import Decision, ToolCallResult
-from ..messages.calls import ToolCallRecord
+from ..executor import Decision
 from ..messages.incremental import copy_containers
 from ..messages.run_messages import serialize_messages
 from ..strict_json import mend_surrogates
@@ -21,7 +19,6 @@ from ..strict_json import mend_surrogates
 _NOT_OF_ITS_FORM = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 _TRAVELS = ("tags", "metadata", "configurable")
 _SAYS_NOTHING: Mapping[str, Any] = {"recursion_limit": 25, "callbacks": None, "max_concurrency": None, "run_name": None}
-_KEEPS = ("executed", "duration", "return_direct", "attempts")
 _T = TypeVar("_T")
 _M = TypeVar("_M", bound=BaseMessage)
 
@@ -191,26 +188,6 @@ def copy_of(message: _M) -> _M:
     extra = message.__pydantic_extra__
     values, known = copy_containers(message.__dict__), {*message.__pydantic_fields_set__}
     return unvalidated(message.__class__, values, known, None if extra is None else copy_containers(extra))
-
-
-def plain_result(result: ToolCallResult) -> dict[str, Any]:
-    """Return a call's result as plain JSON. An artifact that is not plain data is replaced by a mark, as in the run message."""
-    error = None if result.error is None else f"{type(result.error).__name__}: {result.error}"
-    kept = {name: getattr(result, name) for name in _KEEPS}
-    return {"message": plain_messages([result.message])[0], "error": error, **kept}
-
-
-def result_of(call: ToolCallRecord, data: Mapping[str, Any]) -> ToolCallResult:
-    """Return a call's result from its plain form.
-
-    Raises:
-        TypeError: It is none.
-    """
-    message = message_of(data["message"])
-    if not isinstance(message, ToolMessage):
-        raise TypeError(f"a result is no {type(message).__name__}")
-    error = None if data["error"] is None else RunFailedError(data["error"])
-    return replace(ToolCallResult(call, message, error), **{name: data[name] for name in _KEEPS})
 
 
 def reply_of(data: Mapping[str, Any]) -> AIMessage:

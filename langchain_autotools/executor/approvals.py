@@ -21,7 +21,7 @@ from ..compat import is_graph_signal
 from ..errors import ConfigurationError
 from ..messages.calls import FOR_CALLER, VENDOR_APPROVAL, ToolCallRecord, with_records
 from ..pickling import check_portable
-from .claims import Claim, checked_claim
+from .claims import Claim
 from .pending import (
     RECORD,
     CallIdentity,
@@ -40,7 +40,6 @@ from .tool import ArgumentsOf
 from .user_functions import NOTHING, UserCall
 
 _RECORDED = frozenset({"approval", "queued", VENDOR_APPROVAL})
-_NOT_COUNTED = "Not run: the edited call bundles more calls than could run of the one that the model made."
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -337,40 +336,15 @@ class Approvals:
             raise ConfigurationError(text)
 
 
-def approved_edit(call: ToolCallRecord, arguments: ArgumentsOf) -> ToolCallRecord:
-    """Return the call with edited arguments validated, including those of bundled calls.
+def checked_claim(claim: Any) -> Any:
+    """Return the store of claims, or None; raise if it is invalid.
 
     Raises:
-        ConfigurationError: They are not what the tool takes.
+        ConfigurationError: It can take nothing.
     """
-    for one in call.inner or (call,):
-        if one.args is None:
-            continue
-        known = arguments(one.name)
-        if known is None:
-            raise ConfigurationError(f"the edited arguments of call {call.id!r} cannot be used: {one.name!r} is no tool")
-        problem = known.problem(one.args)
-        if problem:
-            raise ConfigurationError(f"the edited arguments of call {call.id!r} cannot be used: {problem}")
-    return call
-
-
-def admitted_edit(call: ToolCallRecord, made: ToolCallRecord) -> ToolCallRecord:
-    """Return the edited call. Of its bundled calls at most as many run as before, because limits have counted those."""
-    left = sum(one.args is not None for one in call.inner)
-    inner: list[ToolCallRecord] = []
-    for one in made.inner:
-        left -= one.args is not None
-        inner.append(replace(one, args=None, why=_NOT_COUNTED) if left < 0 and one.args is not None else one)
-    return replace(made, inner=inner)
-
-
-def is_concerned(approvals: Approvals | None, arguments: ArgumentsOf, before: ToolCallRecord, after: ToolCallRecord) -> bool:
-    """Whether a call that was changed on its way to its tool must not run so: it, or what it was before, needs approval."""
-    if approvals is None:
-        return False
-    judged = approvals.judge_one(replace(after, waits=None, decision=None), arguments)
-    return before.decision is not None or judged.waits is not None
+    if claim is None or callable(claim) or callable(getattr(claim, "take", None)):
+        return claim
+    raise ConfigurationError(f"claim must be a function that is called, or an object with a method take, not {type(claim).__name__}")
 
 
 def same_digest(one: str, other: str) -> bool:

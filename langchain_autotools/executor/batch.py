@@ -4,8 +4,8 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Protocol, cast
@@ -13,9 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, cast
 from langchain_core.messages import ToolMessage
 
 from ..deadline import NEVER, Deadline
-from ..errors import AlreadyResumedError
 from ..messages.calls import ToolCallRecord, compact
-from ..messages.metadata import attach_messages
 from ..messages.run_messages import metadata_of_open_run, open_run
 from ..retry import Attempts, Decision, RetryPolicy
 from .approvals import Admission
@@ -38,12 +36,11 @@ from .plan import (
     Step,
     Steps,
     Wrap,
-    attempted_once,
     ends_as,
     not_approved,
 )
-from .policies import CachedCall, SharedResult, ToolPolicy, checked_cache
-from .results import ToolCallResult, cancelled_result, failed, not_alone, overdue_result, shortened
+from .policies import CachedCall, SharedResult, ToolPolicy
+from .results import ToolCallResult, cancelled_result, failed, overdue_result, shortened
 from .run_tool import outer_call
 from .user_functions import UserCall
 
@@ -162,22 +159,6 @@ def refused_change(call: ToolCallRecord) -> ToolCallResult:
 _logger = logging.getLogger("langchain_autotools")
 
 _Attempted = Generator[Step, Any, ToolCallResult]
-
-
-def apply_policies(answers: Sequence[Answer], policies: Mapping[str, ToolPolicy], cache: MutableMapping[str, Any] | None) -> None:
-    """Apply the tools' policies to the calls of a batch.
-
-    Args:
-        answers: The answers to the calls.
-        policies: By name of tool.
-        cache: Keeps the results of those whose policy names no mapping; by default as long as these calls run.
-    """
-    own = {} if cache is None else checked_cache("cache", cache)
-    for run in [planned.run for answer in answers for planned in answer.planned if planned.run is not None]:
-        run.policy = policy = policies.get(run.call.name)
-        if policy is not None and policy.caches and run.call.run is None:  # what one that goes on is to give is its own
-            mapping: Any = own if policy.cache is True else policy.cache
-            run.cached = CachedCall(run.call, mapping, policy.cache_key, direct=run.prepared.tool.return_direct)
 
 
 def policy_steps(
@@ -628,6 +609,12 @@ class Batch:
         raise NotImplementedError
 
 
+def attempted_once() -> Steps:
+    """Run the tool once, and return its result."""
+    result: ToolCallResult = yield Attempt(1)
+    return result
+
+
 def _exclusive(answers: Sequence[Answer]) -> frozenset[int]:
     """Return the numbers of the exclusive calls."""
     policies = [(number, one.run.policy) for number, answer in enumerate(answers) for one in answer.planned if one.run is not None]
@@ -639,18 +626,6 @@ class HasResults(Protocol):
 
     def settled(self) -> list[ToolCallResult]:
         """Return the result of each call."""
-
-
-@contextmanager
-def attaching_results(results: HasResults) -> Iterator[None]:
-    """A context manager that attaches the results of running calls to an exception that ends them."""
-    try:
-        yield
-    except AlreadyResumedError:
-        raise
-    except BaseException as error:
-        attach_messages(error, [result.message for result in results.settled()])
-        raise
 
 
 def log_abandoned(run: ToolRun) -> None:
@@ -700,3 +675,14 @@ class AbandonedCalls:
                 return not_alone(run.call, run.call if number in self._exclusive else beside[0].call)
             yield Pause(POLL_SECONDS)
         return None
+
+
+def not_alone(call: ToolCallRecord, exclusive: ToolCallRecord) -> ToolCallResult:
+    """Return the answer to a call that must not run beside another one that is exclusive or still running.
+
+    Args:
+        call: The call.
+        exclusive: The one that must run alone.
+    """
+    text = f"Not run: {exclusive.name!r} must run alone, and a call of this turn that took too long has not ended yet."
+    return failed(call, text, TimeoutError(text))

@@ -3,19 +3,20 @@
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator, Iterable, Iterator, Sequence
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextvars import Context, copy_context
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 from ..errors import ConfigurationError
 from ..event_bus import Alarm
 from ..messages.calls import ToolCallRecord
 from ..retry import Awaited
 from .batch import GRACE_SECONDS, Batch, BatchOptions, log_abandoned
-from .call import ToolRun, outcome_of, result_of
+from .call import ToolRun
 from .context import AsyncProgress, Progress, ProgressReport
 from .plan import Answer, Attempt, BatchEnded, CallUser, Follow, InThread, Pause, Step, Wrap
 from .results import ToolCallResult, failed, overdue_result
@@ -29,12 +30,9 @@ from .user_functions import (
     UserCall,
     acall_listeners,
     acall_user,
-    adriven,
     call_user,
-    cancel_tasks,
     context_of_caller,
     deeper,
-    driven,
     run_in_thread,
     running_loop,
 )
@@ -369,6 +367,37 @@ class _ThreadBatch(Batch):
                 _logger.warning("on_executed failed for a call that was cut off", exc_info=True)
 
 
+_Result = TypeVar("_Result")
+
+
+_Step = TypeVar("_Step")
+
+
+def driven(steps: Generator[_Step, Any, _Result], execute: Callable[[_Step], Any]) -> _Result:
+    """Run a generator whose steps are carried out by `execute`; exceptions are raised at the yield. Returns its result."""
+    proceed, value = steps.send, None
+    while True:
+        try:
+            step = proceed(value)
+        except StopIteration as end:
+            result: _Result = end.value
+            return result
+        try:
+            proceed, value = steps.send, execute(step)
+        except BaseException as error:
+            proceed, value = steps.throw, error
+
+
+def cancel_tasks(tasks: Collection[BackgroundTask[Any]], seconds: float) -> None:
+    """Cancel tasks, and wait this many seconds for them to end."""
+    for task in tasks:
+        task.cancel()
+    end = time.monotonic() + seconds
+    for task in tasks:
+        if not task.wait(max(0.0, end - time.monotonic())):
+            _logger.warning("an asynchronous tool goes on although it was cancelled")
+
+
 # ---------------------------------------------------------------------------------------------- patience
 # Waiting of a synchronous caller for an asynchronous tool.
 
@@ -643,6 +672,21 @@ class _TaskBatch(Batch):
                 _logger.warning("on_executed failed for a call that was cut off", exc_info=True)
 
 
+async def adriven(steps: Generator[_Step, Any, _Result], execute: Callable[[_Step], Awaitable[Any]]) -> _Result:
+    """Like `driven`, asynchronously."""
+    proceed, value = steps.send, None
+    while True:
+        try:
+            step = proceed(value)
+        except StopIteration as end:
+            result: _Result = end.value
+            return result
+        try:
+            proceed, value = steps.send, await execute(step)
+        except BaseException as error:
+            proceed, value = steps.throw, error
+
+
 async def _outcome_within(seconds: float | None, value: Awaitable[Any]) -> Any:
     """Return the result of an awaitable; None if it takes longer."""
     try:
@@ -666,6 +710,21 @@ async def _run_as_task(run: ToolRun) -> ToolCallResult:
     run.stop_for_timeout()
     await _cancel(task)
     return run.timed_out()
+
+
+def result_of(outcome: ToolCallResult | BaseException) -> ToolCallResult:
+    """Return the result, or raise the exception, from `outcome_of`."""
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
+
+
+async def outcome_of(run: ToolRun) -> ToolCallResult | BaseException:
+    """Return the result or exception of an asynchronous tool, because SystemExit or KeyboardInterrupt in a task would end the loop."""
+    try:
+        return await run.ainvoke()
+    except (KeyboardInterrupt, SystemExit) as error:
+        return error
 
 
 async def _cancel(task: asyncio.Task[Any]) -> None:

@@ -243,18 +243,3 @@ def _passes_through(error: BaseException) -> bool:
     if not isinstance(error, Exception | GeneratorExit):
         return True
     return is_graph_signal(error) or raised_by_handler(error, __name__)
-
-
-async def outcome_of(run: ToolRun) -> ToolCallResult | BaseException:
-    """Return the result or exception of an asynchronous tool, because SystemExit or KeyboardInterrupt in a task would end the loop."""
-    try:
-        return await run.ainvoke()
-    except (KeyboardInterrupt, SystemExit) as error:
-        return error
-
-
-def result_of(outcome: ToolCallResult | BaseException) -> ToolCallResult:
-    """Return the result, or raise the exception, from `outcome_of`."""
-    if isinstance(outcome, BaseException):
-        raise outcome
-    return outcome

@@ -49,17 +49,6 @@ Claim = Callable[[str], Any] | ClaimStore
 """A store of claims, or only its `take` function."""
 
 
-def checked_claim(claim: Any) -> Any:
-    """Return the store of claims, or None; raise if it is invalid.
-
-    Raises:
-        ConfigurationError: It can take nothing.
-    """
-    if claim is None or callable(claim) or callable(getattr(claim, "take", None)):
-        return claim
-    raise ConfigurationError(f"claim must be a function that is called, or an object with a method take, not {type(claim).__name__}")
-
-
 class Claims:
     """The claims of the calls of one batch.
 

@@ -1,6 +1,8 @@
 """`ToolExecutor`: the tools that a model may call, executed in batches of calls."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
+import weakref
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -15,23 +17,24 @@ from pydantic import SecretStr
 
 from ..compat import is_resumed
 from ..deadline import NEVER, CancelFlag, Deadline, deadline_of
-from ..errors import ConfigurationError
+from ..errors import AlreadyResumedError, ConfigurationError
 from ..messages.calls import ToolCallRecord
+from ..messages.metadata import attach_messages
 from ..pickling import check_portable
-from .approvals import Admission, Approvals, Gate, admitted_edit, approved_edit, is_concerned
-from .batch import NOBODY, BatchOptions, CallObserver, apply_policies, attaching_results
+from .approvals import Admission, Approvals, Gate
+from .batch import NOBODY, BatchOptions, CallObserver, HasResults
 from .batch_drivers import AsyncToolCallBatch, ToolCallBatch
 from .call import ToolRun
 from .claims import Claim
 from .names import find_name
 from .pending import Decision, PendingCall, identities_of_given, with_decision
-from .plan import Answer, Call, Calls, CallWrapper, Meaning, Only, PositionSetter, answer_of, checked_only, position_setters, read_calls
-from .policies import Policies, ToolPolicy
+from .plan import Answer, Call, Calls, CallWrapper, Meaning, Only, PositionSetter, answer_of, position_setters, read_calls
+from .policies import CachedCall, Policies, ToolPolicy, checked_cache
 from .results import ToolCallResult, current_nested_runs
 from .run_tool import continue_batch
-from .tool import PreparedTools
+from .tool import ArgumentsOf, PreparedTools
 from .tools import collected, dump_tools, restore_tools, tools_by_name
-from .user_functions import home_of_caller
+from .user_functions import Home, running_loop
 
 if TYPE_CHECKING:
     from .handlers import Handlers
@@ -276,6 +279,36 @@ class ReadsCalls(Portable):
         """
         made = with_decision(call, decision)
         return approved_edit(self.meant([made], only=only)[0], self.prepared.arguments_of) if decision.action == "edit" else made
+
+
+def approved_edit(call: ToolCallRecord, arguments: ArgumentsOf) -> ToolCallRecord:
+    """Return the call with edited arguments validated, including those of bundled calls.
+
+    Raises:
+        ConfigurationError: They are not what the tool takes.
+    """
+    for one in call.inner or (call,):
+        if one.args is None:
+            continue
+        known = arguments(one.name)
+        if known is None:
+            raise ConfigurationError(f"the edited arguments of call {call.id!r} cannot be used: {one.name!r} is no tool")
+        problem = known.problem(one.args)
+        if problem:
+            raise ConfigurationError(f"the edited arguments of call {call.id!r} cannot be used: {problem}")
+    return call
+
+
+def checked_only(only: Any) -> Only | None:
+    """Return the rule for calls that may be executed, or None; raise if it is invalid.
+
+    Raises:
+        ConfigurationError: It is neither a list of names nor a function.
+    """
+    if only is not None and not callable(only) and (isinstance(only, str) or not isinstance(only, Collection)):
+        raise ConfigurationError(f"only must be a list of tools' names, a function of the call, or None for all, not {only!r}")
+    checked: Only | None = only
+    return checked
 
 
 # ---------------------------------------------------------------------------------------------- executor
@@ -621,3 +654,58 @@ class ToolExecutor(ReadsCalls):
         if key in self._changes and self._changes[key].progress:
             prepared = prepared.yielding
         return ToolRun(call, prepared, config, messages, self.tools, self._timeouts.get(key, self._timeout), self._home, self.approvals)
+
+
+@contextmanager
+def attaching_results(results: HasResults) -> Iterator[None]:
+    """A context manager that attaches the results of running calls to an exception that ends them."""
+    try:
+        yield
+    except AlreadyResumedError:
+        raise
+    except BaseException as error:
+        attach_messages(error, [result.message for result in results.settled()])
+        raise
+
+
+def apply_policies(answers: Sequence[Answer], policies: Mapping[str, ToolPolicy], cache: MutableMapping[str, Any] | None) -> None:
+    """Apply the tools' policies to the calls of a batch.
+
+    Args:
+        answers: The answers to the calls.
+        policies: By name of tool.
+        cache: Keeps the results of those whose policy names no mapping; by default as long as these calls run.
+    """
+    own = {} if cache is None else checked_cache("cache", cache)
+    for run in [planned.run for answer in answers for planned in answer.planned if planned.run is not None]:
+        run.policy = policy = policies.get(run.call.name)
+        if policy is not None and policy.caches and run.call.run is None:  # what one that goes on is to give is its own
+            mapping: Any = own if policy.cache is True else policy.cache
+            run.cached = CachedCall(run.call, mapping, policy.cache_key, direct=run.prepared.tool.return_direct)
+
+
+def is_concerned(approvals: Approvals | None, arguments: ArgumentsOf, before: ToolCallRecord, after: ToolCallRecord) -> bool:
+    """Whether a call that was changed on its way to its tool must not run so: it, or what it was before, needs approval."""
+    if approvals is None:
+        return False
+    judged = approvals.judge_one(replace(after, waits=None, decision=None), arguments)
+    return before.decision is not None or judged.waits is not None
+
+
+_NOT_COUNTED = "Not run: the edited call bundles more calls than could run of the one that the model made."
+
+
+def admitted_edit(call: ToolCallRecord, made: ToolCallRecord) -> ToolCallRecord:
+    """Return the edited call. Of its bundled calls at most as many run as before, because limits have counted those."""
+    left = sum(one.args is not None for one in call.inner)
+    inner: list[ToolCallRecord] = []
+    for one in made.inner:
+        left -= one.args is not None
+        inner.append(replace(one, args=None, why=_NOT_COUNTED) if left < 0 and one.args is not None else one)
+    return replace(made, inner=inner)
+
+
+def home_of_caller() -> Home:
+    """Return a function that returns the loop running in this thread. The loop is not kept alive."""
+    loop = running_loop()
+    return (lambda: None) if loop is None else weakref.ref(loop)

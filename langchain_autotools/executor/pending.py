@@ -24,7 +24,6 @@ from ..messages.calls import (
     entries_of_awaited,
     open_end,
     records_of,
-    results_behind,
 )
 from ..messages.metadata import ASKED, own_metadata
 from ..messages.run_messages import HoldsRun, shown_entries
@@ -153,6 +152,18 @@ def identities_of_given(
     return [_take_identity(left.get(call.id, []), call) or CallIdentity(call, place=place) for place, call in enumerate(calls)]
 
 
+def results_behind(reply: AIMessage, history: Sequence[BaseMessage]) -> list[ToolMessage]:
+    """Return the results of a history's last AI message if that is `reply`; else an empty list."""
+    results: list[ToolMessage] = []
+    for message in reversed(history):
+        if isinstance(message, ToolMessage):
+            results.insert(0, message)
+        elif isinstance(message, AIMessage):
+            same = message.id == reply.id and message.tool_calls == reply.tool_calls if reply.id else message == reply
+            return results if same or message is reply else []
+    return []
+
+
 def _take_identity(left: list[CallIdentity], call: ToolCallRecord) -> CallIdentity | None:
     """Remove and return a call's identity among those with its id, preferably of an equal call without a result."""
     if not left:
@@ -215,9 +226,6 @@ a question; an earlier call waits; the vendor runs it after approval."""
 
 Act = Literal["approve", "reject", "edit", "respond", "cancel"]
 """The actions of a decision."""
-
-ON_CLIENT: Mapping[str, bool] = {"client_tool": True}
-"""The record of a call of a vendor's tool for the user's machine."""
 
 _OFFERED: Mapping[str, Collection[str]] = {
     "approval": ("approve", "reject", "edit", "respond"),

@@ -1,20 +1,31 @@
 """What is planned for each of a model's calls before any of them runs: its tool, what will stand around it."""
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
-from itertools import repeat
+from itertools import count, repeat
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 
 from ..errors import ConfigurationError
-from ..messages.calls import CLIENT_TOOL, NOT_ONE_OBJECT, GivenCall, ToolCallRecord, awaited_calls, calls_of, read_call, unambiguous
+from ..messages.calls import (
+    CLIENT_TOOL,
+    NOT_ONE_OBJECT,
+    GivenCall,
+    ToolCallRecord,
+    awaited_calls,
+    calls_of,
+    canonical_call,
+    compact,
+    read_call,
+)
 from ..messages.metadata import inner_usage
-from ..messages.run_messages import open_run, positions_of_results
+from ..messages.run_messages import open_run, position_metadata
 from ..retry import Awaited
+from ..strict_json import says_only
 from .call import ToolRun
 from .names import find_name
 from .policies import SharedFuture
@@ -125,6 +136,12 @@ def with_position(place: Mapping[str, Any], result: ToolCallResult) -> ToolCallR
 def position_setters(calls: Calls) -> Iterable[PositionSetter | None]:
     """Return what marks the results of calls, in call order: with their places in the turn, where an AI message is given."""
     return (partial(with_position, place) for place in positions_of_results(calls)) if isinstance(calls, AIMessage) else repeat(None)
+
+
+def positions_of_results(message: AIMessage) -> Iterator[dict[str, Any]]:
+    """Yield the positions of the results of an AI message's calls, in call order."""
+    generation = message.response_metadata.get("generation_id")
+    return (position_metadata(generation, number) for number in count(1))
 
 
 def read_calls(calls: Calls) -> list[ToolCallRecord]:
@@ -332,6 +349,13 @@ class Meaning:
         return any(name in only and name not in self.tools for name in names)
 
 
+def unambiguous(call: ToolCallRecord) -> ToolCallRecord:
+    """Return the call with an argument text that can only be read as `args`."""
+    if call.args is None or call.arguments == compact(call.args) or says_only(call.arguments, call.args):
+        return call
+    return canonical_call(call)
+
+
 def forbidden(name: str, only: Only) -> str:
     """Return the text for the model about a call that is not allowed."""
     return _FORBIDDEN.format(name=name[:100], offer=_offer(only))
@@ -342,18 +366,6 @@ def _offer(only: Only) -> str:
     if callable(only):
         return "Go on without it."
     return f"The tools that may be called are: {', '.join(sorted(only))}." if only else "No tool may be called: answer with what is known."
-
-
-def checked_only(only: Any) -> Only | None:
-    """Return the rule for calls that may be executed, or None; raise if it is invalid.
-
-    Raises:
-        ConfigurationError: It is neither a list of names nor a function.
-    """
-    if only is not None and not callable(only) and (isinstance(only, str) or not isinstance(only, Collection)):
-        raise ConfigurationError(f"only must be a list of tools' names, a function of the call, or None for all, not {only!r}")
-    checked: Only | None = only
-    return checked
 
 
 def bundled_calls(call: ToolCallRecord, known: Mapping[str, Any]) -> list[ToolCallRecord] | None:
@@ -480,9 +492,3 @@ def ends_as(outcome: Outcome) -> Steps:
     """Return an outcome without yielding any step."""
     return outcome
     yield  # makes it a generator
-
-
-def attempted_once() -> Steps:
-    """Run the tool once, and return its result."""
-    result: ToolCallResult = yield Attempt(1)
-    return result

@@ -26,7 +26,7 @@ from ..errors import ConfigurationError
 from ..messages.blocks import is_media_block, media_type, of_row
 from ..messages.calls import ToolCallRecord
 from ..messages.metadata import InnerUsage, own_metadata, portable_result, text_of
-from ..messages.run_messages import HoldsRun, is_finished, open_run, run_message_of, stop_reason
+from ..messages.run_messages import HoldsRun, open_run, run_message_of, stop_reason
 from ..strict_json import mend_surrogates
 from .pending import pending_calls
 
@@ -132,6 +132,14 @@ def run_content(run: AIMessage) -> str | ToolMessage:
     return ToolMessage(content=content, tool_call_id="", status="error")
 
 
+_FINISHED = ("complete", "return_direct", None)
+
+
+def is_finished(run: AIMessage) -> bool:
+    """Whether a run ended by itself: with an answer, or with a result for the user."""
+    return stop_reason(run) in _FINISHED
+
+
 def _listed(calls: Collection[_OpenCall]) -> str:
     return ", ".join(map(_described, calls))
 
@@ -218,17 +226,6 @@ def cancelled_result(call: ToolCallRecord, *, executed: bool = False, duration: 
 def overdue_result(call: ToolCallRecord) -> ToolCallResult:
     """Return the answer to a call whose run ended before it began."""
     text = "Not run: the time for this run is over."
-    return failed(call, text, TimeoutError(text))
-
-
-def not_alone(call: ToolCallRecord, exclusive: ToolCallRecord) -> ToolCallResult:
-    """Return the answer to a call that must not run beside another one that is exclusive or still running.
-
-    Args:
-        call: The call.
-        exclusive: The one that must run alone.
-    """
-    text = f"Not run: {exclusive.name!r} must run alone, and a call of this turn that took too long has not ended yet."
     return failed(call, text, TimeoutError(text))
 
 

@@ -8,9 +8,8 @@ import os
 import queue
 import threading
 import time
-import weakref
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Iterable
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
@@ -22,39 +21,6 @@ NOTHING: Any = object()
 
 UserCall = tuple[Callable[[Any], Any], Any]
 """A function of the caller's, possibly asynchronous, and its argument."""
-
-_Step = TypeVar("_Step")
-_Result = TypeVar("_Result")
-
-
-def driven(steps: Generator[_Step, Any, _Result], execute: Callable[[_Step], Any]) -> _Result:
-    """Run a generator whose steps are carried out by `execute`; exceptions are raised at the yield. Returns its result."""
-    proceed, value = steps.send, None
-    while True:
-        try:
-            step = proceed(value)
-        except StopIteration as end:
-            result: _Result = end.value
-            return result
-        try:
-            proceed, value = steps.send, execute(step)
-        except BaseException as error:
-            proceed, value = steps.throw, error
-
-
-async def adriven(steps: Generator[_Step, Any, _Result], execute: Callable[[_Step], Awaitable[Any]]) -> _Result:
-    """Like `driven`, asynchronously."""
-    proceed, value = steps.send, None
-    while True:
-        try:
-            step = proceed(value)
-        except StopIteration as end:
-            result: _Result = end.value
-            return result
-        try:
-            proceed, value = steps.send, await execute(step)
-        except BaseException as error:
-            proceed, value = steps.throw, error
 
 
 def call_user(
@@ -566,12 +532,6 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-def home_of_caller() -> Home:
-    """Return a function that returns the loop running in this thread. The loop is not kept alive."""
-    loop = running_loop()
-    return (lambda: None) if loop is None else weakref.ref(loop)
-
-
 def context_of_caller() -> Context:
     """Return a copy of the waiting caller's context in which the caller's loop is marked as waiting."""
     context = copy_context()
@@ -708,13 +668,3 @@ def _stop_loops() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_loops_after_fork)
-
-
-def cancel_tasks(tasks: Collection[BackgroundTask[Any]], seconds: float) -> None:
-    """Cancel tasks, and wait this many seconds for them to end."""
-    for task in tasks:
-        task.cancel()
-    end = time.monotonic() + seconds
-    for task in tasks:
-        if not task.wait(max(0.0, end - time.monotonic())):
-            _logger.warning("an asynchronous tool goes on although it was cancelled")

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, TypeGuard, cast
 
 from langchain_core.messages import (
     AIMessage,
@@ -24,7 +24,7 @@ from langchain_core.messages import (
 
 from ..chunks import sum_chunks
 from ..errors import ConfigurationError
-from ..messages.blocks import NAMED_CALLS, holds_call, ids_of_vendors_calls, is_result_block
+from ..messages.blocks import NAMED_CALLS, holds_call
 from ..messages.calls import ToolCallRecord, call_ids, calls_of
 from ..messages.incremental import fold_over
 from ..messages.metadata import KEY, own_metadata, with_own_metadata
@@ -596,6 +596,15 @@ def _without_vendors_calls(message: AIMessage) -> AIMessage:
     return message.model_copy(update=kept)
 
 
+_VENDORS_CALLS = frozenset({"server_tool_call", "server_tool_use", "mcp_tool_use"})
+
+
+def ids_of_vendors_calls(content: str | list[Any]) -> set[str]:
+    """Return the ids of the calls in a message's content that the vendor has executed itself."""
+    blocks = content if isinstance(content, list) else ()
+    return {str(block.get("id")) for block in blocks if isinstance(block, Mapping) and block.get("type") in _VENDORS_CALLS}
+
+
 def _call_in(block: Mapping[str, Any]) -> dict[str, Any]:
     raw = next((block[key] for key in ("input", "args", "arguments") if block.get(key)), block.get("partial_json") or {})
     return call_entry(str(block.get("name") or ""), raw, str(block.get("call_id") or block.get("id") or ""))
@@ -606,6 +615,11 @@ def _results_and_rest(message: BaseMessage) -> list[BaseMessage]:
     results: list[BaseMessage] = [_tool_message(block, message) for block in message.content if is_result_block(block)]
     rest = [block for block in message.content if not is_result_block(block)]
     return [*results, *([message.model_copy(update={"content": rest})] if rest and isinstance(message, HumanMessage) else [])]
+
+
+def is_result_block(block: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a content block is a tool result, which in Anthropic's form belongs to the content of the user's message."""
+    return isinstance(block, dict) and block.get("type") == "tool_result"
 
 
 def _tool_message(block: Mapping[str, Any], message: BaseMessage) -> ToolMessage:

@@ -17,9 +17,10 @@ from langchain_core.tools import BaseTool, ToolException
 
 from ..errors import ConfigurationError
 from ..executor import ToolContext
+from ..executor.run_tool import ContinuedRun
 from ..executor.tools import SourceTool, ToolSource
 from ..pickling import refuse
-from .questions import Elicit, Questions, Round, check_answers
+from .questions import Elicit, Questions, Round
 from .session import Address, Call, ServerError, Session, SessionLost, check_installed
 
 __all__ = ["McpServer", "mcp_server"]
@@ -271,6 +272,15 @@ def tool_of(definition: Mapping[str, Any], prefix: str, call: _Call) -> BaseTool
         check_continued=check_answers,
         metadata={"annotations": definition["annotations"]} if definition.get("annotations") else None,
     )
+
+
+def check_answers(run: ContinuedRun) -> None:
+    """Raise if an answer does not fit the schema of its question.
+
+    Raises:
+        ConfigurationError: It does not.
+    """
+    Round.continued(run)
 
 
 def content_of(result: Mapping[str, Any]) -> tuple[Any, Any]:

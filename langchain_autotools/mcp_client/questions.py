@@ -164,15 +164,6 @@ def declined(label: str, why: str = "mcp_server(elicit=...) or approve= would an
     return _DECLINED
 
 
-def check_answers(run: ContinuedRun) -> None:
-    """Raise if an answer does not fit the schema of its question.
-
-    Raises:
-        ConfigurationError: It does not.
-    """
-    Round.continued(run)
-
-
 def _shown(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return a question as it is shown."""
     names = {"message": "message", "requestedSchema": "schema", "url": "url"}

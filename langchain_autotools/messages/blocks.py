@@ -19,8 +19,6 @@ _WHOLE_CALLS = frozenset({"tool_call", "tool_use", "function_call"})
 NAMED_CALLS = STANDARD_CALLS | _WHOLE_CALLS
 """Types of call blocks with an id and a name."""
 
-_VENDORS_CALLS = frozenset({"server_tool_call", "server_tool_use", "mcp_tool_use"})
-
 CALL_BLOCKS = NAMED_CALLS | {"input_json_delta"}
 """All types of call blocks, including fragments of a stream."""
 
@@ -131,17 +129,6 @@ def whole_content(content: str | list[Any]) -> str | list[Any]:
     if isinstance(block, dict) and block.get("type") == "text" and block.keys() <= _PLAIN_TEXT:
         return str(block.get("text", ""))
     return _in_dicts(unnumbered(content))
-
-
-def ids_of_vendors_calls(content: str | list[Any]) -> set[str]:
-    """Return the ids of the calls in a message's content that the vendor has executed itself."""
-    blocks = content if isinstance(content, list) else ()
-    return {str(block.get("id")) for block in blocks if isinstance(block, Mapping) and block.get("type") in _VENDORS_CALLS}
-
-
-def is_result_block(block: object) -> TypeGuard[dict[str, Any]]:
-    """Whether a content block is a tool result, which in Anthropic's form belongs to the content of the user's message."""
-    return isinstance(block, dict) and block.get("type") == "tool_result"
 
 
 # ---------------------------------------------------------------------------------------------- provisional

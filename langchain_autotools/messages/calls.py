@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from ..compat import UNPARSABLE
-from ..strict_json import read_object, says_only
+from ..strict_json import read_object
 from .metadata import KEY, own_metadata
 
 _ID_TYPES = (str, type(None))
@@ -98,13 +98,6 @@ class ToolCallRecord:
         return self.name if self.handler is None else self.spelling
 
 
-def unambiguous(call: ToolCallRecord) -> ToolCallRecord:
-    """Return the call with an argument text that can only be read as `args`."""
-    if call.args is None or call.arguments == compact(call.args) or says_only(call.arguments, call.args):
-        return call
-    return canonical_call(call)
-
-
 def canonical_call(call: ToolCallRecord) -> ToolCallRecord:
     """Return the call with canonical JSON of `args` as its argument text."""
     return call if call.args is None else replace(call, arguments=canonical_text(call.args))
@@ -184,18 +177,6 @@ def open_end(history: Sequence[BaseMessage]) -> tuple[AIMessage | None, list[Too
         else:
             return (message if isinstance(message, AIMessage) else None), results
     return None, results
-
-
-def results_behind(reply: AIMessage, history: Sequence[BaseMessage]) -> list[ToolMessage]:
-    """Return the results of a history's last AI message if that is `reply`; else an empty list."""
-    results: list[ToolMessage] = []
-    for message in reversed(history):
-        if isinstance(message, ToolMessage):
-            results.insert(0, message)
-        elif isinstance(message, AIMessage):
-            same = message.id == reply.id and message.tool_calls == reply.tool_calls if reply.id else message == reply
-            return results if same or message is reply else []
-    return []
 
 
 def _ordered(message: AIMessage) -> list[Any]:

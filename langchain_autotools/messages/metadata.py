@@ -85,11 +85,6 @@ GO_ON: Final = HumanMessage(
 _Reply = TypeVar("_Reply", bound=AIMessage)
 
 
-def failover_mark(from_model: str, to_model: str, *, after_text: bool) -> dict[str, Any]:
-    """Return the mark of a message: the names of both models, and whether the message is a reply cut off after text."""
-    return {"from": from_model, "to": to_model, "after_text": after_text}
-
-
 def failover_mark_of(message: BaseMessage) -> Mapping[str, Any]:
     """Return the mark of a message; empty if it has none."""
     mark = own_metadata(message).get(FAILOVER)

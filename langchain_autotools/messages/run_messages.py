@@ -4,8 +4,8 @@ import json
 import logging
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, count
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, Literal, TypeVar, cast, get_args
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage, messages_from_dict, messages_to_dict
@@ -57,10 +57,6 @@ REFUSALS = frozenset(
 
 AT_TOKEN_LIMIT = frozenset({"length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded"})
 """Finish reasons, in lower case, of a reply cut off at a token limit (wire quirks T-03, C-15)."""
-
-
-BROKEN_OFF = frozenset({"incomplete", "error", "failed", "aborted", "abort", "insufficient_system_resource"})
-"""Finish reasons, in lower case, of a reply that its server could not complete (wire quirks T-03, E-08)."""
 
 
 BLOCKING = frozenset(
@@ -130,7 +126,6 @@ def _finish_reason(message: BaseMessage) -> str:
 
 _SAID_BY = ("finish_reason", "stop_reason", "done_reason")
 _CUT_BY_US: Mapping[str, StopReason] = {"cancelled": "cancelled", "deadline": "deadline"}
-_FINISHED = ("complete", "return_direct", None)
 
 
 class HoldsRun:
@@ -156,11 +151,6 @@ def run_message_of(value: Any) -> AIMessage | None:
 def held_message(value: BaseMessage | HoldsRun) -> BaseMessage:
     """Return the run message that a value holds; other values unchanged."""
     return value.message if isinstance(value, HoldsRun) else value
-
-
-def is_finished(run: AIMessage) -> bool:
-    """Whether a run ended by itself: with an answer, or with a result for the user."""
-    return stop_reason(run) in _FINISHED
 
 
 def stop_reason(run: BaseMessage | HoldsRun) -> StopReason | None:
@@ -453,12 +443,6 @@ def position_metadata(generation: str | None, number: int) -> dict[str, Any]:
     turn = {} if generation is None else {"generation_id": generation}
     call = {"tool_call_idx": number - 1} if number else {}
     return {**turn, "message_order_idx": number, **call}
-
-
-def positions_of_results(message: AIMessage) -> Iterator[dict[str, Any]]:
-    """Yield the positions of the results of an AI message's calls, in call order."""
-    generation = message.response_metadata.get("generation_id")
-    return (position_metadata(generation, number) for number in count(1))
 
 
 def number_messages(generation: str, messages: Sequence[_M], first: int = 0) -> list[_M]:

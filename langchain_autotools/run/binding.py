@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
@@ -13,12 +13,13 @@ from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.tools import BaseTool
 
 from ..errors import ConfigurationError
+from ..executor import Decision
 from ..executor.run_tool import ModelRuns, RunTool
 from ..executor.tools import GivenAsTool
 from ..history.expansion import expand
 from ..pickling import check_portable, left_out, refuse
 from ..turn.model import SingleTurnChatModel, tool_labels
-from .decisions import Decisions, checked_decisions
+from .decisions import PlainDecision
 from .settings import RUN_KEYWORDS, drop_settings
 
 
@@ -75,6 +76,10 @@ class Batched:
 def _check_batch(keywords: Mapping[str, Any]) -> None:
     if keywords.get("resume") is not None:
         raise ConfigurationError("resume is about the calls of one history: batch takes none")
+
+
+Decisions = Mapping[str, PlainDecision] | Sequence[Decision | Mapping[str, Any]] | Literal[True]
+"""Decisions for `resume`: from pending calls, or their dicts; plain decisions by call id; True for all calls."""
 
 
 class Resumable(Batched, GivenAsTool):
@@ -137,6 +142,17 @@ class Resumable(Batched, GivenAsTool):
         """Like `resume`, asynchronously."""
         message: AIMessage = await self.ainvoke(history, config, resume=checked_decisions(decisions), **kwargs)
         return message
+
+
+def checked_decisions(decisions: Any) -> Any:
+    """Return the decisions for `resume`; raise if they are invalid.
+
+    Raises:
+        ConfigurationError: They are None, which elsewhere means that nothing is resumed.
+    """
+    if decisions is None:
+        raise ConfigurationError("resume takes True, or decisions by call id, not None")
+    return decisions
 
 
 class BoundChatModel(Resumable, RunnableBinding[LanguageModelInput, AIMessage]):  # type: ignore[no-redef, unused-ignore]

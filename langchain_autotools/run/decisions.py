@@ -37,9 +37,6 @@ PlainDecision = bool | str | Mapping[str, Any]
 """A decision about a call of the input that needs no approval: True executes it, a mapping executes it with these arguments
 instead, False rejects it, and a text rejects it with that reason."""
 
-Decisions = Mapping[str, PlainDecision] | Sequence[Decision | Mapping[str, Any]] | Literal[True]
-"""Decisions for `resume`: from pending calls, or their dicts; plain decisions by call id; True for all calls."""
-
 Resumed = Mapping[str, PlainDecision] | Sequence[Decision] | Literal[True] | None
 
 _INTERRUPTED = "This call was interrupted before it ran. Call the tool again if the result is still needed."
@@ -50,17 +47,6 @@ _BINDS_NOTHING = (
     "pending_calls(...) gives"
 )
 _SHORTHAND = {True: "True", False: "a mapping of arguments"}
-
-
-def checked_decisions(decisions: Any) -> Any:
-    """Return the decisions for `resume`; raise if they are invalid.
-
-    Raises:
-        ConfigurationError: They are None, which elsewhere means that nothing is resumed.
-    """
-    if decisions is None:
-        raise ConfigurationError("resume takes True, or decisions by call id, not None")
-    return decisions
 
 
 def read_resume(decisions: Any) -> Resumed:
@@ -180,12 +166,6 @@ def _by_number(
 
 def _shown_digest(known: CallIdentity, shown: CallIdentity) -> str:
     return caller_digest(shown) if known.record is None else str(known.record["digest"])
-
-
-def without_open_results(history: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return a history without the results that it ends in and inside whose calls runs wait."""
-    opened = [id(one) for one in open_results(open_end(history)[1])]
-    return [message for message in history if id(message) not in opened]
 
 
 @dataclass

@@ -35,7 +35,6 @@ from ..event_types import ModelChanged
 from ..executor.names import tool_name
 from ..messages.metadata import (
     cut_reply,
-    failover_mark,
     failover_marks,
     open_cuts,
     own_metadata,
@@ -44,7 +43,7 @@ from ..messages.metadata import (
     with_own_metadata,
     with_rejected,
 )
-from ..messages.run_messages import BROKEN_OFF, stop_reason
+from ..messages.run_messages import stop_reason
 from ..retry import is_transient
 from ..turn.model import SingleTurnChatModel
 from ..turn.tools import format_tools, is_builtin
@@ -362,6 +361,10 @@ async def _aparts(turn: "_Turn", proceed: AsyncProceed) -> AsyncGenerator[TurnPa
 # ---------------------------------------------------------------------------------------------- one turn
 
 
+BROKEN_OFF = frozenset({"incomplete", "error", "failed", "aborted", "abort", "insufficient_system_resource"})
+"""Finish reasons, in lower case, of a reply that its server could not complete (wire quirks T-03, E-08)."""
+
+
 class _Turn:
     """One turn, by one model after another.
 
@@ -536,6 +539,11 @@ class _Turn:
     def _notice(self, to: int, error: Exception | None, *, after_text: bool) -> Notice:
         names = self._models.names
         return Notice(ModelChanged(run_id="", from_model=names[self._number], to_model=names[to], error=error, after_text=after_text))
+
+
+def failover_mark(from_model: str, to_model: str, *, after_text: bool) -> dict[str, Any]:
+    """Return the mark of a message: the names of both models, and whether the message is a reply cut off after text."""
+    return {"from": from_model, "to": to_model, "after_text": after_text}
 
 
 class _BrokenOff(Exception):

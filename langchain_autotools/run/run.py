@@ -7,7 +7,7 @@ the `SingleAnswer`, and hands on the chunks that these return. A `Run` joins the
 import logging
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
@@ -23,17 +23,16 @@ from ..compat import should_stream, unvalidated
 from ..errors import AlreadyResumedError, ConfigurationError, LimitReachedError
 from ..executor import AsyncToolCallBatch, PendingCall, ToolCallBatch, ToolCallResult, pending_calls
 from ..executor.approvals import Approvals
-from ..executor.pending import ON_CLIENT
 from ..executor.results import current_nested_runs
 from ..history import repair
 from ..messages.blocks import without_provisional
-from ..messages.calls import ToolCallRecord, awaited_calls, call_ids, calls_of, with_records
+from ..messages.calls import ToolCallRecord, awaited_calls, call_ids, calls_of, open_end, with_records
 from ..messages.metadata import CACHED_ID, KEY, attach_messages, known_of_cut_reply, take_reply, text_of, without_cached_id
-from ..messages.run_messages import is_paused, numbered_result, result_id, stop_reason
+from ..messages.run_messages import is_paused, numbered_result, open_results, result_id, stop_reason
 from ..turn.accumulator import ai_message
 from ..turn.tools import ToolChoice, format_request_tools
 from ..turn.turn import caller_metadata, canonical_message, with_output_version
-from .decisions import open_calls, without_open_results
+from .decisions import open_calls
 from .loop import Action, CallModel, RunOutcome, RunTools, TurnCut, tool_loop, turn_calls
 from .output import RunOutput, is_unreadable
 from .settings import RunParts, RunSettings, compose, drop_settings
@@ -87,20 +86,11 @@ async def adrive(driven: "Driven", trace: "Trace") -> AsyncGenerator[Chunks, Non
     yield driven.end()
 
 
-@contextmanager
-def failing(driven: "Driven", *, streamed: bool = False) -> Iterator[None]:
-    """Return a context manager that reports an exception that ends the call, or that it was left."""
-    try:
-        yield
-    except GeneratorExit:
-        driven.left()
-        raise
-    except BaseException as error:
-        driven.failed(error, streamed=streamed)
-        raise
-
-
 # ---------------------------------------------------------------------------------------------- a run
+
+
+ON_CLIENT: Mapping[str, bool] = {"client_tool": True}
+"""The record of a call of a vendor's tool for the user's machine."""
 
 
 class Run:
@@ -403,6 +393,12 @@ class Run:
     def left(self) -> None:
         """Record that the run was left before its end."""
         self._observer.leave()
+
+
+def without_open_results(history: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return a history without the results that it ends in and inside whose calls runs wait."""
+    opened = [id(one) for one in open_results(open_end(history)[1])]
+    return [message for message in history if id(message) not in opened]
 
 
 def cut_message(message: AIMessage) -> AIMessage | None:

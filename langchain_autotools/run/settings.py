@@ -33,7 +33,6 @@ from .decisions import read_resume
 from .loop import Limits, RunPlan
 from .turn_wrappers import (
     NOTHING_DECLARED,
-    UNOBSERVED,
     AsyncProceed,
     Proceed,
     RunJournal,
@@ -453,6 +452,10 @@ def _unmetered(request: TurnRequest, history: Sequence[BaseMessage]) -> None:
     return None
 
 
+UNOBSERVED = RunObserver()
+"""An observer that does nothing, for runs without a listener."""
+
+
 @dataclass(frozen=True)
 class RunParts:
     """The optional parts of a run.
@@ -576,13 +579,6 @@ def run_request(model: Configured, settings: RunSettings, parts: RunParts, keywo
         streams=streams,
         output_version=settings.output_version,
     )
-
-
-def request_form(model: Configured, request: TurnRequest) -> WireForm:
-    """What a request says besides its messages, in the form of the wire of the model that makes it."""
-    if request.form.model is model or request.form.model is None:
-        return request.form
-    return form_of(model, request)
 
 
 def form_of(model: Configured, request: TurnRequest) -> WireForm:

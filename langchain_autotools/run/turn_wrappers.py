@@ -323,10 +323,6 @@ class RunObserver:
         """Observe that the run was left before its end."""
 
 
-UNOBSERVED = RunObserver()
-"""An observer that does nothing, for runs without a listener."""
-
-
 # ---------------------------------------------------------------------------------------------- turns inside their wrappers
 
 

@@ -20,7 +20,7 @@ from ..event_types import EventTable, RunEvent
 from ..messages.metadata import mark_shown
 from ..messages.run_messages import HoldsRun
 from .lines import Lines, LinesRun
-from .page import STYLE, part_html, part_text
+from .page import part_html, part_text
 from .view_model import PartView, ViewModel
 
 _INTERVAL_SECONDS: Final = 0.08  # between two drawings, at least
@@ -201,6 +201,57 @@ class _Cell(Protocol):
 
     def draw(self, parts: Iterable[PartView]) -> None:
         """Show these parts: new ones at the end, known ones in their place."""
+
+
+STYLE: Final = """<style>
+.at-piece { --at-line: rgba(128,128,128,.3); --at-faint: rgba(128,128,128,.1); margin: 0; padding: 0; line-height: 1.5; }
+.at-piece p { margin: .35em 0; }
+.at-piece :is(ul, ol, blockquote) { margin: .35em 0; }
+.at-piece :is(ul, ol) { padding-left: 1.8em; list-style: disc; }
+.at-piece ol { list-style: decimal; }
+.at-piece li { margin: .1em 0; }
+.at-piece blockquote { padding-left: .75em; border-left: 3px solid var(--at-line); opacity: .85; }
+.at-piece :is(p, li, td, th) > code { padding: .1em .3em; background: var(--at-faint); border-radius: 4px; font-size: .92em; }
+.at-piece a { color: #3b82d1; }
+.at-piece pre { margin: .25em 0; padding: .5em .75em; max-height: 22em; overflow: auto; white-space: pre-wrap; overflow-wrap: anywhere;
+  background: var(--at-faint); border: 0; border-radius: 6px; font: .9em/1.45 var(--jp-code-font-family, ui-monospace, monospace); }
+.at-piece pre code { padding: 0; background: none; font: inherit; color: inherit; }
+.at-piece.at-piece table { margin: .35em 0; border: 0; border-collapse: collapse; font-size: inherit; table-layout: auto; }
+.at-piece.at-piece.at-piece tr { background: none; }
+.at-piece.at-piece :is(th, td) { padding: .25em .75em; text-align: left; vertical-align: top; border: 1px solid var(--at-line);
+  background: none; }
+.at-heading { font-size: 1.1em; }
+.at-heading-1, .at-heading-2 { font-size: 1.25em; }
+.at-fold { margin: .3em 0; border: 1px solid var(--at-line); border-left: 3px solid var(--at-colour, var(--at-line)); border-radius: 6px; }
+.at-fold > summary { display: flex; gap: .75em; align-items: baseline; padding: .35em .75em; cursor: pointer; list-style: none; }
+.at-fold > summary::-webkit-details-marker { display: none; }
+.at-fold > summary::before { content: "▸"; opacity: .55; width: .6em; flex: none; }
+.at-fold[open] > summary::before { content: "▾"; }
+.at-fold > summary > * { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.at-fold > summary > .at-name { background: none; padding: 0; color: inherit; flex: 0 1 auto; max-width: 70%; }
+.at-brief { flex: 1 1 0; min-width: 0; opacity: .7; }
+.at-word { flex: none; margin-left: auto; color: var(--at-colour); }
+.at-time { flex: none; margin-left: auto; opacity: .55; font-size: .9em; }
+.at-body { padding: 0 .75em .4em 2.1em; }
+.at-piece.at-piece .at-body > table th { font-weight: 500; opacity: .75; border: 0; padding: .25em .75em .25em 0; }
+.at-piece.at-piece .at-body > table td { border: 0; padding: 0; width: 100%; }
+.at-label { font-size: .85em; opacity: .65; }
+.at-run { margin: .4em 0; padding-left: .9em; border-left: 2px solid var(--at-line); }
+.at-given > pre { border-left: 3px solid #3b82d1; }
+.at-end { font-size: .85em; opacity: .65; }
+.at-bad, .at-failed { --at-colour: #d1453b; }
+.at-bad { color: var(--at-colour); opacity: 1; }
+.at-done { --at-colour: #3d9a57; }
+.at-running { --at-colour: #3b82d1; }
+.at-waiting { --at-colour: #c98a1b; }
+.at-reasoning { border-style: none; }
+.at-reasoning > summary { padding-left: 0; opacity: .7; }
+.at-reasoning > .at-body { padding-left: 1.35em; opacity: .8; }
+:is(.at-writing, .at-running) > summary > .at-word { animation: at-pulse 1.6s ease-in-out infinite; }
+.at-writing pre { display: flex; flex-direction: column-reverse; }
+@keyframes at-pulse { 50% { opacity: .35; } }
+@media (prefers-reduced-motion: reduce) { .at-word { animation: none !important; } }
+</style>"""
 
 
 class _JupyterCell:

@@ -8,21 +8,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from ..strict_json import same
-from .slot import (
-    COPY,
-    MIXED,
-    OPENER,
-    Fragment,
-    Progress,
-    Slot,
-    has_other_split,
-    is_header,
-    mark_copies,
-    mark_empty,
-    mark_openers,
-    spell_text,
-)
+from ..strict_json import canonical, same
+from .slot import COPY, MIXED, OPENER, Fragment, Progress, Slot, has_other_split, spell_text
 
 Groups: TypeAlias = dict[int | None, list[Fragment | str]]
 """Fragments by index, in the order of their first appearance; a fragment with only text is given as a string."""
@@ -302,6 +289,11 @@ def read_group(entries: Sequence[Fragment | str], declared: Collection[str]) -> 
     return _read_apart([Fragment(None, None, None, entry) if isinstance(entry, str) else entry for entry in entries], declared)
 
 
+def is_header(entry: Fragment | str) -> bool:
+    """Whether a fragment has an id or a name; a string has neither."""
+    return not isinstance(entry, str) and (entry.id is not None or entry.name is not None)
+
+
 def _read_apart(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
     with_id = sum(fragment.id is not None for fragment in fragments)
     if 0 < with_id < len(fragments):
@@ -355,6 +347,29 @@ def _named_by_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Col
     mark_empty(slots)
     mark_copies(slots, readable=False)
     return slots
+
+
+def mark_copies(slots: Sequence[Slot], *, readable: bool) -> None:
+    """Mark the later of equal calls if every call occurs at least twice: the server may repeat all arguments.
+
+    Args:
+        slots: All calls of a group.
+        readable: Whether all of them make sense; if not, one copy is enough to mark it.
+    """
+    keys = [_likeness(slot) for slot in slots]
+    counts = Counter(key for key, slot in zip(keys, slots, strict=True) if slot.arguments and slot.arguments.value) or Counter(keys)
+    if readable and min(counts.values()) < 2:
+        return
+    earlier: set[tuple[str | None, str, int]] = set()
+    for key, slot in zip(keys, slots, strict=True):
+        if key in earlier:
+            slot.ambiguity = slot.ambiguity or COPY
+        earlier.add(key)
+
+
+def _likeness(slot: Slot) -> tuple[str | None, str, int]:
+    found = slot.arguments
+    return slot.name, canonical(found.value) if found else f"broken {id(slot)}", slot.twin
 
 
 def _agree(slot: Slot, other: Slot) -> bool:
@@ -675,3 +690,39 @@ class _ByShape:
                 broken.add(slot.name)
         if self._mixed or broken:
             mark_empty(self._slots)
+
+
+def mark_openers(slots: Sequence[Slot]) -> None:
+    """Mark calls without arguments that may be only the beginning of another call.
+
+    A server that starts every call with an empty header, or with `{}`, and names the tool on every fragment, sends the very
+    same as one that makes a call without arguments and then another of the same tool. It is the first kind only if every call
+    with arguments has such a beginning.
+    """
+    for opening in ("", "{}"):
+        for slot in _openers(slots, opening):
+            slot.ambiguity = OPENER
+
+
+def _openers(slots: Sequence[Slot], opening: str) -> list[Slot]:
+    """Return the calls that are only beginnings, if this server starts every call with `opening`."""
+    waiting: dict[str | None, list[Slot]] = {}
+    openers: list[Slot] = []
+    for slot in slots:
+        begins = slot.first.strip() == opening
+        if slot.copied or (begins and slot.fragments > 1):
+            return []
+        if begins:
+            waiting.setdefault(slot.name, []).extend([slot] * (1 + slot.bare_again))
+        elif waiting.get(slot.name):
+            openers.append(waiting[slot.name].pop())
+        elif slot.progress is not Progress.EMPTY:
+            return []
+    return openers
+
+
+def mark_empty(slots: Sequence[Slot]) -> None:
+    """Mark all calls without arguments if some fragments could not be assigned, because these may be their arguments."""
+    for slot in slots:
+        if slot.fragments == 1 and slot.progress in (Progress.EMPTY, Progress.BARE):
+            slot.ambiguity = slot.ambiguity or OPENER

@@ -23,6 +23,7 @@ from langchain_core.prompt_values import ChatPromptValue, PromptValue
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config, run_in_executor
 from langchain_core.utils.function_calling import convert_to_openai_tool
+from langchain_core.utils.utils import LC_ID_PREFIX
 from pydantic import AliasChoices, AliasPath, BaseModel, SecretStr, model_validator
 
 from ..compat import CACHE_KEY, should_stream
@@ -30,10 +31,10 @@ from ..errors import ConfigurationError
 from ..executor.names import tool_name
 from ..messages.blocks import media_type, unnumbered, whole_content
 from ..messages.incremental import MessageMemo
-from ..messages.metadata import keep_reply
+from ..messages.metadata import CACHED_ID, keep_reply, own_metadata, with_own_metadata
 from .subclass_methods import check_raw_methods, derived_methods, install_overrides
 from .tools import ToolChoice, declaring, distinct_tools, format_tools, listed, read_choice
-from .turn import Turn, combined_outputs, generation, identify_cached, in_time, stored_message
+from .turn import Turn, combined_outputs, generation, in_time, stored_message
 
 MISTAKEN: Final = {"tool_timeout": "the time of a tool is that of its policy: default_policy=ToolPolicy(timeout=...)"}
 """Replacements for unknown argument names that are not near to the right one."""
@@ -577,6 +578,22 @@ class SingleTurnChatModel(BaseChatModel):
         return self.bind(tools=declared, **kwargs)
 
 
+def identify_cached(generations: list[ChatGeneration], run_manager: Any) -> None:
+    """Replace cached generations in the list by copies whose messages have ids of their own: the reply of another run is another message.
+
+    Args:
+        generations: The generations. The cache may hold them too.
+        run_manager: That of the LLM run, which has the id; None where there is none.
+    """
+    run_id = getattr(run_manager, "run_id", None) or uuid.uuid4()
+    for number, one in enumerate(generations):
+        message = one.message
+        known = {**own_metadata(message), **({CACHED_ID: message.id} if message.id else {})}
+        metadata = with_own_metadata(message.response_metadata, known)
+        changed = {"id": f"{LC_ID_PREFIX}-{run_id}" + (f"-{number}" if number else ""), "response_metadata": metadata}
+        generations[number] = one.model_copy(update={"message": message.model_copy(update=changed)})
+
+
 describe_fields(SingleTurnChatModel)
 
 
@@ -648,16 +665,6 @@ _V0: Mapping[Any, str] = {"url": "url", "base64": "data", "id": "id", "text": "u
 _PDF = "data:application/pdf;base64,"
 _MADE_BY_CORE = frozenset({"base64", "file_id", "filename", "mime_type", "url"})
 _known_readable: MessageMemo[BaseMessage] = MessageMemo()
-
-
-def converted(given: Any) -> Any:
-    """Return a list of messages as a prompt, whose messages core takes as they are; any other input unchanged."""
-    if type(given) is not list:
-        return given
-    for cls in {*map(type, given)}:
-        if not issubclass(cls, BaseMessage):
-            return given
-    return ChatPromptValue.model_construct(messages=given)
 
 
 def _readable_prompt(prompt: PromptValue) -> PromptValue:

@@ -15,7 +15,6 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Inva
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
-from langchain_core.utils.utils import LC_ID_PREFIX
 
 from ..chunks import copier, new_chunk, sum_chunks
 from ..deadline import current_deadline, is_last
@@ -25,7 +24,7 @@ from ..history import to_send
 from ..messages.blocks import STANDARD_CALLS, unnumbered, whole_content, without_provisional
 from ..messages.calls import call_ids, calls_of
 from ..messages.incremental import fold_over
-from ..messages.metadata import CACHED_ID, KEY, REJECTED, CarrierDict, own_metadata, with_own_metadata
+from ..messages.metadata import KEY, REJECTED, CarrierDict, with_own_metadata
 from ..messages.run_messages import adds_to_message
 from ..strict_json import read_json
 from ..tool_calls.slot import as_text
@@ -254,22 +253,6 @@ def result_of(chunks: Iterable[AIMessageChunk], whole: Callable[[AIMessage], AIM
     message = message if whole is None else whole(message)
     made = ChatGeneration(message=message, generation_info=_generation_info(message.response_metadata))
     return ChatResult(generations=[made], llm_output=_llm_output(message.response_metadata))
-
-
-def identify_cached(generations: list[ChatGeneration], run_manager: Any) -> None:
-    """Replace cached generations in the list by copies whose messages have ids of their own: the reply of another run is another message.
-
-    Args:
-        generations: The generations. The cache may hold them too.
-        run_manager: That of the LLM run, which has the id; None where there is none.
-    """
-    run_id = getattr(run_manager, "run_id", None) or uuid.uuid4()
-    for number, one in enumerate(generations):
-        message = one.message
-        known = {**own_metadata(message), **({CACHED_ID: message.id} if message.id else {})}
-        metadata = with_own_metadata(message.response_metadata, known)
-        changed = {"id": f"{LC_ID_PREFIX}-{run_id}" + (f"-{number}" if number else ""), "response_metadata": metadata}
-        generations[number] = one.model_copy(update={"message": message.model_copy(update=changed)})
 
 
 # -------------------------------------------------------------------------------- `generation_info` and `llm_output`, for callback handlers

@@ -34,24 +34,21 @@ from ...messages.run_messages import carried_messages
 from ...pickling import differing, findable, left_out, refuse
 from ...turn.model import names_of, unknown_argument
 from .._encode.sources import ODD, block_text, document_text, extra, is_media, search_result_text, source_of, unwrapped
-from .._transport.clients import check_timeout
+from .._transport.clients import check_timeout, is_duration
 from .._transport.secrets import (
     digest,
     has_password,
     header_secrets,
-    header_variables,
     headers_in_lines,
+    is_secret_header,
     is_sent_beside,
     portable,
     public_params,
     secret_names,
     secret_values,
     shown,
-    with_user,
 )
 from .parameters import (
-    DICTS,
-    NUMBERS,
     OWN_CLIENTS,
     Check,
     Environment,
@@ -62,9 +59,7 @@ from .parameters import (
     check_count,
     check_headers,
     check_key,
-    check_model,
     check_proxy,
-    check_seconds,
     check_values,
     describe_validation_error,
 )
@@ -176,6 +171,17 @@ class PortableChatModel(StructuredChatModel, defer_build=True):
         """Return a deep copy that shares the HTTP clients."""
         held = [getattr(self, name, None) for name in self._uncopied]
         return super().__deepcopy__({**(memo or {}), **{id(value): value for value in held if value is not None}})
+
+
+def with_user(url: str | None, known: str | None) -> str | None:
+    """Restore an address without its user, password or key from the environment's value for the same address.
+
+    Args:
+        url: The address.
+        known: The address that the environment says.
+    """
+    is_secret = has_password(known) or portable("url", known) != known
+    return known if url and known and is_secret and public_url(known) == public_url(url) else url
 
 
 # ---------------------------------------------------------------------------------------------- signature
@@ -318,6 +324,20 @@ def _media_tokens(block: Any, count: Callable[[str], int]) -> int:
 # The base class of every vendor's chat model: constructor arguments, secrets, trace metadata, copies.
 #
 # What differs between vendors stands in class attributes (the names of fields, the environment, checks) and in a few methods.
+
+
+DICTS: Mapping[str, str] = dict.fromkeys(("extra_headers", "extra_query", "extra_body"), "")
+"""Parameters that are dicts, each with the likely intended name for an error message."""
+
+
+# Checks of parameter values that no vendor accepts, in the constructor and at a call.
+#
+# What a vendor alone can judge (a temperature of 3, a limit above the model's) goes to the vendor.
+NUMBERS: Mapping[str, Check] = dict.fromkeys(
+    ("temperature", "top_p", "top_k", "max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "top_logprobs"),
+    check_count,
+)
+"""Parameters that must not be negative."""
 
 
 class ProviderChatModel(PortableChatModel, defer_build=True):
@@ -632,6 +652,30 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
 
     def _estimated_tokens(self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]) -> int:
         return messages_tokens(messages, tools, self.get_num_tokens)
+
+
+def check_seconds(name: str, value: Any) -> None:
+    """Raise if a duration is not a positive number of seconds."""
+    if value is not None and not is_duration(value):
+        raise ConfigurationError(f"{name} must be a number of seconds above 0, or None, not {value!r}")
+
+
+def check_model(name: str, value: Any) -> None:
+    """Raise if the name of the model is empty."""
+    if value is not None and not value.strip():
+        raise ConfigurationError(f"{name} is empty: say which model")
+
+
+def header_variables(vendor: str, field: str, headers: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the names of the secret headers in a field, each with its environment variable.
+
+    Args:
+        vendor: The prefix of the variables' names.
+        field: The field that holds the headers.
+        headers: The headers.
+    """
+    secret = [name for name in headers or {} if is_secret_header(name)]
+    return {f"{field}.{name}": re.sub(r"\W", "_", f"{vendor}_HEADER_{name}").upper() for name in secret}
 
 
 # ---------------------------------------------------------------------------------------------- profiles

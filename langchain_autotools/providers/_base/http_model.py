@@ -24,7 +24,7 @@ from ...errors import AutoToolsError, ConfigurationError, UnsupportedFeatureErro
 from ...event_bus import current_scope
 from ...messages.metadata import KEY, UNFORCED
 from ...mixin import ToolsAndMessagesMixin
-from ...retry import Attempts, RetryPolicy, RetryStrategies, pause, read_retry
+from ...retry import Attempts, RetryPolicy, RetryStrategies, checked_retry, pause
 from ...turn.accumulator import restart_chunk
 from ...turn.subclass_methods import compared
 from .._transport.clients import (
@@ -41,9 +41,9 @@ from .._transport.clients import (
 )
 from .._transport.exchange import ClientSettings, Exchange, Response
 from .._transport.reader import MISREAD, EndedEarly, ReplyReader, is_unasked_stream, leaves_at_once, misshapen, read_body, read_stream
-from .._transport.secrets import SecretDict, secret_query
+from .._transport.secrets import SecretDict, secret_query, spelled
 from .errors import ErrorMapping, ErrorTable, is_streaming_unsupported, read_refusal
-from .parameters import extra_headers
+from .parameters import check_headers
 
 Opened = tuple[list[AIMessageChunk], Generator[AIMessageChunk, None, None]]
 """The first chunks of a reply, and an iterator of the rest."""
@@ -140,6 +140,11 @@ def _is_delivered() -> bool:
 #
 # A vendor gives an `Exchange` for each request (`_exchange`) and what sends it (`_client_settings`), and says how errors are translated
 # (`_error_mapping`). The synchronous and asynchronous halves differ by their `await`s only.
+
+
+def read_retry(value: Any, handler: Callable[[Any], Any]) -> Any:
+    """Validate a model's field `retry`, which also accepts a dict."""
+    return handler(value) if isinstance(value, Mapping) else checked_retry("retry", value)
 
 
 if TYPE_CHECKING:
@@ -559,6 +564,13 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
             _marked_unforced(lambda _: None, chunk)
         self._annotate(chunk, response)
         return exchange.with_events_of(value, chunk)
+
+
+def extra_headers(keywords: Mapping[str, Any]) -> dict[str, str]:
+    """Return the checked headers of one call."""
+    headers = SecretDict(keywords.get("extra_headers") or {})
+    check_headers("extra_headers", headers)
+    return spelled(headers) if headers else headers
 
 
 def _marked_unforced(annotate: Callable[[AIMessageChunk], None], last: AIMessageChunk) -> None:

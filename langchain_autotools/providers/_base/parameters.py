@@ -21,8 +21,7 @@ from ...addresses import query_of
 from ...deadline import DeadlinePassed
 from ...errors import AutoToolsError, ConfigurationError
 from ...turn.model import argument_names, names_of
-from .._transport.clients import PATIENCE, is_duration, read_timeout, value_in_time
-from .._transport.secrets import SecretDict, spelled
+from .._transport.clients import PATIENCE, read_timeout, value_in_time
 
 Check = Callable[[str, Any], None]
 
@@ -38,12 +37,6 @@ _CONNECTION = frozenset(
     }
 )
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-
-
-def check_model(name: str, value: Any) -> None:
-    """Raise if the name of the model is empty."""
-    if value is not None and not value.strip():
-        raise ConfigurationError(f"{name} is empty: say which model")
 
 
 def check_key(name: str, value: Any) -> None:
@@ -84,13 +77,6 @@ def check_client_arguments(name: str, value: Any) -> None:
     check_headers(f"{name}['headers']", headers if isinstance(headers, Mapping) else None)
 
 
-def extra_headers(keywords: Mapping[str, Any]) -> dict[str, str]:
-    """Return the checked headers of one call."""
-    headers = SecretDict(keywords.get("extra_headers") or {})
-    check_headers("extra_headers", headers)
-    return spelled(headers) if headers else headers
-
-
 def check_address(name: str, value: Any, schemes: tuple[str, ...] = _WEB) -> None:
     """Raise if an address has no scheme or no host."""
     if not value:
@@ -118,12 +104,6 @@ def check_in_path(name: str, value: Any) -> None:
 
 check_proxy: Check = partial(check_address, schemes=_PROXIES)
 """Raise if the address of a proxy has no scheme or no host."""
-
-
-def check_seconds(name: str, value: Any) -> None:
-    """Raise if a duration is not a positive number of seconds."""
-    if value is not None and not is_duration(value):
-        raise ConfigurationError(f"{name} must be a number of seconds above 0, or None, not {value!r}")
 
 
 def check_count(name: str, value: Any) -> None:
@@ -250,21 +230,6 @@ def describe_validation_error(error: ValidationError, model: type[BaseModel], gi
         messages.setdefault(name, []).append(text if problem["type"] == "value_error" else text[:1].lower() + text[1:])
     return "; ".join(f"{name}: {' or '.join(dict.fromkeys(texts))}" if name else " ".join(texts) for name, texts in messages.items())
 
-
-# ---------------------------------------------------------------------------------------------- values
-# Checks of parameter values that no vendor accepts, in the constructor and at a call.
-#
-# What a vendor alone can judge (a temperature of 3, a limit above the model's) goes to the vendor.
-
-
-NUMBERS: Mapping[str, Check] = dict.fromkeys(
-    ("temperature", "top_p", "top_k", "max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "top_logprobs"),
-    check_count,
-)
-"""Parameters that must not be negative."""
-
-DICTS: Mapping[str, str] = dict.fromkeys(("extra_headers", "extra_query", "extra_body"), "")
-"""Parameters that are dicts, each with the likely intended name for an error message."""
 
 _NESTED = ("options", "generation_config", "generationConfig", "model_kwargs")
 

@@ -1,6 +1,7 @@
 """One request to a server: what is sent, by which client of an SDK or an HTTP library, where a redirect may lead."""
 
 import asyncio
+import base64
 import importlib
 import weakref
 from abc import ABC, abstractmethod
@@ -11,6 +12,7 @@ from functools import cache
 from importlib.util import find_spec
 from types import NoneType
 from typing import Any, ClassVar, Protocol, cast
+from urllib.parse import unquote, urlsplit
 
 from langchain_core.messages import AIMessageChunk
 
@@ -34,7 +36,7 @@ from .clients import (
     usable,
 )
 from .reader import EventDecoder, ReplyDecoder, ReplyWatch, SSEDecoder
-from .secrets import secret_query, spelled, without_user
+from .secrets import SecretDict, secret_query, spelled
 
 ANSWERED = "autotools_answered"
 """The extension of an HTTP library's request that says that its reply has begun."""
@@ -458,6 +460,16 @@ class SdkClientSettings(ABC):
     def _ahttp(self, loop: asyncio.AbstractEventLoop) -> Any:
         """Return the HTTP client for this event loop."""
         return self.http_async_client or shared_async_client(self.sdk(), self.proxy, loop)
+
+
+def without_user(url: str | None) -> tuple[str | None, dict[str, str]]:
+    """Return an address without its user and password, and the header that says them, as the HTTP libraries would make it."""
+    parts = urlsplit(url or "")
+    if not url or not (parts.username or parts.password):
+        return url, {}
+    said = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+    header = SecretDict({"Authorization": f"Basic {base64.b64encode(said.encode()).decode()}"})
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(), header
 
 
 def _repeated(request: Mapping[str, Any], error: Exception, asked: list[str]) -> dict[str, Any]:

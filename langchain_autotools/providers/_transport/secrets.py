@@ -1,6 +1,5 @@
 """Secrets among a model's settings, removed from errors, traces, pickles."""
 
-import base64
 import hashlib
 import re
 from collections.abc import Callable, Mapping
@@ -139,17 +138,6 @@ def _with_query(value: str, shown_as: Callable[[str], str]) -> str:
     return "?".join([address, *filter(None, ["&".join(filter(None, kept))])])
 
 
-def with_user(url: str | None, known: str | None) -> str | None:
-    """Restore an address without its user, password or key from the environment's value for the same address.
-
-    Args:
-        url: The address.
-        known: The address that the environment says.
-    """
-    is_secret = has_password(known) or portable("url", known) != known
-    return known if url and known and is_secret and public_url(known) == public_url(url) else url
-
-
 class SecretDict(dict[str, Any]):
     """Headers or query parameters with a repr without secrets, for tracebacks that show local variables."""
 
@@ -229,28 +217,6 @@ def _public_server(entry: Any, is_server: bool) -> Any:
     if not isinstance(entry, Mapping) or not (is_server or entry.get("type") == "mcp"):
         return entry
     return {key: _HIDDEN if key in _ADMITS and value else value for key, value in entry.items()}
-
-
-def header_variables(vendor: str, field: str, headers: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the names of the secret headers in a field, each with its environment variable.
-
-    Args:
-        vendor: The prefix of the variables' names.
-        field: The field that holds the headers.
-        headers: The headers.
-    """
-    secret = [name for name in headers or {} if is_secret_header(name)]
-    return {f"{field}.{name}": re.sub(r"\W", "_", f"{vendor}_HEADER_{name}").upper() for name in secret}
-
-
-def without_user(url: str | None) -> tuple[str | None, dict[str, str]]:
-    """Return an address without its user and password, and the header that says them, as the HTTP libraries would make it."""
-    parts = urlsplit(url or "")
-    if not url or not (parts.username or parts.password):
-        return url, {}
-    said = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
-    header = SecretDict({"Authorization": f"Basic {base64.b64encode(said.encode()).decode()}"})
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(), header
 
 
 def has_password(url: str | None) -> bool:

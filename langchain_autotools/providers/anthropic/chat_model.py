@@ -19,17 +19,8 @@ from .._transport.secrets import headers_in_lines
 from .decode import MessagesDecoder, MessagesEvents
 from .errors import ERRORS
 from .mapper import SUMMARY, MessagesMapper
-from .parameters import PROFILES, SENT_FIELDS, AnthropicParameters, ClientSettings, profile_of
-from .tools import (
-    choice_with_parallel,
-    client_tool_names,
-    format_tool,
-    format_tool_choice,
-    has_format,
-    is_builtin,
-    output_format,
-    read_choice,
-)
+from .parameters import PROFILES, AnthropicParameters, ClientSettings, profile_of
+from .tools import client_tool_names, format_tool, format_tool_choice, has_format, is_builtin, output_format, read_choice
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -39,6 +30,16 @@ HEADERS = {"user_profile_id": "anthropic-user-profile-id", "workspace_id": "anth
 _MODELS_OF_A_PAGE = 1000
 _MARK = b'"cache_control":'
 _BETA_HEADER = "anthropic-beta"
+
+
+# The constructor of `ChatAnthropic`: its fields, their names on the wire, and their environment variables.
+#
+# Names and meanings are those of langchain-anthropic's `ChatAnthropic`.
+SENT_FIELDS = (
+    *("max_tokens", "temperature", "top_k", "top_p", "stop_sequences", "thinking", "output_config", "mcp_servers"),
+    *("context_management", "container", "inference_geo", "user_profile_id"),
+)
+"""Fields that are request parameters of the same name. None is not sent."""
 
 
 class ChatAnthropic(AnthropicParameters):
@@ -309,6 +310,20 @@ def _tool_choice(params: Mapping[str, Any], parallel: bool | None) -> dict[str, 
         _logger.warning("a model that thinks cannot be forced to call a tool: the forced tool_choice is not sent")
         return choice_with_parallel(choice.lasting, parallel)
     return choice_with_parallel(choice.asked, parallel)
+
+
+def choice_with_parallel(choice: dict[str, Any] | None, parallel: bool | None) -> dict[str, Any] | None:
+    """Return the choice with the setting for parallel calls.
+
+    Args:
+        choice: The choice, as `format_tool_choice` gave it.
+        parallel: Whether it may; None leaves that to the vendor.
+    """
+    if parallel is None or (choice or {}).get("type") == "none":
+        return choice
+    if parallel and choice is None:
+        return None
+    return {**(choice or {"type": "auto"}), "disable_parallel_tool_use": not parallel}
 
 
 def _effort(kwargs: Mapping[str, Any]) -> Any:

@@ -57,4 +57,3 @@ ERRORS = ErrorMapping(
 )
 
 error_table = ERRORS.table
-error_from_body = ERRORS.from_body

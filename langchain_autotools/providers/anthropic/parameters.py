@@ -158,16 +158,7 @@ def profile_of(model: str) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------------------------------------- parameters
-# The constructor of `ChatAnthropic`: its fields, their names on the wire, and their environment variables.
-#
-# Names and meanings are those of langchain-anthropic's `ChatAnthropic`.
 
-
-SENT_FIELDS = (
-    *("max_tokens", "temperature", "top_k", "top_p", "stop_sequences", "thinking", "output_config", "mcp_servers"),
-    *("context_management", "container", "inference_geo", "user_profile_id"),
-)
-"""Fields that are request parameters of the same name. None is not sent."""
 
 _FALLBACK_MAX_TOKENS = 4096
 _VERSION = re.compile(r"/v1(/messages)?/*\Z")  # the path of a request begins with it

@@ -241,20 +241,6 @@ def read_choice(choice: Mapping[str, Any] | None) -> ToolChoice:
     return ToolChoice(choice, None if single is None else {"type": "auto", "disable_parallel_tool_use": single}, forced=True)
 
 
-def choice_with_parallel(choice: dict[str, Any] | None, parallel: bool | None) -> dict[str, Any] | None:
-    """Return the choice with the setting for parallel calls.
-
-    Args:
-        choice: The choice, as `format_tool_choice` gave it.
-        parallel: Whether it may; None leaves that to the vendor.
-    """
-    if parallel is None or (choice or {}).get("type") == "none":
-        return choice
-    if parallel and choice is None:
-        return None
-    return {**(choice or {"type": "auto"}), "disable_parallel_tool_use": not parallel}
-
-
 def _named(choice: str, tools: Tools) -> dict[str, Any]:
     """Return a choice given by one word; a tool's name takes precedence over the vendor's keywords."""
     names = [str(tool.get("name") or tool.get("type")) for tool in tools]

@@ -31,7 +31,7 @@ from .decode import GenerateContentDecoder, GenerateContentEvents, camel
 from .errors import ERRORS
 from .mapper import GenerateContentMapper
 from .parameters import AccessTokens, ClientSettings, Endpoint, GoogleParameters, check_sdk_names
-from .tools import dialect, flat_tools, format_tool, format_tool_choice, read_choice, wire_choice, wire_tools
+from .tools import CallingConfig, Choice, dialect, flat_tools, format_tool, format_tool_choice, wire_tools
 
 if TYPE_CHECKING:
     from google import genai
@@ -348,6 +348,20 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         return {**super()._portable_fields(), "client_args": self.client_args and portable_arguments(self.client_args)}
 
 
+def read_choice(choice: Choice | None) -> ToolChoice:
+    """Return the effect of a plain choice on a run. A restriction to names stays; without a demand it is sent as VALIDATED."""
+    if choice is None:
+        return ToolChoice()
+    names = choice.get("names")
+    if choice["type"] == "none":
+        return ToolChoice(choice, choice, ())
+    if choice["type"] != "any":
+        return ToolChoice(choice, choice, names)
+    if not choice.get("only"):
+        return ToolChoice(choice, forced=True)
+    return ToolChoice(choice, {"type": "validated", "names": names}, names, forced=True)
+
+
 # ---------------------------------------------------------------------------------------------- what a request says besides its messages
 
 
@@ -390,6 +404,14 @@ def _tool_config(given: Any, choice: Any, tools: Sequence[Mapping[str, Any]]) ->
     chosen = format_tool_choice(choice, tools)
     if chosen is not None:
         config["functionCallingConfig"] = {**_as_mapping(config.get("functionCallingConfig")), **wire_choice(chosen)}
+    return config
+
+
+def wire_choice(choice: Choice) -> CallingConfig:
+    """Return a plain choice in the form of a request."""
+    config: CallingConfig = {"mode": choice["type"].upper()}
+    if names := choice.get("names"):
+        config["allowedFunctionNames"] = list(names)
     return config
 
 

@@ -89,27 +89,6 @@ class Part(TypedDict, total=False):
     mediaResolution: Any
 
 
-class Choice(TypedDict, total=False):
-    """A tool choice in the form between binding and the request.
-
-    Attributes:
-        type: The mode, in small letters.
-        names: The only tools that may be called.
-        only: Whether it was said that no other tool may be called, also later; else a tool was named that is to be called now.
-    """
-
-    type: Required[str]
-    names: list[str]
-    only: bool
-
-
-class CallingConfig(TypedDict, total=False):
-    """A tool choice in a request (`functionCallingConfig`)."""
-
-    mode: Required[str]
-    allowedFunctionNames: list[str]
-
-
 class FunctionCall(TypedDict, total=False):
     """A function call, or an increment of one."""
 

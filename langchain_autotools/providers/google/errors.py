@@ -97,24 +97,6 @@ def error_from_body(error: Any, status: int | None = None) -> Exception:
     return _with_details(ERRORS.from_body(error, status), error)
 
 
-def token_error(error: Exception) -> Exception:
-    """Return the error for a token that google-auth could not get.
-
-    A request for it that may succeed later counts as a connection that failed; else the credentials are refused.
-    """
-    said = f"no access token for Vertex AI ({type(error).__name__}: {error})"
-    if "timed out" in said:
-        return TimeoutError(said)
-    if isinstance(error, OSError) or getattr(error, "retryable", False) or type(error).__name__ == "TransportError":
-        return ERRORS.unreachable(said)
-    return ERRORS.from_body({"message": said}, 401)
-
-
-def status_of_tokens(status: int) -> Exception:
-    """Return the error for a server of tokens that fails for the moment."""
-    return ERRORS.from_body({"message": f"no access token for Vertex AI: the server of tokens answers with status {status}"}, status)
-
-
 def _with_details(error: Exception, inner: Any) -> Exception:
     """Return the error with the data of its details: the time to wait, and whether the key was rejected."""
     details = inner.get("details") if isinstance(inner, Mapping) else None

@@ -24,7 +24,7 @@ from .._transport.clients import PerLoopCache, timeout_parts
 from .._transport.exchange import Exchange, Response
 from .._transport.secrets import SecretDict, header_secrets
 from .decode import snake
-from .errors import status_error, status_of_tokens, token_error
+from .errors import ERRORS, status_error
 from .tools import plain_tool
 
 _GEMINI = "https://generativelanguage.googleapis.com"
@@ -206,6 +206,24 @@ class AccessTokens:
         except DefaultCredentialsError as error:
             hint = "give credentials=... or api_key=..., or set GOOGLE_APPLICATION_CREDENTIALS"
             raise ConfigurationError(f"no credentials for Vertex AI ({error}): {hint}") from error
+
+
+def token_error(error: Exception) -> Exception:
+    """Return the error for a token that google-auth could not get.
+
+    A request for it that may succeed later counts as a connection that failed; else the credentials are refused.
+    """
+    said = f"no access token for Vertex AI ({type(error).__name__}: {error})"
+    if "timed out" in said:
+        return TimeoutError(said)
+    if isinstance(error, OSError) or getattr(error, "retryable", False) or type(error).__name__ == "TransportError":
+        return ERRORS.unreachable(said)
+    return ERRORS.from_body({"message": said}, 401)
+
+
+def status_of_tokens(status: int) -> Exception:
+    """Return the error for a server of tokens that fails for the moment."""
+    return ERRORS.from_body({"message": f"no access token for Vertex AI: the server of tokens answers with status {status}"}, status)
 
 
 # ---------------------------------------------------------------------------------------------- client

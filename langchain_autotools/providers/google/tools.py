@@ -9,15 +9,15 @@ Wire facts: a function's schema goes as `parametersJsonSchema`, which is JSON Sc
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Required, TypedDict
 
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel
 
 from ...errors import ConfigurationError
-from ...turn.tools import ToolChoice, declaring
+from ...turn.tools import declaring
 from .._encode.tools import DEFINITIONS, JsonSchema, Tools, definitions_of, format_choice, function_of, heading, mapped, unknown_choice
-from .decode import CallingConfig, Choice, camel, snake
+from .decode import camel, snake
 
 _SAID_TO_VALIDATORS = ("$schema", "$id", "$comment")
 
@@ -196,6 +196,20 @@ def _is_formatted(tool: Any) -> bool:
 # ---------------------------------------------------------------------------------------------- choices
 
 
+class Choice(TypedDict, total=False):
+    """A tool choice in the form between binding and the request.
+
+    Attributes:
+        type: The mode, in small letters.
+        names: The only tools that may be called.
+        only: Whether it was said that no other tool may be called, also later; else a tool was named that is to be called now.
+    """
+
+    type: Required[str]
+    names: list[str]
+    only: bool
+
+
 def format_tool_choice(choice: Any, tools: Tools) -> Choice | None:
     """Return a tool choice in plain form.
 
@@ -268,23 +282,8 @@ def _allowed(choice: Mapping[str, Any], tools: Tools) -> Choice:
     return _only(names, _MODES.get(str(body.get("mode")), "auto"), tools)
 
 
-def read_choice(choice: Choice | None) -> ToolChoice:
-    """Return the effect of a plain choice on a run. A restriction to names stays; without a demand it is sent as VALIDATED."""
-    if choice is None:
-        return ToolChoice()
-    names = choice.get("names")
-    if choice["type"] == "none":
-        return ToolChoice(choice, choice, ())
-    if choice["type"] != "any":
-        return ToolChoice(choice, choice, names)
-    if not choice.get("only"):
-        return ToolChoice(choice, forced=True)
-    return ToolChoice(choice, {"type": "validated", "names": names}, names, forced=True)
+class CallingConfig(TypedDict, total=False):
+    """A tool choice in a request (`functionCallingConfig`)."""
 
-
-def wire_choice(choice: Choice) -> CallingConfig:
-    """Return a plain choice in the form of a request."""
-    config: CallingConfig = {"mode": choice["type"].upper()}
-    if names := choice.get("names"):
-        config["allowedFunctionNames"] = list(names)
-    return config
+    mode: Required[str]
+    allowedFunctionNames: list[str]

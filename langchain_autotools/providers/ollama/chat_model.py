@@ -30,8 +30,8 @@ from .._transport.secrets import SecretDict, portable, portable_arguments, secre
 from .decode import OllamaDecoder, OllamaEvents
 from .errors import ERRORS
 from .mapper import OllamaMapper
-from .parameters import DEFAULT_TIMEOUT, OPTIONS, ClientSettings, OllamaParameters, address_of, lowered_headers, plain_options
-from .tools import format_tool, format_tool_choice, is_forced, output_format
+from .parameters import DEFAULT_TIMEOUT, ClientSettings, OllamaParameters, address_of, plain_options
+from .tools import Choice, format_tool, format_tool_choice, output_format
 
 if TYPE_CHECKING:
     import httpx
@@ -42,6 +42,16 @@ _logger = logging.getLogger("langchain_autotools")
 
 _JSON = {"content-type": "application/json", "accept": "application/json"}
 _OF_A_REQUEST = ("headers", "timeout")
+
+
+# The constructor of `ChatOllama`: its fields, their names on the wire, and their environment variables.
+#
+# Names and meanings are those of langchain-ollama's `ChatOllama`.
+OPTIONS = (
+    *("mirostat", "mirostat_eta", "mirostat_tau", "num_ctx", "num_gpu", "num_thread", "num_predict", "repeat_last_n"),
+    *("repeat_penalty", "temperature", "seed", "stop", "tfs_z", "top_k", "top_p"),
+)
+"""Fields that are sent in the request's `options`, under their own names. None is not sent."""
 
 
 class ChatOllama(OllamaParameters):
@@ -323,6 +333,11 @@ class ChatOllama(OllamaParameters):
             self.base_url = host  # which may say a user and password
 
 
+def is_forced(choice: Choice | None) -> bool:
+    """Whether a choice from `format_tool_choice` demands a call."""
+    return choice not in (None, "auto", "none")
+
+
 def _proxy_of(arguments: Mapping[str, Any]) -> str | None:
     proxy = arguments.get("proxy")
     return proxy if isinstance(proxy, str) else None
@@ -479,6 +494,11 @@ def sdk_arguments(model: OllamaParameters, headers: Mapping[str, str], *, asynch
         "headers": own_headers,
         **({} if timeout is None else {"timeout": timeout}),
     }
+
+
+def lowered_headers(arguments: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return the headers among an HTTP client's arguments, with names in lower case."""
+    return {name.lower(): value for name, value in dict((arguments or {}).get("headers") or {}).items()}
 
 
 def plain(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, Required, TypedDict
+from typing import Any, Literal, TypedDict
 
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
@@ -17,26 +17,11 @@ from .._encode.tools import Function
 from .errors import error_from_body, error_text
 
 
-class Message(TypedDict, total=False):
-    """A message of a request, without its calls, which are appended as JSON."""
-
-    role: Required[str]
-    content: Required[str]
-    thinking: str
-    images: list[str]
-    tool_name: str
-    tool_call_id: str
-
-
 class Tool(TypedDict):
     """A declared tool; in a choice, the named one."""
 
     type: Literal["function"]
     function: Function
-
-
-Choice = str | Tool
-"""A tool choice: "auto", "none", "required", or the tool to call."""
 
 
 class ReplyMessage(TypedDict, total=False):

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._base.errors import ErrorMapping, hint_for_missing_page, lazy_classes
+from .._base.errors import ErrorMapping, lazy_classes
 
 if TYPE_CHECKING:
     from .error_types import *  # noqa: F403 - the classes, for type checkers
@@ -57,14 +57,6 @@ def message_of(response: Any) -> str:
     except ValueError:
         return text[:_SHOWN] or f"HTTP status {response.status_code} without a word"
     return error_text(body.get("error") or body) if isinstance(body, Mapping) else text[:_SHOWN]
-
-
-def error_of_response(response: Any) -> Exception:
-    """Return the error for a reply with an error status."""
-    message = message_of(response)
-    if response.status_code == 404 and not response.text.strip().startswith("{"):  # no server of this protocol said so
-        message = f"{message} {hint_for_missing_page(response.request.url)}"
-    return ERRORS.status_error(message, response, None)
 
 
 def error_from_body(error: Any) -> Exception:

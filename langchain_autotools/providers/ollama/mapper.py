@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Required, TypedDict
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
@@ -28,7 +28,7 @@ from .._encode.encoder import (
     without_call,
 )
 from .._encode.sources import Block, convert_block, document_text, expanded, media_of, search_result_text, unsupported, unwrapped
-from .decode import PROVIDER, Message
+from .decode import PROVIDER
 
 _BY_URL = "Ollama takes pictures as base64 data only, and nothing here fetches a URL: fetch it and give its data"
 
@@ -156,6 +156,17 @@ class Encoded:
 
     body: bytes
     calls: tuple[CallId, ...] = ()
+
+
+class Message(TypedDict, total=False):
+    """A message of a request, without its calls, which are appended as JSON."""
+
+    role: Required[str]
+    content: Required[str]
+    thinking: str
+    images: list[str]
+    tool_name: str
+    tool_call_id: str
 
 
 class ChatEncoder(MessageEncoder[Encoded, CallId]):

@@ -14,11 +14,12 @@ from pydantic import Field, field_validator
 from ...errors import ConfigurationError
 from ...turn.model import Secret
 from .._base.chat_model import ProviderChatModel
+from .._base.errors import hint_for_missing_page
 from .._base.parameters import Check, Environment, check_client_arguments, check_count, check_header
 from .._transport.clients import PerLoopCache
 from .._transport.exchange import ClientArguments, Exchange, HttpClients, Response, apost, post
 from .decode import is_model_mistake
-from .errors import error_of_response, message_of
+from .errors import ERRORS, message_of
 from .tools import output_format
 
 _PORT = 11434
@@ -132,25 +133,16 @@ def _refusal(response: Any) -> Exception | None:
     return None if is_model_mistake(message_of(response)) else error_of_response(response)
 
 
-# ---------------------------------------------------------------------------------------------- parameters
-# The constructor of `ChatOllama`: its fields, their names on the wire, and their environment variables.
-#
-# Names and meanings are those of langchain-ollama's `ChatOllama`.
+def error_of_response(response: Any) -> Exception:
+    """Return the error for a reply with an error status."""
+    message = message_of(response)
+    if response.status_code == 404 and not response.text.strip().startswith("{"):  # no server of this protocol said so
+        message = f"{message} {hint_for_missing_page(response.request.url)}"
+    return ERRORS.status_error(message, response, None)
 
-
-OPTIONS = (
-    *("mirostat", "mirostat_eta", "mirostat_tau", "num_ctx", "num_gpu", "num_thread", "num_predict", "repeat_last_n"),
-    *("repeat_penalty", "temperature", "seed", "stop", "tfs_z", "top_k", "top_p"),
-)
-"""Fields that are sent in the request's `options`, under their own names. None is not sent."""
 
 _TO_THE_END = -2
 _CLIENTS = "clients are made from the other settings when they are needed; client_kwargs goes to them"
-
-
-def lowered_headers(arguments: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return the headers among an HTTP client's arguments, with names in lower case."""
-    return {name.lower(): value for name, value in dict((arguments or {}).get("headers") or {}).items()}
 
 
 def plain_options(options: Any) -> Any:

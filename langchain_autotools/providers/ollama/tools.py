@@ -14,7 +14,7 @@ from ...executor.names import tool_name
 from ...turn.tools import declaring
 from .._encode.encoder import dumps
 from .._encode.tools import TYPES, JsonSchema, Tools, format_choice, function_of, heading, json_schema_of, mapped, unknown_choice
-from .decode import Choice, Tool
+from .decode import Tool
 
 _SILENT = frozenset({"title", "$defs", "definitions", "$schema", "additionalProperties", "deprecated", "readOnly", "writeOnly"})
 _COMBINED = frozenset({"anyOf", "oneOf", "allOf", "$ref", "const"})
@@ -182,12 +182,8 @@ def _is_foreign(tool: Any) -> bool:
     return not {"function", "parameters", "input_schema", "properties"} & tool.keys()
 
 
-# ---------------------------------------------------------------------------------------------- choices
-
-
-def is_forced(choice: Choice | None) -> bool:
-    """Whether a choice from `format_tool_choice` demands a call."""
-    return choice not in (None, "auto", "none")
+Choice = str | Tool
+"""A tool choice: "auto", "none", "required", or the tool to call."""
 
 
 def format_tool_choice(choice: Any, tools: Tools) -> Choice | None:

@@ -16,9 +16,7 @@ from ...errors import ConfigurationError
 from ...executor.names import own_name
 from .._base.chat_model import described, profile, profile_in
 from .._base.errors import ErrorMapping, is_quoted, read_refusal, refused_status
-from .._encode.encoder import (
-    origin_of,
-)
+from .._encode.encoder import origin_of
 from .._encode.tools import is_pydantic
 from .._transport.clients import Shared
 from .._transport.exchange import Exchange
@@ -26,10 +24,8 @@ from .._transport.secrets import digest, secret_values
 from .decode import ChatCompletionsDecoder, ChatCompletionsEvents
 from .dialect import OPAQUE_KEYS, OPENAI, Dialect
 from .errors import ERRORS, failed_turn
-from .mapper import (
-    ChatCompletionsMapper,
-)
-from .parameters import CHAT_ONLY, RESPONSES_NAMES, ApiKey, ClientSettings, OpenAIParameters
+from .mapper import ChatCompletionsMapper
+from .parameters import RESPONSES_NAMES, ApiKey, ClientSettings, OpenAIParameters
 from .responses_items import answers_in_blocks
 from .responses_mapper import ADDED_TOOLS, item_of
 from .responses_request import check_sendable, responses_exchange
@@ -366,6 +362,9 @@ def _base(model: str) -> str:
 
 _logger = logging.getLogger("langchain_autotools")
 _DEFAULT_MODEL = "gpt-3.5-turbo"
+
+
+CHAT_ONLY = ("seed", "logit_bias", "presence_penalty", "frequency_penalty", "modalities", "audio")
 
 
 class ChatOpenAI(OpenAIParameters):

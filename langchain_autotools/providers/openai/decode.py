@@ -18,7 +18,7 @@ from .._base.replies import VendorEvents, detailed_usage, done, file_made, reply
 from .._encode.encoder import dumps, read_object
 from .dialect import OPENAI, Call, CallText, Choice, Dialect, Event, Part, Usage
 from .errors import error_in, reply_error
-from .mapper import CUSTOM_ARGUMENT, REASONING_KEYS, THINKING_PART, THINKING_PARTS
+from .mapper import CUSTOM_ARGUMENT, THINKING_PART, THINKING_PARTS
 
 # Servers count cached and reasoning tokens under the vendor's details, or under a key of their own beside them.
 _CACHE_READ = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens", "num_cached_tokens")
@@ -231,6 +231,10 @@ def _only_piece(event: Event) -> tuple[str, Any] | None:
         return None
     ((key, value),) = delta.items()
     return (key, value) if value else None
+
+
+REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+"""The keys under which servers send reasoning as text."""
 
 
 class ChatCompletionsDecoder:

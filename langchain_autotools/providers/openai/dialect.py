@@ -15,7 +15,6 @@ from .._encode.sources import Block, Source
 if TYPE_CHECKING:
     from openai.types.chat.chat_completion_content_part_image_param import ImageURL
     from openai.types.chat.chat_completion_content_part_param import FileFile
-    from openai.types.shared_params.response_format_json_schema import JSONSchema
 
 
 class InputAudio(TypedDict):
@@ -34,31 +33,6 @@ class Part(TypedDict, total=False):
     input_audio: InputAudio
     file: "FileFile"
     thinking: "list[Part] | str"
-
-
-class AllowedTools(TypedDict):
-    """The tools that may be called, and whether a call is required."""
-
-    mode: str
-    tools: "list[str | ToolChoice]"
-
-
-class ToolChoice(TypedDict, total=False):
-    """A tool choice other than a keyword: its type, and its value under the key of that name."""
-
-    type: Required[str]
-    function: dict[str, str]
-    custom: dict[str, str]
-    allowed_tools: AllowedTools
-    server_label: str | None
-    name: str
-
-
-class ResponseFormat(TypedDict, total=False):
-    """The format of a reply's text."""
-
-    type: Required[str]
-    json_schema: "JSONSchema"
 
 
 class CallText(TypedDict, total=False):
@@ -144,7 +118,6 @@ OPAQUE_KEYS = ("reasoning_content", "reasoning", "reasoning_text", "thinking", "
 
 OwnParts = Mapping[str, tuple[str, ...]]
 """The keys of a vendor's own content parts by their type; a block is one of them if it has the first key."""
-NO_PARTS: OwnParts = {}
 
 
 @dataclass(frozen=True)

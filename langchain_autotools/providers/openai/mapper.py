@@ -55,7 +55,7 @@ from .._encode.sources import (
     unsupported,
     unwrapped,
 )
-from .dialect import NO_PARTS, OPAQUE_KEYS, OPENAI, Call, Dialect, IdShape, InputAudio, Message, OwnParts, Part
+from .dialect import OPAQUE_KEYS, OPENAI, Call, Dialect, IdShape, InputAudio, Message, OwnParts, Part
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionToolMessageParam
@@ -76,6 +76,9 @@ _EXTENSIONS = {"text/plain": ".txt", "text/markdown": ".md", "application/json":
 def text_part(text: str) -> Part:
     """Return a text part."""
     return {"type": "text", "text": text}
+
+
+NO_PARTS: OwnParts = {}
 
 
 def part_of(block: str | Block, keys: Collection[str] = (), own: OwnParts = NO_PARTS, why: str = _NO_SUCH) -> Part:
@@ -331,9 +334,6 @@ def custom_input(call: ToolCallRecord) -> str:
 logger = logging.getLogger("langchain_autotools")
 
 PartT = TypeVar("PartT", bound=Mapping[str, object])
-
-REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
-"""The keys under which servers send reasoning as text."""
 THINKING_PART = "thinking_part"
 """The package's key for reasoning that arrived as a part of the content."""
 THINKING_PARTS = "thinking_parts"

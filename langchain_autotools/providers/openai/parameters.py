@@ -171,17 +171,6 @@ WIRE_NAMES = {
 
 _HOST = "api.openai.com"
 _PATHS = re.compile(r"/(chat/completions|responses)/*\Z")  # what a vendor's page may show as its address
-CHAT_ONLY = ("seed", "logit_bias", "presence_penalty", "frequency_penalty", "modalities", "audio")
-
-
-def has_effect(name: str, value: Any) -> bool:
-    """Whether a parameter of chat completions has an effect. (A penalty of 0 has none; a seed of 0 does.)
-
-    Args:
-        name: The parameter.
-        value: Its value.
-    """
-    return value is not None if name == "seed" else bool(value)
 
 
 class OpenAIParameters(ProviderChatModel, defer_build=True):

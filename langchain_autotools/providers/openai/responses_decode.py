@@ -32,7 +32,6 @@ from .responses_items import (
     outline,
     parts_of,
     pending_calls,
-    text_of_item,
     text_parts,
 )
 
@@ -191,6 +190,11 @@ class Slot:
         ended = not given  # else the pieces of a free text may be the beginning of the whole
         pieces = [custom_piece(written, first=True, last=ended)] if written and written not in given else []
         return [pieces, *([custom_piece(one, first=True, last=True)] for one in given)]
+
+
+def text_of_item(item: Item) -> str:
+    """Return the text of a message item."""
+    return "".join(str(part.get("text") or "") for part in parts_of(item) if part.get("type") == "output_text")
 
 
 def thoughts_of(item: Item, kind: Literal["content", "summary"] | None) -> list[str]:

@@ -111,11 +111,6 @@ _BARE = frozenset({"type", "name"})
 _MAY_LACK_ID = frozenset({"shell_call", "apply_patch_call"})
 
 
-def text_of_item(item: Item) -> str:
-    """Return the text of a message item."""
-    return "".join(str(part.get("text") or "") for part in parts_of(item) if part.get("type") == "output_text")
-
-
 def parts_of(item: Item, key: Literal["content", "summary"] = "content") -> list[ItemPart]:
     """Return the parts of an item's content or summary.
 

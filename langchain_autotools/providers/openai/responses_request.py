@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from ...errors import ConfigurationError
 from .._encode.encoder import message_origin, origin_of
 from .._transport.exchange import Exchange
-from .parameters import OpenAIParameters, has_effect
+from .parameters import OpenAIParameters
 from .responses_decode import ResponsesDecoder
 from .responses_items import ResponsesEvents, answers_in_blocks
 from .responses_mapper import ResponsesMapper
@@ -95,6 +95,16 @@ def check_sendable(asked: Mapping[str, Any], why: str) -> None:
     for name, advice in _REFUSED.items():
         if has_effect(name, asked.get(name)):
             raise ConfigurationError(f"{name} cannot be sent: {advice}{f'; the request goes there because of {why}' if why else ''}")
+
+
+def has_effect(name: str, value: Any) -> bool:
+    """Whether a parameter of chat completions has an effect. (A penalty of 0 has none; a seed of 0 does.)
+
+    Args:
+        name: The parameter.
+        value: Its value.
+    """
+    return value is not None if name == "seed" else bool(value)
 
 
 def _put(params: dict[str, Any], name: str, value: Any) -> None:

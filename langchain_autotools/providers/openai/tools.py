@@ -8,7 +8,7 @@ schemas there is `anyOf` alone, of formats there are nine, patterns have no look
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Required, TypedDict
 
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -31,7 +31,6 @@ from .._encode.tools import (
     why_no_object,
     with_notes,
 )
-from .dialect import ResponseFormat, ToolChoice
 
 if TYPE_CHECKING:
     from openai.types.shared_params.response_format_json_schema import JSONSchema
@@ -127,6 +126,13 @@ def _without_hints(node: Mapping[str, Any]) -> dict[str, Any]:
 
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]+")
 _LONGEST_NAME = 64
+
+
+class ResponseFormat(TypedDict, total=False):
+    """The format of a reply's text."""
+
+    type: Required[str]
+    json_schema: "JSONSchema"
 
 
 def response_format(schema: Any, *, strict: bool | None = None) -> ResponseFormat:
@@ -284,6 +290,24 @@ def _function(tool: Any, strict: bool | None) -> Function:
 
 
 # ---------------------------------------------------------------------------------------------- choices
+
+
+class AllowedTools(TypedDict):
+    """The tools that may be called, and whether a call is required."""
+
+    mode: str
+    tools: "list[str | ToolChoice]"
+
+
+class ToolChoice(TypedDict, total=False):
+    """A tool choice other than a keyword: its type, and its value under the key of that name."""
+
+    type: Required[str]
+    function: dict[str, str]
+    custom: dict[str, str]
+    allowed_tools: AllowedTools
+    server_label: str | None
+    name: str
 
 
 def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> str | ToolChoice | None:

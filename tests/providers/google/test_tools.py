@@ -12,7 +12,8 @@ from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from langchain_autotools import ChatGoogleGenerativeAI, ConfigurationError
-from langchain_autotools.providers.google.tools import dialect, format_tool, format_tool_choice, wire_choice, wire_tools
+from langchain_autotools.providers.google.chat_model import wire_choice
+from langchain_autotools.providers.google.tools import dialect, format_tool, format_tool_choice, wire_tools
 from tests.support.google_server import GoogleServer
 from tests.support.script import Call, Turn
 

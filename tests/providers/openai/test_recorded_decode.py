@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, Too
 from langchain_core.messages.ai import add_ai_message_chunks
 
 from langchain_autotools.messages.calls import calls_of
-from langchain_autotools.providers.openai.decode import ChatCompletionsDecoder
-from langchain_autotools.providers.openai.mapper import REASONING_KEYS, THINKING_PART, ChatCompletionsMapper
+from langchain_autotools.providers.openai.decode import REASONING_KEYS, ChatCompletionsDecoder
+from langchain_autotools.providers.openai.mapper import THINKING_PART, ChatCompletionsMapper
 from langchain_autotools.turn.accumulator import TurnAccumulator
 from langchain_autotools.turn.turn import canonical_message
 from tests.support.recorded import Recording, recordings

@@ -17,7 +17,8 @@ from sqlalchemy.exc import OperationalError
 
 from langchain_autotools import MessagesAdded, RunStarted
 from langchain_autotools.durable import Conversations
-from langchain_autotools.durable.conversation_runs import Incarnation, sent_to
+from langchain_autotools.durable.conversation_runs import Incarnation
+from langchain_autotools.durable.conversations import sent_to
 from langchain_autotools.durable.engine import Link, engine
 from langchain_autotools.durable.run_reader import rows_as_written
 from tests.support.durable import Life
