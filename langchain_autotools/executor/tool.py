@@ -17,6 +17,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import replace
 from json import dumps, loads
 from types import MappingProxyType
@@ -388,6 +389,9 @@ class ToolArguments:
         if not absent:
             return self._schema
         made: Any = create_model_v1 if self._is_older else create_model
+        if not self._is_older:  # pydantic takes an attribute of the base for the default of a field that has its name (`model_json_schema`)
+            known = self._schema.__pydantic_fields__
+            absent = {name: (one.annotation, copy(one)) for name, one in known.items() if hasattr(self._schema, name)} | absent
         return made(self._schema.__name__, __base__=self._schema, **absent)
 
     # ------------------------------------------------------------------------------------------ judging

@@ -655,6 +655,25 @@ def test_strict_models_and_members_as_parameters_can_be_written(way: str) -> Non
     assert received == [(day, Colour.RED, Red(kind=Colour.RED), [day])] * 2
 
 
+@pytest.mark.filterwarnings("ignore:Field name:UserWarning")
+@pytest.mark.parametrize("name", ["model_json_schema", "copy", "json", "model_fields_set"])
+@ways
+def test_a_default_is_the_one_that_was_written(way: str, name: str) -> None:
+    """Also that of a parameter which has the name of a method of pydantic, the program's or the model's, beside strict arguments."""
+    for kind in ("Annotated[str, InjectedToolArg]", "str"):
+        received: list[Any] = []
+        space: dict[str, Any] = {**globals(), "received": received}
+        parameters = f"when: StrictDay, said: Annotated[list, InjectedState('messages')], {name}: {kind} = 'written'"
+        source = f"def book({parameters}):\n    'Book.'\n    received.append({name})\n"
+        exec(source, space)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            given = tool(space["book"])
+        for one in (space["book"], given):
+            assert Run(way, one, {"when": WRITTEN}, requires_approval=None).succeeded == [True]
+        assert received == ["written", "written"]
+
+
 # ---------------------------------------------------------------------------------------------- what is left as it is
 
 
