@@ -46,17 +46,7 @@ from .engine import Link, begun, cancel_run, engine, launch, register
 from .journal import RecordedTexts
 from .run_reader import ReaderTimeout
 from .runs import check, execute
-from .stored import (
-    RunFailedError,
-    check_storable,
-    is_storable,
-    mapping_of,
-    message_of,
-    plain_messages,
-    reading,
-    reply_of,
-    request_of_run,
-)
+from .stored import RunFailedError, check_storable, is_storable, mapping_of, message_of, plain_messages, reading, reply_of, request_of_run
 from .workers import is_of_disk
 
 _FORMAT = 1  # of what `export` returns

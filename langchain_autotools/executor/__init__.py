@@ -1,4 +1,4 @@
-"""Execution of tool calls: single calls and batches, with order, timeouts and callbacks."""
+"""Execution of tool calls, single or in batches: their order, their time, their callbacks."""
 
 from .batch_drivers import AsyncToolCallBatch, ToolCallBatch
 from .context import ToolContext

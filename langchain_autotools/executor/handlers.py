@@ -96,7 +96,7 @@ class Handlers:
             return handlers
         if not isinstance(handlers, Mapping):
             raise ConfigurationError(f"handlers must be a mapping of kinds to functions, not {type(handlers).__name__}")
-        return cls({_key(key): one if isinstance(one, Handler) else Handler(one) for key, one in handlers.items()}, client_tools)
+        return cls({_handler_key(key): one if isinstance(one, Handler) else Handler(one) for key, one in handlers.items()}, client_tools)
 
     def over(self, other: "Handlers") -> "Handlers":
         """Return these handlers together with those of the other ones that these lack."""
@@ -145,7 +145,7 @@ class Handlers:
         return Policies({**of_tools.named, **own}, of_tools.default)
 
 
-def _key(key: Any) -> str:
+def _handler_key(key: Any) -> str:
     if isinstance(key, tuple) and len(key) == 2 and all(isinstance(part, str) and part for part in key):
         return "/".join(key)
     if not isinstance(key, str) or key not in HANDLER_KINDS:

@@ -517,13 +517,13 @@ def check_ids(decisions: Collection[str], waiting: Sequence[str], results: Colle
     """
     done = [call_id for call_id in decisions if call_id in results]
     if done:
-        raise ConfigurationError(f"there is a decision about {_listed(done)}, but there is a result already")
+        raise ConfigurationError(f"there is a decision about {_listed_ids(done)}, but there is a result already")
     unknown = [call_id for call_id in decisions if call_id not in waiting]
     if unknown:
-        raise ConfigurationError(f"there is a decision about {_listed(unknown)}, but the calls that wait are {_listed(waiting)}")
+        raise ConfigurationError(f"there is a decision about {_listed_ids(unknown)}, but the calls that wait are {_listed_ids(waiting)}")
 
 
-def _listed(ids: Sequence[object]) -> str:
+def _listed_ids(ids: Sequence[object]) -> str:
     return ", ".join(repr(one) for one in ids[:20]) or "none"
 
 

@@ -262,7 +262,7 @@ class CachedCall:
         Raises:
             ConfigurationError: The key of the call is nothing that JSON can write.
         """
-        self._key = self._key or _key(self._call, self._cache_key)
+        self._key = self._key or _cache_key(self._call, self._cache_key)
         led, this = _led.get(), (id(self._results), self._key)
         inside = this in led  # this very call is being run around this one: waiting for that would never end
         found = self._results.read(self._key) if inside else self._results.enter(self._key)
@@ -296,7 +296,7 @@ class CachedCall:
         return ToolCallResult(self._call, message, return_direct=self._direct, executed=False, attempts=0)
 
 
-def _key(call: ToolCallRecord, cache_key: Callable[[Mapping[str, Any]], Any] | None) -> str:
+def _cache_key(call: ToolCallRecord, cache_key: Callable[[Mapping[str, Any]], Any] | None) -> str:
     """Return the cache key of a call, equal for equal arguments however they were written."""
     args = call.args or {}
     key = args if cache_key is None else cache_key(args)

@@ -125,7 +125,7 @@ def run_content(run: AIMessage) -> str | ToolMessage:
     around = current_nested_runs.get()
     if around is not None:
         around.leave_open(pending, named=True)
-    opened = _LEFT_OPEN.format(calls=_listed(pending)) if pending else ""
+    opened = _LEFT_OPEN.format(calls=_listed_calls(pending)) if pending else ""
     text_note = f"Its text: {text}" if text.strip() else ""
     error = " ".join(filter(None, [_NOT_FINISHED.format(reason=stop_reason(run)), opened, text_note]))
     content = json.dumps({"error": mend_surrogates(error)}, ensure_ascii=False)
@@ -140,7 +140,7 @@ def is_finished(run: AIMessage) -> bool:
     return stop_reason(run) in _FINISHED
 
 
-def _listed(calls: Collection[_OpenCall]) -> str:
+def _listed_calls(calls: Collection[_OpenCall]) -> str:
     return ", ".join(map(_described, calls))
 
 

@@ -189,11 +189,11 @@ class ModelRuns:
 
     def run(self, question: HumanMessage | None, *, history: Sequence[BaseMessage], config: RunnableConfig, **kwargs: Any) -> Any:
         """Invoke the model."""
-        return self.model.invoke([*history, *_listed(question)], config, **kwargs)
+        return self.model.invoke([*history, *_as_messages(question)], config, **kwargs)
 
     async def arun(self, question: HumanMessage | None, *, history: Sequence[BaseMessage], config: RunnableConfig, **kwargs: Any) -> Any:
         """Like `run`, asynchronously."""
-        return await self.model.ainvoke([*history, *_listed(question)], config, **kwargs)
+        return await self.model.ainvoke([*history, *_as_messages(question)], config, **kwargs)
 
 
 class _Question(BaseModel):
@@ -270,7 +270,7 @@ class _InnerRun:
         waits = run is not None and own_metadata(run).get("stop_reason") == "calls_pending"  # a reply without a run cannot go on
         if run is None or self._outer is None or not waits:
             return output_content(value)
-        asked = () if isinstance(value, HoldsRun) else _listed(self.question)
+        asked = () if isinstance(value, HoldsRun) else _as_messages(self.question)
         record = self._outer.record([*self.history, *asked, *new_messages(value)], pending_calls(run))
         metadata, content = metadata_of_open_run(record), run_content(run)
         assert isinstance(content, ToolMessage)  # since it is not finished
@@ -337,7 +337,7 @@ def is_run_tool(tool: BaseTool) -> bool:
     return isinstance(getattr(tool, "inside", tool), RunTool)
 
 
-def _listed(question: HumanMessage | None) -> list[BaseMessage]:
+def _as_messages(question: HumanMessage | None) -> list[BaseMessage]:
     return [] if question is None else [question]
 
 

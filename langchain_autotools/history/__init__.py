@@ -102,7 +102,7 @@ def to_send(messages: Sequence[BaseMessage], *, open_start: bool = False) -> lis
         known.keep()
         return grown_as_sent(known)
     repaired = [*messages] if found.is_sound(False) else _repaired(messages, False, open_start)
-    return as_sent(messages_of(pairing.order_results(list(enumerate(drop_empty(repaired))))[0]))
+    return as_sent(messages_of(pairing.results_ordered(list(enumerate(drop_empty(repaired))))[0]))
 
 
 def _repaired(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -> list[BaseMessage]:
@@ -139,12 +139,12 @@ def explain(messages: Sequence[BaseMessage]) -> str:
 
 def drop_orphans(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return the messages without results that answer no call: one pass of `repair`."""
-    return messages_of(pairing.drop_orphans(list(enumerate(messages)))[0])
+    return messages_of(pairing.orphans_dropped(list(enumerate(messages)))[0])
 
 
 def order_results(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return the messages with every result directly after its AI message, in call order. Calls get unique ids first."""
-    return messages_of(pairing.order_results(name_calls(list(enumerate(messages)))[0])[0])
+    return messages_of(pairing.results_ordered(name_calls(list(enumerate(messages)))[0])[0])
 
 
 def answer_dangling(messages: Sequence[BaseMessage], *, open_end: bool = False) -> list[BaseMessage]:
@@ -154,7 +154,7 @@ def answer_dangling(messages: Sequence[BaseMessage], *, open_end: bool = False) 
         messages: The history.
         open_end: Whether the calls of the last AI message may stay without results.
     """
-    return messages_of(pairing.answer_dangling(name_calls(list(enumerate(messages)))[0], open_end=open_end)[0])
+    return messages_of(pairing.dangling_answered(name_calls(list(enumerate(messages)))[0], open_end=open_end)[0])
 
 
 def _mended(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -> Finding:
@@ -166,9 +166,9 @@ def _mended(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -
         translate_functions,
         read_blocks,
         name_calls,
-        partial(pairing.drop_orphans, open_start=open_start, open_end=open_end),
-        partial(pairing.order_results, strict=False),
-        partial(pairing.answer_dangling, open_end=open_end),
+        partial(pairing.orphans_dropped, open_start=open_start, open_end=open_end),
+        partial(pairing.results_ordered, strict=False),
+        partial(pairing.dangling_answered, open_end=open_end),
     )
     items: list[Item] = list(enumerate(messages))
     problems: list[Problem] = []

@@ -637,8 +637,9 @@ def _tool_message(block: Mapping[str, Any], message: BaseMessage) -> ToolMessage
 # ---------------------------------------------------------------------------------------------- passes
 # Repair passes over a history, each a pure function with one purpose.
 #
-# Three of them mend the pairing of calls and results. Their order matters: what answers no call goes first (`drop_orphans`), then what is
-# left is put in its place (`order_results`), and only then can what is missing be added in the places that are free (`answer_dangling`).
+# Three of them mend the pairing of calls and results. Their order matters: what answers no call goes first (`orphans_dropped`), then what
+# is left is put in its place (`results_ordered`), and only then can what is missing be added in the places that are free
+# (`dangling_answered`).
 
 
 _INTERRUPTED = "This call was interrupted: no result was recorded. Call the tool again if the result is still needed."
@@ -649,7 +650,7 @@ _DUPLICATE = "a second result for call {0.tool_call_id!r}; the first counts, thi
 _MISPLACED = "it does not follow its AI message directly; it is moved there"
 
 
-def drop_orphans(items: list[Item], *, open_start: bool = False, open_end: bool = False) -> Finding:
+def orphans_dropped(items: list[Item], *, open_start: bool = False, open_end: bool = False) -> Finding:
     """Remove the results that answer no earlier call.
 
     Args:
@@ -700,7 +701,7 @@ def _orphan_text(message: BaseMessage) -> str:
     return f"a result for {call}, which nothing before it made; it is left out"
 
 
-def answer_dangling(items: list[Item], *, open_end: bool) -> Finding:
+def dangling_answered(items: list[Item], *, open_end: bool) -> Finding:
     """Add an error result for every call without a result.
 
     Args:
@@ -741,7 +742,7 @@ def _interrupted_result(call: ToolCallRecord) -> ToolMessage:
     return ToolMessage(content=content, tool_call_id=call.id, name=call.name or None, status="error")
 
 
-def order_results(items: list[Item], *, strict: bool = True) -> Finding:
+def results_ordered(items: list[Item], *, strict: bool = True) -> Finding:
     """Move every result directly after its AI message, in call order, and keep only the first result of each call.
 
     Args:

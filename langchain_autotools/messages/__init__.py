@@ -1,1 +1,1 @@
-"""Data of messages: tool calls, metadata of the package, and run messages that carry other messages."""
+"""What the package reads in messages, or keeps in them: calls, metadata, run messages that carry others."""

@@ -1,4 +1,4 @@
-"""The vendors: one folder per wire, `presets` for vendors of another's wire, and the parts they share.
+"""The vendors: one folder per wire, `presets` for vendors of another's wire, the parts that all share.
 
 `_base` has what a chat model is made of, `_encode` what writes its requests, `_transport` what carries bytes.
 Importing this package loads no vendor's SDK.

@@ -1,4 +1,4 @@
-"""Models and agents as tools: what their runs may use of what the run around has left."""
+"""Models or agents as tools: what their runs may use of what the run around has left."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Accumulation of a turn's chunks to its message: chunks that leave at once, and data for the last chunk.
+"""Accumulation of a turn's chunks to its message: chunks that leave at once, data for the last chunk.
 
 Text and reasoning leave with the chunk they came with. Fragments of tool calls, usage, finish reason, model name and id are kept back
 and leave on one last chunk, where `+` cannot glue them together or add them up; with them goes the verdict: how the turn ended, and for

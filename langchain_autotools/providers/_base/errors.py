@@ -1,4 +1,4 @@
-"""Errors of vendors' servers: what they say of a request, translated into classes that are both the SDK's and LangChain's.
+"""Errors of vendors' servers: what they say of a request, translated into classes that are LangChain's as well as the SDK's.
 
 A vendor gives an `ErrorMapping`: its HTTP library, its classes, and what its error objects mean. Here is what is the same for all: which
 error becomes which class, whether the same request may succeed later, and that no secret stands in an error.

@@ -1,1 +1,1 @@
-"""The building blocks of every vendor's encoder of LangChain messages and tools."""
+"""The building blocks of every vendor's encoder of LangChain's messages or tools."""

@@ -33,7 +33,7 @@ def dumps(value: Any) -> str:
     try:
         return _COMPACT.encode(value)
     except ValueError:
-        return _COMPACT.encode(_finite(value))
+        return _COMPACT.encode(_finite_data(value))
 
 
 def encode(value: Any) -> bytes:
@@ -64,11 +64,11 @@ def _value(key: str, value: Any) -> str:
         raise ConfigurationError(f"parameter {key!r} cannot be sent: {error}") from error
 
 
-def _finite(value: Any) -> Any:
+def _finite_data(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: _finite_data(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [_finite_data(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

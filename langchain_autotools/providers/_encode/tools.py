@@ -223,7 +223,7 @@ def function_of(tool: Any, *, strict: bool | None = None) -> Function:
             parameters = {"type": "object", **parameters, "properties": {}}
         if isinstance(parameters.get("strict"), bool):  # of a schema with a title core takes it for a word of the schema
             function["strict"] = parameters.pop("strict")
-        function["parameters"] = _finite(_true_defaults(tool, _without_rest(tool, parameters)))
+        function["parameters"] = _finite_schema(_true_defaults(tool, _without_rest(tool, parameters)))
         json.dumps(function["parameters"], allow_nan=False)
     if strict is None:
         return function
@@ -304,11 +304,11 @@ def _untitled(node: Any) -> Any:
     return {key: value for key, value in mapped(node, _untitled).items() if not (key == "title" and isinstance(value, str))}
 
 
-def _finite(node: Any) -> Any:
+def _finite_schema(node: Any) -> Any:
     """Return the schema without defaults, bounds and examples that are no numbers of JSON: infinite ones, and NaN."""
     if not isinstance(node, Mapping):
         return node
-    return {key: value for key, value in mapped(node, _finite).items() if key not in _VALUES or is_finite(value)}
+    return {key: value for key, value in mapped(node, _finite_schema).items() if key not in _VALUES or is_finite(value)}
 
 
 def _true_defaults(tool: Any, parameters: dict[str, Any]) -> dict[str, Any]:

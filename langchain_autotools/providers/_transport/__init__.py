@@ -1,1 +1,1 @@
-"""Bytes and connections: clients, requests with a deadline, and decoding of replies to events."""
+"""Bytes on connections: clients, requests with a deadline, decoding of replies to events."""

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API, and every server that speaks it. Importing this package loads no SDK."""
+"""Anthropic's Messages API, of every server that speaks it. Importing this package loads no SDK."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Errors of Anthropic and compatible servers, as classes that are both the SDK's and LangChain's.
+"""Errors of Anthropic or compatible servers, as classes that are LangChain's as well as the SDK's.
 
 Every class inherits the SDK's own error and the class of `langchain_core.exceptions` that says the same, so code that catches either
 keeps working. They subclass the SDK's, so they are made when first needed, under the names that langchain-anthropic uses:

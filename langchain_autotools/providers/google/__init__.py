@@ -1,4 +1,4 @@
-"""Google's Gemini API and Vertex AI. Importing this package loads no SDK."""
+"""Google's Gemini API, on Vertex AI too. Importing this package loads no SDK."""
 
 from typing import TYPE_CHECKING
 

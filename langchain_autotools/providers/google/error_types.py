@@ -1,4 +1,4 @@
-"""Error classes for `errors`, each derived from google-genai's error and the corresponding one of `langchain_core.exceptions`.
+"""Error classes for `errors`, each derived from google-genai's error as well as its counterpart in `langchain_core.exceptions`.
 
 They subclass the SDK's, so this module loads it: `errors` imports it when a class is first asked for.
 """

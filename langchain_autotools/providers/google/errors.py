@@ -1,4 +1,4 @@
-"""Errors of the Gemini API or Vertex AI, as classes that are both google-genai's and LangChain's.
+"""Errors of the Gemini API or Vertex AI, as classes that are LangChain's as well as google-genai's.
 
 Every class inherits the SDK's own error and the class of `langchain_core.exceptions` that says the same, so code that catches either
 keeps working. They subclass the SDK's, so they are made when first needed, under the names that langchain-google-genai uses:

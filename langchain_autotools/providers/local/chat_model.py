@@ -1,4 +1,4 @@
-"""`ChatLocal`: a real model on this machine, without a key, whose server starts on first use and stops with the program."""
+"""`ChatLocal`: a real model on this machine, without a key, whose server lives from its first use to the program's end."""
 
 import asyncio
 import os

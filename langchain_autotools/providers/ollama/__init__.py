@@ -1,4 +1,4 @@
-"""Ollama's own chat protocol, and every server that speaks it. Importing this package loads neither the SDK nor its HTTP library."""
+"""Ollama's own chat protocol, of every server that speaks it. Importing this package loads neither the SDK nor its HTTP library."""
 
 from typing import TYPE_CHECKING
 

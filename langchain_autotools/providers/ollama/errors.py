@@ -1,4 +1,4 @@
-"""Errors of Ollama and compatible servers, as classes that are both the SDK's and LangChain's.
+"""Errors of Ollama or compatible servers, as classes that are LangChain's as well as the SDK's.
 
 Every class inherits `ollama.ResponseError` (where there is no reply: Python's `ConnectionError`, which the SDK raises then, or
 `TimeoutError`) and the class of `langchain_core.exceptions` that says the same, so code that catches either keeps working. They

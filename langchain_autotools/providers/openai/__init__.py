@@ -1,4 +1,4 @@
-"""OpenAI and every server that speaks its wires. Importing this package loads no SDK."""
+"""OpenAI, with every server that speaks its wires. Importing this package loads no SDK."""
 
 from typing import TYPE_CHECKING
 

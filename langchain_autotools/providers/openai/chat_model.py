@@ -66,13 +66,13 @@ def route_of(model: OpenAIParameters, kwargs: Mapping[str, Any]) -> Route:
         arguments.append("use_previous_response_id=True")
     if model.use_responses_api is not None:
         return Route((arguments or ["use_responses_api=True"])[0] if model.use_responses_api else "", True, key)
-    builtin = [f"the tool of type {tool['type']!r}" for tool in tools if _is_builtin(tool, custom=model._is_vendors)]
+    builtin = [f"the tool of type {tool['type']!r}" for tool in tools if _is_responses_tool(tool, custom=model._is_vendors)]
     if arguments or builtin:
         return Route((arguments or builtin)[0], True, key)
     return Route(_of_name(name, effort, bool(tools)) if model._is_vendors else "", False, key)
 
 
-def _is_builtin(tool: Any, *, custom: bool) -> bool:
+def _is_responses_tool(tool: Any, *, custom: bool) -> bool:
     """Whether a declared tool exists only in Responses; chat completions, at any server, nest a tool under its type."""
     kind = tool.get("type") if isinstance(tool, Mapping) else None
     if not isinstance(kind, str) or kind == "function" or "function" in tool:
@@ -163,7 +163,7 @@ class LearnedCompatibility:
                 oldest = next(iter(self._learned))
                 del self._learned[oldest]
                 self._turns = {place: turns for place, turns in self._turns.items() if place[0] != oldest}
-            return self._learned.setdefault(key, _mapper(key))
+            return self._learned.setdefault(key, _chat_mapper(key))
 
     def keep(self, key: CompatibilityKey, mapper: ChatCompletionsMapper) -> None:
         """Use this mapper for requests from now on.
@@ -217,7 +217,7 @@ LEARNED: Final = LearnedCompatibility()
 """What this process has learnt."""
 
 
-def _mapper(key: CompatibilityKey) -> ChatCompletionsMapper:
+def _chat_mapper(key: CompatibilityKey) -> ChatCompletionsMapper:
     return ChatCompletionsMapper(origin=key.origin, null_content=key.null_content, part_keys=key.part_keys, dialect=key.dialect)
 
 

@@ -49,11 +49,11 @@ def usage_metadata(usage: Usage, service_tier: str | None = None) -> UsageMetada
     cache_read = _first(prompt, usage, _CACHE_READ)
     reasoning = _first(completion, usage, ("reasoning_tokens",))
     read: dict[str, int | None] = {
-        **_media(prompt),
+        **_media_counts(prompt),
         f"{prefix}cache_read": cache_read,
         f"{prefix}cache_creation": _first(prompt, usage, _CACHE_CREATION),
     }
-    written: dict[str, int | None] = {**_media(completion), f"{prefix}reasoning": reasoning}
+    written: dict[str, int | None] = {**_media_counts(completion), f"{prefix}reasoning": reasoning}
     if tier:
         read[tier] = input_tokens - (cache_read or 0)
         written[tier] = output_tokens - (reasoning or 0)
@@ -73,7 +73,7 @@ def _details(usage: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return details if isinstance(details, Mapping) else {}
 
 
-def _media(details: Mapping[str, Any]) -> dict[str, int | None]:
+def _media_counts(details: Mapping[str, Any]) -> dict[str, int | None]:
     return {name: token_count(details, f"{name}_tokens") for name in _MEDIA if f"{name}_tokens" in details}
 
 
@@ -149,19 +149,19 @@ def add_thinking(parts: list[dict[str, Any]], fragment: Mapping[str, Any]) -> No
     part.update((key, value) for key, value in fragment.items() if key != "thinking" and value is not None)
     for entry in entries:
         last = part["thinking"][-1] if part["thinking"] else {}
-        if _is_text(last) and _is_text(entry):
+        if _is_text_entry(last) and _is_text_entry(entry):
             last["text"] += entry["text"]
         else:
             part["thinking"].append(dict(entry) if isinstance(entry, Mapping) else {"type": "text", "text": str(entry)})
 
 
-def _is_text(entry: Any) -> bool:
+def _is_text_entry(entry: Any) -> bool:
     return isinstance(entry, Mapping) and entry.keys() == {"type", "text"} and isinstance(entry["text"], str)
 
 
 def is_more_than_text(parts: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether thinking parts hold anything but text and that they are whole: a signature, sources."""
-    return any(part.keys() - _PLAIN or part.get("closed") is False or not all(map(_is_text, part["thinking"])) for part in parts)
+    return any(part.keys() - _PLAIN or part.get("closed") is False or not all(map(_is_text_entry, part["thinking"])) for part in parts)
 
 
 def text_of(value: Any) -> str:
@@ -500,7 +500,7 @@ class ChatCompletionsDecoder:
             index = fragment.get("index")
             if number and isinstance(index, int):
                 fragment = {**fragment, "index": number * _CHOICE_OFFSET + index}
-            if _is_custom(fragment):
+            if _is_custom_call(fragment):
                 fragment = self._custom_fragment(fragment, whole)
             extra.setdefault("tool_calls", self._taken_fragments()).append(fragment)
 
@@ -590,7 +590,7 @@ def _together(text: Any, images: Any) -> Any:
     return [*([text] if isinstance(text, str) else text), *images]
 
 
-def _is_custom(fragment: Call) -> bool:
+def _is_custom_call(fragment: Call) -> bool:
     """Whether a fragment belongs to a custom tool; some servers send an empty `custom` with every function call."""
     function = fragment.get("function")
     return isinstance(fragment.get("custom"), Mapping) and not (isinstance(function, Mapping) and function.get("name"))

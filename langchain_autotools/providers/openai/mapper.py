@@ -209,7 +209,7 @@ _OF_KIND: Mapping[str, Callable[[Block, Source], Part]] = {"image": _image, "aud
 # ---------------------------------------------------------------------------------------------- other parts
 
 
-def _unchanged(key: str) -> Callable[[Block], Part]:
+def _as_it_came(key: str) -> Callable[[Block], Part]:
     """Return a converter of the parts of compatible servers, which removes LangChain's additions."""
 
     def part(block: Block) -> Any:
@@ -232,7 +232,7 @@ _CONVERTERS: dict[str, Callable[[Block], Part]] = {
     **dict.fromkeys(("additional_tools", "configuration_update"), _of_responses_alone),
     "search_result": _search_result,
     "media": _media,
-    **{key: _unchanged(key) for key in ("audio_url", "video_url", "document_url")},
+    **{key: _as_it_came(key) for key in ("audio_url", "video_url", "document_url")},
 }
 
 
@@ -358,7 +358,7 @@ SAID = "said"
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedMessage:
     """One message on the wire.
 
     Attributes:
@@ -389,7 +389,7 @@ def user_message(media: Sequence[bytes]) -> bytes:
     return b'{"role":"user","content":[' + b",".join(media) + b"]}"
 
 
-class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
+class ChatCompletionsEncoder(MessageEncoder[EncodedMessage, CallId]):
     """Encodes messages of any vendor for chat completions, each alone.
 
     Args:
@@ -433,14 +433,14 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
 
     # ------------------------------------------------------------------------------------------ user and system
 
-    def _other(self, message: BaseMessage, role: str) -> Encoded:
+    def _other(self, message: BaseMessage, role: str) -> EncodedMessage:
         is_system = isinstance(message, SystemMessage)
         if is_system:
             role = message.additional_kwargs.get("__openai_role__", role)
         if role == "developer" and not self._dialect.developer:
             role = "system"
         wire: Message = {"role": role, "content": self._user_content(message.content, text_only=is_system)}
-        return Encoded(encode(self._with_author(wire, message)))
+        return EncodedMessage(encode(self._with_author(wire, message)))
 
     def _user_content(self, content: str | list[str | dict[Any, Any]], *, text_only: bool) -> str | list[Part]:
         """Return content of a user or system message: a string if it is only text."""
@@ -461,7 +461,7 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
 
     # ------------------------------------------------------------------------------------------ results
 
-    def _result(self, message: ToolMessage, call: CallId | None) -> Encoded:
+    def _result(self, message: ToolMessage, call: CallId | None) -> EncodedMessage:
         identifier = call.sent if call else self._fit(message.tool_call_id)
         parts = self._carried(message, expanded(message.content), self._part, text_part)
         texts, media = [part for part in parts if part["type"] == "text"], [part for part in parts if part["type"] != "text"]
@@ -469,15 +469,15 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
         if not text:
             text = BELOW if media else empty_output(failed=message.status == "error")
         wire: ChatCompletionToolMessageParam = {"role": "tool", "tool_call_id": identifier, "content": text}
-        return Encoded(encode(wire), encode_media(text_part(FROM_TOOL.format(identifier)), media))
+        return EncodedMessage(encode(wire), encode_media(text_part(FROM_TOOL.format(identifier)), media))
 
     # ------------------------------------------------------------------------------------------ assistant
 
-    def after_calls(self, message: AIMessage) -> Encoded:
+    def after_calls(self, message: AIMessage) -> EncodedMessage:
         """Return an AI message that follows a call of the history, as of `remembered`: with its reasoning, whether it has calls or not."""
         return self._memo.get(message, _SINCE) or self._put(message, _SINCE, self._assistant(message, after_calls=True))
 
-    def with_other_ids(self, message: AIMessage, taken: frozenset[str], *, after_calls: bool) -> Encoded:
+    def with_other_ids(self, message: AIMessage, taken: frozenset[str], *, after_calls: bool) -> EncodedMessage:
         """Return an AI message one of whose calls has the id of an earlier message's call, as of `remembered`.
 
         Args:
@@ -489,7 +489,7 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
         encoded = self._memo.get(message, context)
         return encoded or self._put(message, context, self._assistant(message, after_calls=after_calls, taken=taken))
 
-    def _assistant(self, message: AIMessage, *, after_calls: bool = False, taken: frozenset[str] = frozenset()) -> Encoded:
+    def _assistant(self, message: AIMessage, *, after_calls: bool = False, taken: frozenset[str] = frozenset()) -> EncodedMessage:
         text, media = self._spoken(message)
         calls = calls_of(message)
         same_origin = self.is_same_origin(message)
@@ -505,7 +505,9 @@ class ChatCompletionsEncoder(MessageEncoder[Encoded, CallId]):
             more = dict.fromkeys(self.demanded, "") | (self._opaque(message) if same_origin and thinks else {}) | more
         pairs = tuple(CallId(call.id, one) for call, one in zip(calls, ids, strict=True))
         changed = any(self._fit(known) != sent for known, sent, *_ in pairs)
-        return Encoded(encode({**wire, **more}), encode_media(text_part(FROM_MODEL), media), pairs if changed else (), frozenset(ids))
+        return EncodedMessage(
+            encode({**wire, **more}), encode_media(text_part(FROM_MODEL), media), pairs if changed else (), frozenset(ids)
+        )
 
     def _spoken(self, message: AIMessage) -> tuple[str, list[Part]]:
         """Return an AI message's text, and what else it made, for a message of the user's."""

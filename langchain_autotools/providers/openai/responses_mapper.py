@@ -109,7 +109,7 @@ def _of_result(block: Block) -> Any:
     if kind == APPROVED:
         return {"type": kind, "approval_request_id": block["call_id"], "approve": not failed, **({"reason": text} if failed else {})}
     if kind == FOUND_TOOLS:
-        found = [tool for tool in content if not _is_text(tool)] if isinstance(content, list) and not failed else []
+        found = [tool for tool in content if not _is_text_part(tool)] if isinstance(content, list) and not failed else []
         return {"type": kind, "call_id": block["call_id"], "execution": "client", "status": "completed", "tools": found}
     if kind == _SCREEN:
         item["output"] = _screen(content)
@@ -125,7 +125,7 @@ def _of_result(block: Block) -> Any:
 
 def _command_output(command: Any) -> Any:
     """Return what a command gave, from `stdout`, `stderr` and `exit_code` or `timed_out`, or from a text; the API's own object as it is."""
-    if _is_text(command):
+    if _is_text_part(command):
         return {"stdout": command["text"], "stderr": "", **_exit_outcome(0)}
     if "outcome" in command:
         return command
@@ -137,7 +137,7 @@ def _exit_outcome(exit_code: int) -> dict[str, Any]:
     return {"outcome": {"type": "exit", "exit_code": exit_code}}
 
 
-def _is_text(part: Any) -> bool:
+def _is_text_part(part: Any) -> bool:
     return isinstance(part, Mapping) and part.get("type") == "text"
 
 
@@ -151,7 +151,7 @@ def _screen(content: Any) -> Any:
     """Return a screenshot, from its URL or a content block of any vendor."""
     if not isinstance(content, list):
         return {"type": "input_image", "image_url": content}
-    block = next((part for part in content if isinstance(part, dict) and not _is_text(part)), {})
+    block = next((part for part in content if isinstance(part, dict) and not _is_text_part(part)), {})
     return input_part(block) if block.get("type") in ("image", "image_url") else block
 
 
@@ -182,14 +182,14 @@ def _text_part(text: str) -> ItemPart:
     return {"type": "input_text", "text": text}
 
 
-def _media(block: Block) -> Any:
+def _input_media(block: Block) -> Any:
     source = media_of(block)
     if source.file_id:
         check_id(source, block.get("type"))
-    return _OF_KIND.get(source.kind, _file)(block, source)
+    return _OF_KIND.get(source.kind, _input_file)(block, source)
 
 
-def _image(block: Block, source: Source) -> Any:
+def _input_image(block: Block, source: Source) -> Any:
     given = block.get("image_url")
     detail = extra(block, "detail") or (given.get("detail") if isinstance(given, Mapping) else None)
     part: Any = {"type": "input_image"} if block.get("type") == "input_image" and not detail else _detailed(detail)
@@ -209,16 +209,16 @@ def _detailed(detail: Any) -> Any:
     return {"type": "input_image", "detail": detail or "auto"}
 
 
-def _audio(block: Block, source: Source) -> Any:
+def _input_audio(block: Block, source: Source) -> Any:
     return {"type": "input_audio", "input_audio": input_audio(block, source)}
 
 
-def _text(block: Block, source: Source) -> Any:
+def _input_text(block: Block, source: Source) -> Any:
     is_here = source.text is not None or source.data is not None
-    return _text_part(document_text(block, source)) if is_here else _file(block, source)
+    return _text_part(document_text(block, source)) if is_here else _input_file(block, source)
 
 
-def _file(block: Block, source: Source) -> Any:
+def _input_file(block: Block, source: Source) -> Any:
     more: Any = {"detail": block["detail"]} if block.get("type") == "input_file" and block.get("detail") else {}
     if source.file_id:
         return {"type": "input_file", "file_id": source.file_id, **more}
@@ -231,14 +231,19 @@ def _file(block: Block, source: Source) -> Any:
     return {"type": "input_file", **file_data(block, source), **more}
 
 
-def _video(block: Block, source: Source) -> Any:
+def _input_video(block: Block, source: Source) -> Any:
     raise unsupported(block.get("type"), _WHY)
 
 
-_OF_KIND: Mapping[str, Callable[[Block, Source], Any]] = {"image": _image, "audio": _audio, "video": _video, "text": _text}
+_OF_KIND: Mapping[str, Callable[[Block, Source], Any]] = {
+    "image": _input_image,
+    "audio": _input_audio,
+    "video": _input_video,
+    "text": _input_text,
+}
 _CONVERTERS: dict[str, Callable[[Block], Any]] = {
     "search_result": lambda block: _text_part(search_result_text(block)),
-    "media": _media,
+    "media": _input_media,
 }
 
 
@@ -266,7 +271,7 @@ _OUTPUT_PARTS = frozenset({"input_text", "input_image", "input_file"})
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedItems:
     """One message on the wire.
 
     Attributes:
@@ -290,7 +295,7 @@ def _legal_id(identifier: str) -> str:
     return identifier if 0 < len(identifier) <= _LONGEST_ID else OPENAI.ids.derived(identifier)
 
 
-class ItemEncoder(MessageEncoder[Encoded, CallId]):
+class ItemEncoder(MessageEncoder[EncodedItems, CallId]):
     """Encodes messages of any vendor as input items, each message alone.
 
     Args:
@@ -307,7 +312,7 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
 
     # ------------------------------------------------------------------------------------------ user and system
 
-    def _other(self, message: BaseMessage, role: str) -> Encoded:
+    def _other(self, message: BaseMessage, role: str) -> EncodedItems:
         """Encode a message with a role. Items among its blocks keep their places."""
         content = message.content
         if isinstance(message, SystemMessage):
@@ -315,9 +320,9 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
         if isinstance(message, ChatMessage) and role not in _ROLES:
             raise UnsupportedFeatureError(f"a message of role {role!r} cannot be sent: the Responses API has {sorted(_ROLES)}")
         if role == "assistant":
-            return Encoded(encode(_assistant_item(self._spoken(message)[0])))
+            return EncodedItems(encode(_assistant_item(self._spoken(message)[0])))
         if isinstance(content, str):
-            return Encoded(encode({"role": role, "content": content}))
+            return EncodedItems(encode({"role": role, "content": content}))
         items: list[Item] = []
         blocks: list[Any] = []
         for block in expanded(content):
@@ -335,14 +340,14 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
         if blocks or not items:
             items.append(self._message_item(role, blocks))
         answers = frozenset(named for item in items if (named := answered_id(item)))
-        return Encoded(b",".join(map(encode, items)), answers=answers)
+        return EncodedItems(b",".join(map(encode, items)), answers=answers)
 
     def _message_item(self, role: str, blocks: Sequence[str | dict[Any, Any]]) -> Item:
         return {"role": role, "content": plain_content([input_part(block, self._part_keys) for block in blocks])}
 
     # ------------------------------------------------------------------------------------------ results
 
-    def _result(self, message: ToolMessage, call: CallId | None) -> Encoded:
+    def _result(self, message: ToolMessage, call: CallId | None) -> EncodedItems:
         call = call or CallId(message.tool_call_id, _legal_id(message.tool_call_id))
         output, media = self._tool_output(message)
         if not output:
@@ -351,7 +356,7 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
         item: Item = {"type": kind, "call_id": call.sent, "output": output}
         if call.caller:
             item["caller"] = json.loads(call.caller)
-        return Encoded(encode(item), encode_media(_assistant_text_part(FROM_TOOL.format(call.sent)), media))
+        return EncodedItems(encode(item), encode_media(_assistant_text_part(FROM_TOOL.format(call.sent)), media))
 
     def _tool_output(self, message: ToolMessage) -> tuple[str | list[ItemPart], list[ItemPart]]:
         """Return a tool's output, as a string if it is text, and the parts that only a user message can hold."""
@@ -366,7 +371,7 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
 
     # ------------------------------------------------------------------------------------------ assistant
 
-    def _assistant(self, message: AIMessage, taken: frozenset[str] = frozenset(), *, plain: bool = False) -> Encoded:
+    def _assistant(self, message: AIMessage, taken: frozenset[str] = frozenset(), *, plain: bool = False) -> EncodedItems:
         """Encode an AI message.
 
         Args:
@@ -380,7 +385,7 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
         own = own_metadata(message)
         same_origin = self.is_same_origin(message)
         items = None
-        if same_origin and self._opaque and not plain and _unchanged(own, calls):
+        if same_origin and self._opaque and not plain and _are_as_written(own, calls):
             items = restored(own.get("items"), text, calls, ids)
         if items is not None and _renamed(items, [call.wire_id or call.id for call in calls]):
             items = None
@@ -392,7 +397,7 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
             CallId(call.id, one, same_origin and is_custom(call), _caller(call) if same_origin else "")
             for call, one in zip(calls, ids, strict=True)
         )
-        return Encoded(
+        return EncodedItems(
             body=b",".join(map(encode, items)),
             media=encode_media(_assistant_text_part(FROM_MODEL), media),
             call_ids=frozenset(ids),
@@ -404,14 +409,14 @@ class ItemEncoder(MessageEncoder[Encoded, CallId]):
         """Return an AI message's text, and what else it made, for a message of the user's."""
         if isinstance(message.content, str):
             return message.content, []
-        parts = self._carried(message, visible(message.content), input_part, _model_text_part)
+        parts = self._carried(message, visible(message.content), input_part, _said_part)
         text = "".join(str(part["text"]) for part in parts if part["type"] == "input_text")
         return text, [
             _assistant_text_part(str(part["text"])) if part["type"] == SAID else part for part in parts if part["type"] != "input_text"
         ]
 
 
-def _model_text_part(line: str) -> ItemPart:
+def _said_part(line: str) -> ItemPart:
     return {"type": SAID, "text": line}
 
 
@@ -427,7 +432,7 @@ def _caller(call: ToolCallRecord) -> str:
     return json.dumps(caller, sort_keys=True) if isinstance(caller, Mapping) else ""
 
 
-def _unchanged(own: Mapping[str, Any], calls: Sequence[ToolCallRecord]) -> bool:
+def _are_as_written(own: Mapping[str, Any], calls: Sequence[ToolCallRecord]) -> bool:
     """Whether the message's calls are those that the model wrote."""
     written = own.get("calls") or []
     if not isinstance(written, list) or not all(isinstance(entry, Mapping) for entry in written):
@@ -517,7 +522,7 @@ class ResponsesMapper(ItemEncoder):
             items.read(messages)
         return request_body(params, "input", filter(None, items.all()))
 
-    def reply_as(self, message: AIMessage, taken: frozenset[str], *, plain: bool) -> Encoded:
+    def reply_as(self, message: AIMessage, taken: frozenset[str], *, plain: bool) -> EncodedItems:
         """Encode a reply, as of `ItemEncoder`; the same object as before if it has not changed."""
         context = (taken, plain)
         encoded = self._memo.get(message, context)
@@ -583,15 +588,15 @@ class _Items:
         """Return the items of a request that ends here."""
         return [*self._bodies, user_message(self._media)] if self._media else self._bodies
 
-    def _other(self, message: BaseMessage) -> Encoded:
+    def _other(self, message: BaseMessage) -> EncodedItems:
         """Encode a message that is no reply, without answers to calls that are not sent."""
         encoded = self._mapper.remembered(message, self._waiting)
         if self._continued or encoded.answers <= self._awaited:
             return encoded
         rest = without_answers(message, encoded.answers - self._awaited)
-        return self._mapper.encode(rest, self._waiting) if rest.content else Encoded(b"")
+        return self._mapper.encode(rest, self._waiting) if rest.content else EncodedItems(b"")
 
-    def _reply(self, message: AIMessage) -> Encoded:
+    def _reply(self, message: AIMessage) -> EncodedItems:
         """Encode a reply with ids that no earlier call has, without unanswered calls of the vendor's tools."""
         encoded = self._mapper.reply_as(message, frozenset(), plain=False)
         taken = frozenset(self._used & encoded.call_ids)

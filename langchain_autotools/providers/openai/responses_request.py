@@ -202,7 +202,7 @@ def responses_exchange(
     """
     params = responses_params(model, stop, kwargs, stream=stream, why=why)
     origin = origin_of(f"{model._endpoint or ''}{_PATH}", str(params["model"]))
-    mapper = _mapper(model, origin)
+    mapper = _responses_mapper(model, origin)
     known, previous = _known_to_server(messages, origin) if model.use_previous_response_id else (0, None)
     if previous is not None and "previous_response_id" not in params:
         params["previous_response_id"] = previous
@@ -230,13 +230,13 @@ def responses_exchange(
     def alternative_for(error: Any) -> Exchange | None:
         if getattr(error, "status_code", None) not in (400, 404) or not _ABOUT_ITEMS.search(f"{error} {error.body}"):
             return None
-        plain = _mapper(model, origin, opaque=False).encode_request(messages, params, after=known)
+        plain = _responses_mapper(model, origin, opaque=False).encode_request(messages, params, after=known)
         return None if plain == exchange.body else replace(exchange, body=plain)
 
     return replace(exchange, alternative_for=alternative_for)
 
 
-def _mapper(model: OpenAIParameters, origin: str, *, opaque: bool = True) -> ResponsesMapper:
+def _responses_mapper(model: OpenAIParameters, origin: str, *, opaque: bool = True) -> ResponsesMapper:
     """Return the mapper for an origin, cached because it keeps the messages that it has encoded."""
     keys = tuple(model.part_keys)
     return model._cache.get((origin, keys, opaque), lambda: ResponsesMapper(origin=origin, part_keys=keys, opaque=opaque))

@@ -20,7 +20,7 @@ from ..openai.preset import Preset, PresetChatModel
 _UNKNOWN = "Cohere's compatibility endpoint does not know it"
 
 
-def _request(params: dict[str, Any]) -> dict[str, Any]:
+def _cohere_request(params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters in Cohere's form: no `strict`, only the tools that the choice names, and no choice of `auto`, the default."""
     tools, choice = params.get("tools"), params.get("tool_choice")
     if not tools:
@@ -92,5 +92,5 @@ class ChatCohere(PresetChatModel):
                 "command-r-plus-08-2024 command-r-08-2024 command-r7b-12-2024": profile(128_000, 4_000),
             }
         ),
-        request=_request,
+        request=_cohere_request,
     )

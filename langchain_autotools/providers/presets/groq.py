@@ -18,7 +18,7 @@ _PROVIDER = "groq"
 _UNKNOWN = "Groq refuses it"
 
 
-def _request(params: dict[str, Any]) -> dict[str, Any]:
+def _groq_request(params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters for JSON output, which is not streamed and not combined with tools."""
     if (params.get("response_format") or {}).get("type") not in ("json_object", "json_schema"):
         return params
@@ -105,5 +105,5 @@ class ChatGroq(PresetChatModel):
             },
             _CARDS,
         ),
-        request=_request,
+        request=_groq_request,
     )

@@ -28,7 +28,7 @@ _PARTS = {
 }
 
 
-def _media(block: Block, source: Source) -> dict[str, Any] | None:
+def _mistral_media(block: Block, source: Source) -> dict[str, Any] | None:
     """Return sound as base64 alone, and a document by its address or as a data URL (docs.mistral.ai, "Audio", "Document AI")."""
     if source.kind == "audio" and source.data is not None:
         return {"type": "input_audio", "input_audio": source.data}
@@ -54,7 +54,7 @@ def _as_user(message: BaseMessage) -> HumanMessage:
     return HumanMessage(content=message.content, id=message.id)
 
 
-def _request(params: dict[str, Any]) -> dict[str, Any]:
+def _mistral_request(params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters with Mistral's word for a forced choice of any tool."""
     return {**params, "tool_choice": "any"} if params.get("tool_choice") == "required" else params
 
@@ -126,7 +126,7 @@ class ChatMistralAI(PresetChatModel):
             bridge="OK.",
             assistant_keys=("prefix",),
             parts=_PARTS,
-            media=_media,
+            media=_mistral_media,
         ),
         base_url="https://api.mistral.ai/v1",
         environment=Environment(key=("MISTRAL_API_KEY",), base_url=("MISTRAL_BASE_URL",)),
@@ -156,6 +156,6 @@ class ChatMistralAI(PresetChatModel):
             },
             _CARDS,
         ),
-        request=_request,
+        request=_mistral_request,
         adapt_messages=_adapt_messages,
     )

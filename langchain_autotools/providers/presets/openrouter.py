@@ -22,7 +22,7 @@ _SOUNDS = {
 }
 
 
-def _media(block: Block, source: Source) -> dict[str, Any] | None:
+def _openrouter_media(block: Block, source: Source) -> dict[str, Any] | None:
     """Return a video, a PDF by its address, or sound in a format that OpenAI has not (openrouter.ai/docs, "Multimodal")."""
     if source.kind == "video" and (source.url or source.data):
         return {"type": "video_url", "video_url": {"url": source.url or f"data:{source.essence};base64,{source.data}"}}
@@ -83,7 +83,7 @@ class ChatOpenRouter(PresetChatModel):
     """Categories of your application, `["cli-agent"]`."""
 
     preset: ClassVar[Preset] = Preset(
-        dialect=Dialect(provider="openrouter", reasoning="reasoning", media=_media),
+        dialect=Dialect(provider="openrouter", reasoning="reasoning", media=_openrouter_media),
         base_url="https://openrouter.ai/api/v1",
         environment=Environment(key=("OPENROUTER_API_KEY",), base_url=("OPENROUTER_API_BASE",)),
         arguments={"openrouter_api_key": "openai_api_key", "openrouter_api_base": "openai_api_base"},

@@ -36,7 +36,7 @@ _PROFILES: Mapping[str, Mapping[str, Any]] = described(
 )
 
 
-def _request(params: dict[str, Any]) -> dict[str, Any]:
+def _xai_request(params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters without stop sequences for models known to reject them."""
     model = str(params["model"]).lower()
     known = _PROFILES.get(model)
@@ -88,5 +88,5 @@ class ChatXAI(PresetChatModel):
         },
         methods=("function_calling", "json_schema", "json_mode"),
         profiles=_PROFILES,
-        request=_request,
+        request=_xai_request,
     )
