@@ -37,7 +37,7 @@ def copier(model: _B, names: Iterable[str]) -> Callable[[Mapping[str, Any]], _B]
 _CONTAINERS = (dict, list)
 
 
-def detached(chunk: AIMessageChunk) -> AIMessageChunk:
+def _detached(chunk: AIMessageChunk) -> AIMessageChunk:
     """Return a copy of the chunk that shares no containers or blocks with it, safe from later changes."""
     values = {name: _own_container(value) if isinstance(value, _CONTAINERS) else value for name, value in chunk.__dict__.items()}
     return unvalidated(chunk.__class__, values, chunk.__pydantic_fields_set__.copy(), dict(chunk.__pydantic_extra__ or {}))
@@ -96,7 +96,7 @@ class ChunkSum:
             piece = None if is_other else _growing_piece(text, fields["additional_kwargs"], fields["response_metadata"], shape)
             if piece is None:
                 self._join()
-                self._chunks.append(detached(chunk))
+                self._chunks.append(_detached(chunk))
                 return
             shape, text = piece
         if shape != self._shape:

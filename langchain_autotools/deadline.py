@@ -29,7 +29,7 @@ _current: ContextVar["Deadline | None"] = ContextVar("autotools_deadline", defau
 reply_begins: ContextVar[Callable[[], None] | None] = ContextVar("autotools_reply_begins", default=None)
 """The function to call as soon as any piece of a reply has come, also one that is held back; None if nobody waits for it."""
 
-POLL_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 """Seconds between two checks whether a waiting run is cancelled, if nothing wakes it."""
 
 _EVENTS = (threading.Event, asyncio.Event)
@@ -390,7 +390,7 @@ class Cancel(Deadline):
 
     def __init__(self, flag: CancelFlag, seconds: float | None = None) -> None:
         super().__init__(seconds)
-        self.poll = POLL_SECONDS
+        self.poll = _POLL_SECONDS
         self._flag = flag
         self._error: BaseException | None = None
 
@@ -440,11 +440,11 @@ class Cancel(Deadline):
         """Wait until the next check; an event of this loop wakes by itself."""
         if isinstance(self._flag, asyncio.Event):
             try:
-                async with asyncio.timeout(POLL_SECONDS):
+                async with asyncio.timeout(_POLL_SECONDS):
                     await self._flag.wait()
             except TimeoutError:
                 return
             except RuntimeError:  # it belongs to another loop
-                await asyncio.sleep(POLL_SECONDS)
+                await asyncio.sleep(_POLL_SECONDS)
         else:
-            await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)

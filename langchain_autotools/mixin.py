@@ -216,7 +216,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
         """Return a new run over the input, or the reply of a model that has no tools of its own; its keywords are removed from `kwargs`."""
         if not (self.tools or self.handlers or _needs_run(self, kwargs)) and kwargs.get("journal") is None:
             return SingleAnswer(self, input, kwargs, streamed=streamed, async_api=async_api)
-        messages, open_start = input_messages(self, converted(input)), self.continues_conversation(kwargs)
+        messages, open_start = input_messages(self, _converted(input)), self.continues_conversation(kwargs)
         settings = run_settings(self, self._own_tools(), kwargs, messages)
         call = settings.call
         parts = run_parts(call, [*_turn_hooks(call), *self._turn_wrappers()], _call_hooks(call, settings.plan.inner))
@@ -241,7 +241,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
         """
         driven = self._driven(input, kwargs, streamed=False)
         trace = driven.trace(self, config)
-        with concise(), failing(driven):
+        with concise(), _failing(driven):
             with trace:
                 message = driven.message([chunk for chunks in drive(driven, trace) for chunk in chunks])
             trace.end(message)
@@ -251,7 +251,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
         """Like `invoke`, asynchronously."""
         driven = self._driven(input, kwargs, streamed=False, async_api=True)
         trace = await driven.atrace(self, config)
-        with concise(), failing(driven):
+        with concise(), _failing(driven):
             async with trace:
                 message = driven.message([chunk async for chunks in adrive(driven, trace) for chunk in chunks])
             await trace.aend(message)
@@ -264,7 +264,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
         """
         driven = self._driven(input, kwargs, streamed=True)
         trace = driven.trace(self, config)
-        with concise(), failing(driven, streamed=True):
+        with concise(), _failing(driven, streamed=True):
             with trace:
                 for chunks in drive(driven, trace):
                     if trace.records:
@@ -278,7 +278,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
         """Like `stream`, asynchronously."""
         driven = self._driven(input, kwargs, streamed=True, async_api=True)
         trace = await driven.atrace(self, config)
-        with concise(), failing(driven, streamed=True):
+        with concise(), _failing(driven, streamed=True):
             async with trace, aclosing(adrive(driven, trace)) as parts:
                 async for chunks in parts:
                     if trace.records:
@@ -363,28 +363,28 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
     def _turn_parts(self, request: TurnRequest) -> Iterator[AIMessage]:
         """Make a request: an LLM run of core."""
         stream, invoke = super().stream, super().invoke
-        keywords = {**request.keywords, **request_form(self, request).keywords(request.choice)}
+        keywords = {**request.keywords, **_request_form(self, request).keywords(request.choice)}
         if request.streams:
-            return stream(converted(request.messages), request.config, **keywords)
-        return _invoked(partial(invoke, converted(request.messages), request.config, **keywords))
+            return stream(_converted(request.messages), request.config, **keywords)
+        return _invoked(partial(invoke, _converted(request.messages), request.config, **keywords))
 
     def _aturn_parts(self, request: TurnRequest) -> AsyncGenerator[AIMessage, None]:
         """Like `_turn_parts`, asynchronously."""
         stream, invoke = super().astream, super().ainvoke
-        keywords = {**request.keywords, **request_form(self, request).keywords(request.choice)}
+        keywords = {**request.keywords, **_request_form(self, request).keywords(request.choice)}
         if request.streams:
-            return generator_of(cast("AsyncIterator[AIMessage]", stream(converted(request.messages), request.config, **keywords)))
-        return _awaited(partial(invoke, converted(request.messages), request.config, **keywords))
+            return generator_of(cast("AsyncIterator[AIMessage]", stream(_converted(request.messages), request.config, **keywords)))
+        return _awaited(partial(invoke, _converted(request.messages), request.config, **keywords))
 
 
-def request_form(model: Configured, request: TurnRequest) -> WireForm:
+def _request_form(model: Configured, request: TurnRequest) -> WireForm:
     """What a request says besides its messages, in the form of the wire of the model that makes it."""
     if request.form.model is model or request.form.model is None:
         return request.form
     return form_of(model, request)
 
 
-def converted(given: Any) -> Any:
+def _converted(given: Any) -> Any:
     """Return a list of messages as a prompt, whose messages core takes as they are; any other input unchanged."""
     if type(given) is not list:
         return given
@@ -395,7 +395,7 @@ def converted(given: Any) -> Any:
 
 
 @contextmanager
-def failing(driven: "Driven", *, streamed: bool = False) -> Iterator[None]:
+def _failing(driven: "Driven", *, streamed: bool = False) -> Iterator[None]:
     """Return a context manager that reports an exception that ends the call, or that it was left."""
     try:
         yield

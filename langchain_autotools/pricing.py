@@ -69,7 +69,7 @@ class BilledUsage:
     stated: Decimal | None = None
 
 
-def billed_usage(message: AIMessage) -> BilledUsage:
+def _billed_usage(message: AIMessage) -> BilledUsage:
     """Return what the reply that became this message is billed for."""
     metadata = message.response_metadata
     usage, raw = message.usage_metadata, _mapping(metadata.get("usage") or metadata.get("token_usage"))
@@ -307,10 +307,10 @@ def run_cost(run: BaseMessage | HoldsRun, *, prices: Mapping[str, Mapping[str, A
     turns = own_metadata(whole).get("turns")
     if isinstance(turns, int) and replies < turns:
         raise ValueError(f"the run message carries {replies} of the replies of its {turns} turns: its cost is not known")
-    return RunCost([cost_of(billed_usage(one), own, at) for one in paid_replies(messages)])
+    return RunCost([_cost_of(_billed_usage(one), own, at) for one in paid_replies(messages)])
 
 
-def cost_of(usage: BilledUsage, own: Mapping[str, Mapping[str, Any]], at: datetime | None = None) -> TurnCost:
+def _cost_of(usage: BilledUsage, own: Mapping[str, Mapping[str, Any]], at: datetime | None = None) -> TurnCost:
     """Return the cost of what a reply is billed for.
 
     Args:
@@ -320,7 +320,7 @@ def cost_of(usage: BilledUsage, own: Mapping[str, Mapping[str, Any]], at: dateti
     """
     if usage.stated is not None:  # whatever it was used for
         return TurnCost(usage.provider, usage.model, {"stated": usage.stated}, (), usage.conditions)
-    prices = prices_of(usage.provider, usage.model, usage.conditions, own, at)
+    prices = _prices_of(usage.provider, usage.model, usage.conditions, own, at)
     if prices is None:
         named = f"the model {usage.model!r}" if usage.model else "a model without a name"
         return TurnCost(usage.provider, usage.model, {}, [named, *usage.unknown], usage.conditions)
@@ -390,7 +390,7 @@ class CostMeter:
             if isinstance(message, AIMessage):
                 known = all(self._add(one, number) for one in (*rejected_replies(message), message))
             else:
-                known = all(self._pay(billed_usage(one)) for one in replies_inside(message))
+                known = all(self._pay(_billed_usage(one)) for one in replies_inside(message))
             if not known:
                 return True
         self._counted = len(messages)
@@ -408,7 +408,7 @@ class CostMeter:
 
     def _add(self, message: AIMessage, number: int) -> bool:
         """Add the cost of a reply; False if it is not known."""
-        usage = billed_usage(message)
+        usage = _billed_usage(message)
         if not self._pay(usage):
             return False
         self._conditions = {} if is_cut_reply(message) else usage.conditions  # with a cut reply another model goes on
@@ -419,7 +419,7 @@ class CostMeter:
 
     def _pay(self, usage: BilledUsage) -> bool:
         """Add the cost of what was used; False if it is not known."""
-        cost = cost_of(usage, self._prices)
+        cost = _cost_of(usage, self._prices)
         if cost.total is None:
             _logger.warning("max_cost ends a run, because a part of what it has used has no price: %s", ", ".join(cost.unpriced))
             return False
@@ -428,12 +428,12 @@ class CostMeter:
 
     def _estimated(self, model: _Model, given: int, written: int) -> Decimal | None:
         counts = {"input_tokens": given, "output_tokens": written}
-        return cost_of(BilledUsage(model.provider, model.name, counts, given, self._conditions), self._prices).total
+        return _cost_of(BilledUsage(model.provider, model.name, counts, given, self._conditions), self._prices).total
 
 
 def cost_of_replies(replies: Iterable[AIMessage], prices: Mapping[str, Mapping[str, Any]]) -> Decimal | None:
     """Return the cost of replies; None if a part of it has no price."""
-    return RunCost([cost_of(billed_usage(one), prices) for one in replies]).total
+    return RunCost([_cost_of(_billed_usage(one), prices) for one in replies]).total
 
 
 # ---------------------------------------------------------------------------------------------- price lists
@@ -442,7 +442,7 @@ def cost_of_replies(replies: Iterable[AIMessage], prices: Mapping[str, Mapping[s
 #
 # A price is in US dollars: of a million tokens (`..._mtok`), or of a thousand calls (`..._kcount`).
 
-EXTRA = "install 'langchain-autotools-chat[cost]'"
+_EXTRA = "install 'langchain-autotools-chat[cost]'"
 _TOKENS, _CALLS = ("_tokens", "_mtok", 1_000_000), ("", "_kcount", 1_000)
 _INCLUDED_IN = {"cache_write_5m_tokens": "cache_write_tokens", "output_reasoning_tokens": "output_tokens"}
 _DATED = pattern(r"[-@](?:20\d\d-?\d\d-?\d\d)$")
@@ -515,7 +515,7 @@ def _own_price(model: str, key: Any, value: Any) -> Decimal:
     return price
 
 
-def prices_of(
+def _prices_of(
     provider: str, model: str, conditions: Mapping[str, str], own: Mapping[str, Mapping[str, Any]], at: datetime | None
 ) -> Prices | None:
     """Return the prices of a model; None if nobody knows any.
@@ -547,7 +547,7 @@ def _known_prices(provider: str, model: str, conditions: Mapping[str, str], at: 
     try:
         from genai_prices import Usage, calc_price
     except ImportError:
-        raise ConfigurationError(f"prices of {model!r} are not given: {EXTRA}, or give prices=") from None
+        raise ConfigurationError(f"prices of {model!r} are not given: {_EXTRA}, or give prices=") from None
     if not provider or not model:
         return None
     at = at or datetime.now(UTC)

@@ -127,7 +127,7 @@ class Retry(Protocol):
         """Return the strategies for these settings."""
 
 
-def call_state(name: str, started: float | None = None) -> "RetryCallState":
+def _call_state(name: str, started: float | None = None) -> "RetryCallState":
     """Return tenacity's state object of a request or call.
 
     Args:
@@ -151,7 +151,7 @@ def _named(name: str) -> Callable[[], None]:
     return request
 
 
-def demanded_wait(error: BaseException | None) -> float | None:
+def _demanded_wait(error: BaseException | None) -> float | None:
     """Return the server's requested wait in seconds from an error; None if there is none."""
     seconds = getattr(error, "retry_after", None)
     return seconds if isinstance(seconds, int | float) else None
@@ -164,11 +164,11 @@ def check_synchronous(retry: Retry) -> None:
         ConfigurationError: There is one.
     """
     for name, function in retry.functions.items():
-        if is_asynchronous(function):
-            raise asynchronous_error(name)
+        if _is_asynchronous(function):
+            raise _asynchronous_error(name)
 
 
-def asynchronous_error(name: str) -> ConfigurationError:
+def _asynchronous_error(name: str) -> ConfigurationError:
     """Return the error for an asynchronous function in a synchronous run.
 
     Args:
@@ -179,7 +179,7 @@ def asynchronous_error(name: str) -> ConfigurationError:
     )
 
 
-def is_asynchronous(function: Any) -> bool:
+def _is_asynchronous(function: Any) -> bool:
     """Whether a function, or a callable object, returns a coroutine."""
     while isinstance(function, partial):
         function = function.func
@@ -304,7 +304,7 @@ class Attempts:
         import tenacity
 
         if self._strategies is None:
-            self._strategies, self._state = self._retry.strategies(), call_state(self._name, self._started)
+            self._strategies, self._state = self._retry.strategies(), _call_state(self._name, self._started)
         strategies, state = self._strategies, cast("RetryCallState", self._state)
         state.set_exception((type(error), error, error.__traceback__))
         try:
@@ -321,7 +321,7 @@ class Attempts:
             state.outcome = None  # its error holds this frame by its traceback
 
     def _next_wait(self, strategies: Strategies, state: "RetryCallState", error: Exception) -> Decision:
-        demanded = demanded_wait(error)
+        demanded = _demanded_wait(error)
         if demanded is not None and demanded > strategies.retry_after_max:
             return None
         if strategies.retry is not None and not (
@@ -343,7 +343,7 @@ class Attempts:
         if not self._awaits:
             if isinstance(value, Coroutine):
                 value.close()
-            raise asynchronous_error(name)
+            raise _asynchronous_error(name)
         return (yield Awaited(value))
 
 
@@ -487,7 +487,7 @@ class RetryPolicy:
         """Return the seconds to wait after this many failures; `asked` is the server's requested wait, if any."""
         if asked is not None:
             return asked * self.wait_scale
-        state = call_state("request")
+        state = _call_state("request")
         state.attempt_number = failures
         return self._backoff()(state)
 

@@ -51,7 +51,7 @@ _SIGNATURES = {
 _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 
-def question_message(question: str | HumanMessage, attachments: Sequence[Attachment]) -> HumanMessage:
+def _question_message(question: str | HumanMessage, attachments: Sequence[Attachment]) -> HumanMessage:
     """Return the question as a message with an id, with its attachments after its text.
 
     Raises:
@@ -254,7 +254,7 @@ class Agent(GivenAsTool):
         for name in ("output", "conversation"):
             if name in kwargs:
                 raise ConfigurationError(f"{name} is an argument of Agent: here it has no effect")
-        message = None if question is None else question_message(question, list(attachments))
+        message = None if question is None else _question_message(question, list(attachments))
         if history is not None:
             return Exchange(message, self.system_prompt, OwnMemory(history, keeps=False), ConversationLock(), self._output)
         return Exchange(message, self.system_prompt, self._memory, self._floor, self._output)

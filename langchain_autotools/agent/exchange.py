@@ -193,7 +193,7 @@ class ConversationLock:
                 self._holder = None
 
 
-def busy_error() -> ConfigurationError:
+def _busy_error() -> ConfigurationError:
     """Return the error for a question during the answer to another one."""
     return ConfigurationError("the agent is answering already: give history=[...] to ask several questions at once")
 
@@ -324,7 +324,7 @@ class Exchange:
 
     def _messages(self, history: Sequence[BaseMessage]) -> list[BaseMessage]:
         """Return the input messages. Calls at the end of the history are answered before a question, permanently."""
-        self._answered = [] if self._question is None else answers_to_open_calls(history)
+        self._answered = [] if self._question is None else _answers_to_open_calls(history)
         self._before = [*self._prompt, *history, *self._answered]
         return [*self._before, *self._new]
 
@@ -365,7 +365,7 @@ class Exchange:
         else:
             self._new += new_messages(message)
         output = self._read(message)
-        self.outcome = AgentResult(with_results(message, self._results), tuple(self._new), output)
+        self.outcome = AgentResult(_with_results(message, self._results), tuple(self._new), output)
         return self.outcome
 
     def _read(self, message: AIMessage) -> Any:
@@ -455,11 +455,11 @@ class Exchange:
     def _left_stream(self) -> OpenStream | None:
         """Return the stream that was left unread; None if it is gone."""
         if self.stream is None or self._ended:
-            raise busy_error()
+            raise _busy_error()
         return self.stream()
 
 
-def with_results(message: AIMessage, results: Sequence[ToolMessage]) -> AIMessage:
+def _with_results(message: AIMessage, results: Sequence[ToolMessage]) -> AIMessage:
     """Return the run message with these results for its last calls, so that nothing waits."""
     if not results:
         return message
@@ -479,7 +479,7 @@ def with_results(message: AIMessage, results: Sequence[ToolMessage]) -> AIMessag
     return whole
 
 
-def answers_to_open_calls(history: Sequence[BaseMessage]) -> list[ToolMessage]:
+def _answers_to_open_calls(history: Sequence[BaseMessage]) -> list[ToolMessage]:
     """Return results that tell the model that the open calls of a history did not run."""
     last, results = open_end(history)
     answered = {result.tool_call_id for result in results}
@@ -563,7 +563,7 @@ class AgentStream(_Stream, Iterator[AIMessageChunk]):
             ConfigurationError: The next chunk is being made.
         """
         if self._chunks.gi_running:
-            raise busy_error()
+            raise _busy_error()
         chunks, self._chunks = self._chunks, _refuse()
         chunks.close()
 
@@ -628,7 +628,7 @@ class AsyncAgentStream(_Stream, AsyncIterator[AIMessageChunk]):
 
     def _superseded(self) -> Any:
         if self._chunks.ag_running:
-            raise busy_error()
+            raise _busy_error()
         chunks, self._chunks = self._chunks, _arefuse()
         return chunks
 

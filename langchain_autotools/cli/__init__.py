@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 __all__ = ["main"]
 
-INTERRUPTED = 130
+_INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,4 +23,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run(list(sys.argv[1:] if arguments is None else arguments))
     except KeyboardInterrupt:
         print("(interrupted)", file=sys.stderr)
-        return INTERRUPTED
+        return _INTERRUPTED

@@ -74,7 +74,7 @@ def _run_session_command(command: str, conversation: "Conversation", display: Di
 def _questions(display: Display) -> Iterator[str]:
     while True:
         try:
-            line = read_line(display.prompt)
+            line = _read_line(display.prompt)
         except EOFError:
             display.note("")
             return
@@ -85,7 +85,7 @@ def _questions(display: Display) -> Iterator[str]:
             yield line
 
 
-def read_line(prompt: str) -> str:
+def _read_line(prompt: str) -> str:
     """Return one line of standard input, or all lines of one paste.
 
     Raises:
@@ -308,7 +308,7 @@ class Approver:
         while True:
             self._display.call_waits(shown)
             try:
-                decision = self._answered(call, read_line(self._display.question).strip())
+                decision = self._answered(call, _read_line(self._display.question).strip())
                 if decision is not None:
                     self._tell(with_decision(shown, decision) if call.path else self._executor.decided(shown, decision))
                     return decision
@@ -330,7 +330,7 @@ class Approver:
         if answer.lower() in ("n", "no"):
             return call.reject()
         if answer.lower() in ("e", "edit"):
-            args = read_object(read_line(self._display.edit_question))
+            args = read_object(_read_line(self._display.edit_question))
             if args is None:
                 raise ConfigurationError('the arguments are a JSON object on one line, such as {"city": "Paris"}')
             return call.respond(args) if call.kind == ELICITATION else call.edit(args)

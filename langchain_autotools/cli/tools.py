@@ -21,7 +21,7 @@ from ..executor.tools import tools_by_name
 
 _CONVENTIONAL = "tools"  # the name looked for where none is given
 # Invented, and fixed: the same question gets the same answer.
-TEMPERATURES = {
+_TEMPERATURES = {
     "amsterdam": 14, "athens": 26, "beijing": 17, "berlin": 13, "buenos aires": 19, "cairo": 30, "delhi": 33, "dublin": 11,
     "helsinki": 7, "istanbul": 20, "lagos": 31, "lisbon": 22, "london": 12, "los angeles": 24, "madrid": 23, "mexico city": 21,
     "moscow": 5, "mumbai": 32, "nairobi": 25, "new york": 16, "oslo": 6, "paris": 18, "prague": 10, "reykjavik": 3,
@@ -186,8 +186,8 @@ def _as_list(found: Any, source: str) -> list[Any]:
 def get_temperature(city: str) -> str:
     """Current temperature of a city."""
     name = city.split(",")[0].strip().casefold()
-    if name in TEMPERATURES:
-        return f"{TEMPERATURES[name]} °C"
+    if name in _TEMPERATURES:
+        return f"{_TEMPERATURES[name]} °C"
     # A city that is not in the table has a temperature too, always the same.
     return f"{10 + sum(map(ord, name)) % 15} °C"
 

@@ -49,7 +49,7 @@ from .stored import (
 SEND, DECIDE, APPEND = "send", "decide", "append"
 """The kinds of runs: answering a message, continuing with decisions, or only adding messages."""
 
-DECIDED = "autotools_decided"
+_DECIDED = "autotools_decided"
 """The attribute with the calls that a run decides about, as JSON text, since PostgreSQL's JSON type does not accept every text."""
 
 OWNER, LABELS, TITLE, LAST = "autotools_owner", "autotools_labels", "autotools_title", "autotools_last"
@@ -58,8 +58,8 @@ OWNER, LABELS, TITLE, LAST = "autotools_owner", "autotools_labels", "autotools_t
 LEFT = "autotools_left"
 """The attribute of a finished run that left something: `calls_pending`, or `failed`."""
 
-KEY = "autotools_key"  # what a run was added for: the same is added once
-CONVERSATION = "autotools_conversation"
+_KEY = "autotools_key"  # what a run was added for: the same is added once
+_CONVERSATION = "autotools_conversation"
 _ENDED = "langchain_autotools deleted conversation"
 _LOOKED_UP = 8  # how many ends are asked for at a time
 _LARGEST = 100  # how many runs are deleted at a time
@@ -67,7 +67,7 @@ _FIRST_LOOK = 16  # how many runs of a conversation the first look-up asks for; 
 _MOST_LOOKED_UP = 1024  # how many it asks for at the most
 _FEW = 4  # how many runs the search for the last one asks for at a time
 _OPEN = ["ENQUEUED", "PENDING"]  # what DBOS has an index of
-_ATTRIBUTES = {OWNER: str, LABELS: Mapping, TITLE: str, LAST: int, LEFT: str, DECIDED: str, KEY: str, CONVERSATION: str}
+_ATTRIBUTES = {OWNER: str, LABELS: Mapping, TITLE: str, LAST: int, LEFT: str, _DECIDED: str, _KEY: str, _CONVERSATION: str}
 
 
 # ---------------------------------------------------------------------------------------------- a conversation until it is deleted
@@ -214,17 +214,17 @@ class ConversationRun:
     @property
     def key(self) -> Any:
         """The key under which the run was added."""
-        return self.noted.get(KEY)
+        return self.noted.get(_KEY)
 
     @stored("the decisions")
     def decided(self) -> Mapping[str, Any]:
         """The calls that the run decides about, and the decisions."""
-        return mapping_of(json.loads(self.noted.get(DECIDED, "{}")))
+        return mapping_of(json.loads(self.noted.get(_DECIDED, "{}")))
 
     @property
     def conversation(self) -> str:
         """The conversation of the run."""
-        return str(self.noted[CONVERSATION])
+        return str(self.noted[_CONVERSATION])
 
     @property
     def begun(self) -> datetime:
@@ -312,7 +312,7 @@ def _attributes_of(data: Any) -> Mapping[str, Any]:
     Raises:
         TypeError: They are not.
     """
-    noted = checked(mapping_of(data, CONVERSATION), **_ATTRIBUTES)
+    noted = checked(mapping_of(data, _CONVERSATION), **_ATTRIBUTES)
     left, labels = noted.get(LEFT, "failed"), noted.get(LABELS, {}).values()
     if left not in ("failed", "calls_pending") or not all(isinstance(one, str) for one in labels):
         raise TypeError("attributes of other values")
@@ -474,7 +474,7 @@ class ConversationRuns:
 
     def add(self, where: Incarnation, number: int, request: Mapping[str, Any], key: str, **attributes: Any) -> bool:
         """Add a run under a number; return whether it exists with the same key, by anyone, in a current conversation."""
-        noted = {KEY: key, CONVERSATION: where.conversation, **attributes}
+        noted = {_KEY: key, _CONVERSATION: where.conversation, **attributes}
         options: Any = {
             "workflow_name": self.first_workflow if number == 1 else self.workflow,
             "queue_name": self.queue,
@@ -690,7 +690,7 @@ def request_of_decisions(
     last = next((run for run in reversed(runs) if run.request["kind"] != APPEND), None)
     before = {"config": None, "keywords": {}} if last is None else last.request
     request = request_of(DECIDE, [], before["config"] if config is None else config, {**before["keywords"], "resume": new})
-    return request, {DECIDED: json.dumps({_call_key(one): one.to_dict() for one in new})}
+    return request, {_DECIDED: json.dumps({_call_key(one): one.to_dict() for one in new})}
 
 
 def _new_decisions(

@@ -196,7 +196,7 @@ class Conversations:
         if isinstance(messages, str | BaseMessage) or not messages or not all(isinstance(one, BaseMessage) for one in messages):
             raise ConfigurationError("append takes a list of messages")
         kept = named(messages)
-        return self._add(conversation, key_of(kept), partial(request_of_appended, messages=kept), Metadata(owner, labels, kept))
+        return self._add(conversation, _key_of(kept), partial(request_of_appended, messages=kept), Metadata(owner, labels, kept))
 
     async def aappend(
         self,
@@ -225,7 +225,7 @@ class Conversations:
         given = [one if isinstance(one, Decision) else Decision.from_dict(one) for one in decisions]
         if not given:
             raise ConfigurationError("decide takes decisions, as the methods of a pending call make them")
-        check = partial(check_decision, self.model._own_tools().executor)
+        check = partial(_check_decision, self.model._own_tools().executor)
         return self._add(conversation, f"decisions {uuid.uuid4()}", lambda runs: request_of_decisions(runs, given, config, check))
 
     async def adecide(self, conversation: str, decisions: Sequence[Decision], config: RunnableConfig | None = None) -> Sent:
@@ -255,7 +255,7 @@ class Conversations:
 
     def _add(self, conversation: str, key: str, made: _Made, metadata: Metadata = _NOTHING, *, whole: bool = True) -> Sent:
         """Add a run after all others; `made` creates its request from them (`whole` or not), or names the existing one."""
-        check_id(conversation)
+        _check_id(conversation)
         self._launch()
         while True:
             now = self._runs.current(conversation)
@@ -281,7 +281,7 @@ class Conversations:
             owner: The same as for `send`, for appended messages.
             labels: The same as for `send`, for appended messages.
         """
-        check_id(conversation)
+        _check_id(conversation)
         return ConversationHistory(self, conversation, owner=owner, labels=labels)
 
     # ------------------------------------------------------------------------------------------ what there is to read
@@ -313,7 +313,7 @@ class Conversations:
             TimeoutError: Nothing came in time.
             EventsInterruptedError: This process has shut down.
         """
-        check_id(conversation)
+        _check_id(conversation)
         self._launch()
         link, start = Link(), start_of(self._runs, conversation, after, last_event_id)
         return read_conversation(self._runs, start, follow, timeout, link)
@@ -328,7 +328,7 @@ class Conversations:
         timeout: float | None = None,
     ) -> AsyncGenerator[RunEvent, None]:
         """Like `events`, asynchronously. A well-formed position that the conversation does not have is refused with the first event."""
-        check_id(conversation)
+        _check_id(conversation)
         check_position(after)
         return self._aevents(conversation, after, last_event_id, follow, timeout)
 
@@ -343,7 +343,7 @@ class Conversations:
 
     def messages(self, conversation: str) -> builtins.list[BaseMessage]:
         """Return the messages of a conversation, in order: of a current run the complete ones, then those that wait for an answer."""
-        check_id(conversation)
+        _check_id(conversation)
         self._launch()
         return [message for run in self._runs.of(conversation, whole=True) for message in (*run.added(), *run.made_so_far())]
 
@@ -404,7 +404,7 @@ class Conversations:
 
     def pending(self, conversation: str) -> builtins.list[PendingCall]:
         """Return the calls that wait for a decision. Calls before a newer message do not: the model is told that they did not run."""
-        check_id(conversation)
+        _check_id(conversation)
         self._launch()
         return undecided_calls(self._runs.of(conversation, whole=True))
 
@@ -471,7 +471,7 @@ class Conversations:
 
     def info(self, conversation: str) -> ConversationInfo | None:
         """Return the description of one conversation, as in `list`; None if it does not exist. Compare its `owner` with the client."""
-        check_id(conversation)
+        _check_id(conversation)
         self._launch()
         return self._list.info(conversation)
 
@@ -501,7 +501,7 @@ class Conversations:
 
     def cancel(self, conversation: str) -> None:
         """Cancel the current run and those that wait: each returns what it has, with the stop reason `cancelled`."""
-        check_id(conversation)
+        _check_id(conversation)
         self._launch()
         for run in reversed(self._runs.of(conversation)):  # the current one last: the next one begins as soon as it has ended
             if not run.has_ended:
@@ -531,7 +531,7 @@ class Conversations:
         if (conversation is None) == (older_than is None):
             raise ConfigurationError("delete takes the id of a conversation, or older_than")
         if conversation is not None:
-            check_id(conversation)
+            _check_id(conversation)
             self._launch()
             return self._delete(conversation, timeout)
         if not (isinstance(older_than, timedelta) and older_than >= timedelta(0)):
@@ -612,17 +612,17 @@ class Conversations:
         try:
             with reading(f"the request of run {run_id!r}"):
                 if mapping_of(request, "kind", "messages", "conversation")["kind"] == APPEND:
-                    self._runs.note(run_id, noted_at_end(self._appended(run_id, request)))
+                    self._runs.note(run_id, _noted_at_end(self._appended(run_id, request)))
                     return {"messages": []}
                 given = [*map(message_of, request_of_run(request)["messages"])]
             with begun(run_id) as execution:
                 messages = [*self._runs.before(request["conversation"], run_id), *given]
                 outcome = execute(self.model, self._rerun, execution, messages, {**request, "started": execution.started}, texts)
             self._runs.given(request["conversation"], run_id, execution.messages)
-            self._runs.note(run_id, noted_at_end(reply_of(outcome["message"])))
+            self._runs.note(run_id, _noted_at_end(reply_of(outcome["message"])))
             return texts.named(outcome)
         except RunFailedError as error:
-            self._runs.note(run_id, noted_at_end([], str(error)))
+            self._runs.note(run_id, _noted_at_end([], str(error)))
             return texts.named({"messages": plain_messages(new_messages(error)), "error": str(error)})
 
     def _appended(self, run_id: str, request: Mapping[str, Any]) -> builtins.list[BaseMessage]:
@@ -631,7 +631,7 @@ class Conversations:
         return [*self._runs.before(request["conversation"], run_id), *added] if isinstance(added[0], ToolMessage) else added
 
 
-def check_id(conversation: str) -> None:
+def _check_id(conversation: str) -> None:
     """Raise if the id is not valid for a conversation.
 
     Raises:
@@ -656,12 +656,12 @@ def named(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     return [one if one.id else one.model_copy(update={"id": uuid.uuid4().hex}) for one in messages]
 
 
-def key_of(messages: Sequence[BaseMessage]) -> str:
+def _key_of(messages: Sequence[BaseMessage]) -> str:
     """Return the key under which messages are added, equal for equal messages, so that they are added once."""
     return "messages " + " ".join(str(one.id) for one in messages)
 
 
-def check_decision(executor: ToolExecutor, call: PendingCall, decision: Decision) -> None:
+def _check_decision(executor: ToolExecutor, call: PendingCall, decision: Decision) -> None:
     """Raise if the run could not carry out a decision.
 
     Raises:
@@ -674,7 +674,7 @@ def check_decision(executor: ToolExecutor, call: PendingCall, decision: Decision
         executor.decided(ToolCallRecord(call.id, call.name, "", call.args), decision)
 
 
-def noted_at_end(made: BaseMessage | Sequence[BaseMessage], error: str | None = None) -> dict[str, Any]:
+def _noted_at_end(made: BaseMessage | Sequence[BaseMessage], error: str | None = None) -> dict[str, Any]:
     """Return the attributes of a finished run that failed or left calls that wait; empty otherwise."""
     left = "failed" if error is not None else "calls_pending" if made and pending_calls(made) else None
     return {LEFT: left} if left else {}

@@ -28,11 +28,11 @@ from .workers import CANCELLED, Execution, Executions, Lease, Lifetime, WorkerEn
 
 _logger = logging.getLogger("langchain_autotools")
 
-PROTOCOL = 2
+_PROTOCOL = 2
 """The version of a run's steps and records. A run continues only in processes of its own version."""
 
-VERSION = f"langchain-autotools-{PROTOCOL}"
-DEFAULT_URL = "sqlite:///autotools_runs.sqlite"
+VERSION = f"langchain-autotools-{_PROTOCOL}"
+_DEFAULT_URL = "sqlite:///autotools_runs.sqlite"
 _WORKERS_OF_A_MACHINE = 1000
 _MOST = 32_000_000  # characters of JSON, of all that is kept
 _T = TypeVar("_T")
@@ -215,7 +215,7 @@ def launch(
         raise ConfigurationError(f"poll_interval must be a number of seconds, not {poll_interval!r}")
     if isinstance(max_silent_executions, bool) or not isinstance(max_silent_executions, int) or max_silent_executions < 1:
         raise ConfigurationError(f"max_silent_executions must be a number from 1 on, not {max_silent_executions!r}")
-    place = url or engine.url or engine.wanted or engine.last or DEFAULT_URL
+    place = url or engine.url or engine.wanted or engine.last or _DEFAULT_URL
     return str(outside(_launch, place, worker, lease, poll_interval, max_silent_executions, clock))
 
 

@@ -656,7 +656,7 @@ class _Call:
         except Exception as error:
             self._raised = error
             raised = error_text(error)
-        result = None if outcome is None or outcome is PENDING else plain_result(outcome)
+        result = None if outcome is None or outcome is PENDING else _plain_result(outcome)
         return self._journal.written({"result": result, "raised": raised})
 
     def _done(self, call: ToolCallRecord, run: Callable[[], Outcome]) -> Outcome:
@@ -691,7 +691,7 @@ def result_of(call: ToolCallRecord, data: Mapping[str, Any]) -> ToolCallResult:
     return replace(ToolCallResult(call, message, error), **{name: data[name] for name in _KEEPS})
 
 
-def plain_result(result: ToolCallResult) -> dict[str, Any]:
+def _plain_result(result: ToolCallResult) -> dict[str, Any]:
     """Return a call's result as plain JSON. An artifact that is not plain data is replaced by a mark, as in the run message."""
     error = None if result.error is None else f"{type(result.error).__name__}: {result.error}"
     kept = {name: getattr(result, name) for name in _KEEPS}

@@ -79,7 +79,7 @@ class _Client:
             undelivered: What the run has brought and the caller has not: an error brings it.
         """
         if self._failed is None:
-            return message_out(self._run_id, self._run)
+            return _message_out(self._run_id, self._run)
         if self.error is None:
             raise RunFailedError(str(self._failed)) from None
         attach_messages(self.error, [*undelivered, *new_messages(self.error)])
@@ -198,7 +198,7 @@ class DurableModel:
             run = outside(lambda: DBOS.retrieve_workflow(run_id).get_result(polling_interval_sec=_POLLS_SECONDS))
         except Exception as error:
             raise RunFailedError(str(error)) from None
-        return message_out(run_id, run)
+        return _message_out(run_id, run)
 
     async def aresult(self, run_id: str) -> AIMessage:
         """Like `result`, asynchronously."""
@@ -233,7 +233,7 @@ class DurableModel:
         for event in read_run(run_id, timeout, link):
             if position_of(event) > after:
                 yield event
-            raise_failed(event)
+            _raise_failed(event)
 
     async def aevents(
         self, run_id: str, *, after: str | None = None, last_event_id: str | None = None, timeout: float | None = None
@@ -247,7 +247,7 @@ class DurableModel:
             async for event in events:
                 if position_of(event) > last:
                     yield event
-                raise_failed(event)
+                _raise_failed(event)
 
     def cancel(self, run_id: str) -> None:
         """Cancel a run, wherever it is executed; it returns what it has, with the stop reason `cancelled`."""
@@ -290,7 +290,7 @@ class DurableModel:
             return texts.named(execute(self.model, self._rerun, execution, messages, request, texts, client))
 
 
-def message_out(run_id: str, outcome: Any) -> AIMessage:
+def _message_out(run_id: str, outcome: Any) -> AIMessage:
     """Return the run message of a run's outcome.
 
     Raises:
@@ -300,7 +300,7 @@ def message_out(run_id: str, outcome: Any) -> AIMessage:
         return reply_of(with_texts(run_id, outcome)["message"])
 
 
-def raise_failed(event: RunEvent) -> None:
+def _raise_failed(event: RunEvent) -> None:
     """Raise the error of a failed run, after its event."""
     if isinstance(event, kinds.RunFailed) and event.parent_run_id is None:
         raise event.error

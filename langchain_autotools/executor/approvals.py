@@ -79,7 +79,7 @@ class Approvals:
         Raises:
             ConfigurationError: One of them cannot work.
         """
-        made = cls(approve=_function("approve", approve), key=_checked_key(key), claim=checked_claim(claim))
+        made = cls(approve=_function("approve", approve), key=_checked_key(key), claim=_checked_claim(claim))
         if rule is None or isinstance(rule, bool):
             return replace(made, every=bool(rule))
         if callable(rule):
@@ -336,7 +336,7 @@ class Approvals:
             raise ConfigurationError(text)
 
 
-def checked_claim(claim: Any) -> Any:
+def _checked_claim(claim: Any) -> Any:
     """Return the store of claims, or None; raise if it is invalid.
 
     Raises:

@@ -68,7 +68,7 @@ class Wrappers(NamedTuple):
     attempts: Proceed
 
 
-def with_wrappers(
+def _with_wrappers(
     planned: PlannedCall, wrappers: Wrappers, is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool], *, may_wait: bool
 ) -> Steps:
     """Return the steps of a planned call within its wrappers.
@@ -105,8 +105,8 @@ def _as_approved(
     run, call, approved = planned.run, planned.call, before.call.approved
     assert run is not None  # only calls that run have wrappers
     bound = call is not before.call and (approved is not None or is_concerned(before.call, call))
-    if bound and not any(is_same(call, one) for one in (before.call, approved or before.call)):
-        return ends_as(changed_result(run, before.call, call) if may_wait else refused_change(before.call))
+    if bound and not any(_is_same(call, one) for one in (before.call, approved or before.call)):
+        return ends_as(_changed_result(run, before.call, call) if may_wait else _refused_change(before.call))
     if approved is not None:
         planned = replace(planned, call=approved)
     if run.call is not planned.call:
@@ -122,12 +122,12 @@ _WAITS = "Not run: the arguments of this call were changed to {arguments}, and w
 _REFUSED = "Not run: the arguments of this call were changed, and with these it needs an approval that it does not have."
 
 
-def is_same(one: ToolCallRecord, other: ToolCallRecord) -> bool:
+def _is_same(one: ToolCallRecord, other: ToolCallRecord) -> bool:
     """Whether two forms of a call have the same arguments, as a human is shown them."""
     return one.args == other.args or plain_json(one, one.args) == plain_json(other, other.args)
 
 
-def changed_result(run: ToolRun, before: ToolCallRecord, after: ToolCallRecord) -> ToolCallResult:
+def _changed_result(run: ToolRun, before: ToolCallRecord, after: ToolCallRecord) -> ToolCallResult:
     """Return the result of a changed call: it waits for approval with the changed arguments, which its metadata keeps.
 
     Args:
@@ -136,7 +136,7 @@ def changed_result(run: ToolRun, before: ToolCallRecord, after: ToolCallRecord) 
         after: The call as they have changed it.
     """
     if run.tried:  # what has run cannot wait
-        return refused_change(before)
+        return _refused_change(before)
     record = replace(outer_call(run), call=before).changed(after.args or {})
     text = _WAITS.format(arguments=compact(record["calls"][0]["args"]))
     result = failed(before, text, PermissionError(text))
@@ -144,7 +144,7 @@ def changed_result(run: ToolRun, before: ToolCallRecord, after: ToolCallRecord) 
     return replace(result, message=result.message.model_copy(update={"id": f"open-{uuid.uuid4()}", "response_metadata": metadata}))
 
 
-def refused_change(call: ToolCallRecord) -> ToolCallResult:
+def _refused_change(call: ToolCallRecord) -> ToolCallResult:
     """Return the result of a changed call that cannot wait: one inside a bundle, or one that has run before."""
     return failed(call, _REFUSED, PermissionError(_REFUSED))
 
@@ -478,7 +478,7 @@ class Batch:
         turn, begin = partial(self._in_turn, number), partial(self._begin, index)
         wrappers = Wrappers(planned.entry, turn, claim, begin, self._options.wrappers, self._attempts)
         may_wait = planned.call is self._answers[number].call  # a bundle has one result
-        return with_wrappers(planned, wrappers, self._options.is_concerned, may_wait=may_wait)
+        return _with_wrappers(planned, wrappers, self._options.is_concerned, may_wait=may_wait)
 
     def _in_turn(self, number: int, planned: PlannedCall, proceed: Proceed) -> Steps:
         """Wait until a call may begin; answer it if no time is left."""
@@ -517,7 +517,7 @@ class Batch:
         """Run the tool under its policy."""
         run = cast("ToolRun", planned.run)
         if run.policy is None:
-            return attempted_once()
+            return _attempted_once()
         return policy_steps(run, run.policy, self._may_wait, in_thread=self._uses_thread(run), awaits=self._awaits)
 
     def _take_up(self, index: int, outcome: Outcome) -> bool:
@@ -609,7 +609,7 @@ class Batch:
         raise NotImplementedError
 
 
-def attempted_once() -> Steps:
+def _attempted_once() -> Steps:
     """Run the tool once, and return its result."""
     result: ToolCallResult = yield Attempt(1)
     return result
@@ -637,7 +637,7 @@ def log_abandoned(run: ToolRun) -> None:
 # Exclusive execution: a call waits for abandoned calls that still run in threads.
 
 
-POLL_SECONDS = 0.02
+_POLL_SECONDS = 0.02
 """Seconds between two checks whether an abandoned call has ended."""
 
 
@@ -672,12 +672,12 @@ class AbandonedCalls:
         end = time.monotonic() + (run.timeout or max((other.timeout or 0.0 for other in beside), default=0.0))
         while any(not other.ended for other in beside) and not ends():
             if time.monotonic() >= end:
-                return not_alone(run.call, run.call if number in self._exclusive else beside[0].call)
-            yield Pause(POLL_SECONDS)
+                return _not_alone(run.call, run.call if number in self._exclusive else beside[0].call)
+            yield Pause(_POLL_SECONDS)
         return None
 
 
-def not_alone(call: ToolCallRecord, exclusive: ToolCallRecord) -> ToolCallResult:
+def _not_alone(call: ToolCallRecord, exclusive: ToolCallRecord) -> ToolCallResult:
     """Return the answer to a call that must not run beside another one that is exclusive or still running.
 
     Args:

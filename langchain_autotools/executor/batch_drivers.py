@@ -102,7 +102,7 @@ class _ThreadBatch(Batch):
     def _deliver(self) -> Generator[ToolCallResult | None, None, None]:
         try:
             if self._options.admissions:
-                driven(self._admission(), self._ask)
+                _driven(self._admission(), self._ask)
             alone = self._limit <= 1
             if not alone:
                 self._start_workers()
@@ -222,7 +222,7 @@ class _ThreadBatch(Batch):
     def _execute(self, index: int) -> None:
         """Answer one call. Exceptions are recorded; none is raised."""
         try:
-            outcome = driven(self._steps(index), partial(self._carry_out, index))
+            outcome = _driven(self._steps(index), partial(self._carry_out, index))
             if self._progress is not None:
                 self._progress.end(index)
             with self._changed:
@@ -262,9 +262,9 @@ class _ThreadBatch(Batch):
         elif isinstance(step, CallUser):
             return call_user(step.function, step.argument, *self._patience_with(step))
         elif isinstance(step, InThread):
-            return step.function(lambda steps: driven(steps, partial(self._carry_out, index)))
+            return step.function(lambda steps: _driven(steps, partial(self._carry_out, index)))
         elif isinstance(step, Wrap):
-            return call_user(step.function, lambda steps: driven(steps, partial(self._carry_out, index)), *self._patience_with(step))
+            return call_user(step.function, lambda steps: _driven(steps, partial(self._carry_out, index)), *self._patience_with(step))
         return None
 
     def _ask(self, question: UserCall) -> Any:
@@ -329,17 +329,17 @@ class _ThreadBatch(Batch):
         with self._changed:
             if self._closed:
                 raise asyncio.CancelledError
-            task = BackgroundTask(outcome_of(run), run.home())
+            task = BackgroundTask(_outcome_of(run), run.home())
             self._tasks.add(task)  # before it starts: an interrupt may come at any moment
         try:
             task.start()
         except NoThreadError as error:
             task.cancel()
             return failed(run.call, str(error), error)
-        in_time = has_ended(task, run)
+        in_time = _has_ended(task, run)
         if not in_time:
             run.stop_for_timeout()
-            cancel_tasks([task], GRACE_SECONDS)
+            _cancel_tasks([task], GRACE_SECONDS)
         with self._changed:
             self._tasks.discard(task)
         return result_of(task.result()) if in_time else run.timed_out()
@@ -356,7 +356,7 @@ class _ThreadBatch(Batch):
             jobs = self._jobs if results else []
         for job in jobs:
             job.abandon()
-        cancel_tasks(tasks, GRACE_SECONDS)
+        _cancel_tasks(tasks, GRACE_SECONDS)
         for result in results:
             try:
                 self._listeners.call(self._on_executed, result)
@@ -373,7 +373,7 @@ _Result = TypeVar("_Result")
 _Step = TypeVar("_Step")
 
 
-def driven(steps: Generator[_Step, Any, _Result], execute: Callable[[_Step], Any]) -> _Result:
+def _driven(steps: Generator[_Step, Any, _Result], execute: Callable[[_Step], Any]) -> _Result:
     """Run a generator whose steps are carried out by `execute`; exceptions are raised at the yield. Returns its result."""
     proceed, value = steps.send, None
     while True:
@@ -388,7 +388,7 @@ def driven(steps: Generator[_Step, Any, _Result], execute: Callable[[_Step], Any
             proceed, value = steps.throw, error
 
 
-def cancel_tasks(tasks: Collection[BackgroundTask[Any]], seconds: float) -> None:
+def _cancel_tasks(tasks: Collection[BackgroundTask[Any]], seconds: float) -> None:
     """Cancel tasks, and wait this many seconds for them to end."""
     for task in tasks:
         task.cancel()
@@ -411,7 +411,7 @@ _STRANDED = (
 )
 
 
-def has_ended(task: BackgroundTask[Any], run: ToolRun) -> bool:
+def _has_ended(task: BackgroundTask[Any], run: ToolRun) -> bool:
     """Wait for an asynchronous tool within its timeout; log a warning if the wait may be endless."""
     first = SLOW_SECONDS if run.timeout is None else min(SLOW_SECONDS, run.timeout)
     if task.wait(first) or first == run.timeout:
@@ -481,7 +481,7 @@ class _TaskBatch(Batch):
         self._watch = self._end.watch()
         try:
             if self._options.admissions:
-                await adriven(self._admission(), self._ask)
+                await _adriven(self._admission(), self._ask)
             slots = asyncio.Semaphore(self._limit)
             for number, places in enumerate(self._places):
                 if not self._closed and (not number or self._limit == 1):  # one after another: each when it is asked for
@@ -548,7 +548,7 @@ class _TaskBatch(Batch):
     async def _execute(self, index: int) -> None:
         """Answer one call. Exceptions are recorded; only the batch's own cancellation is raised."""
         try:
-            outcome = await adriven(self._steps(index), partial(self._carry_out, index))
+            outcome = await _adriven(self._steps(index), partial(self._carry_out, index))
             if self._progress is not None:
                 await self._progress.end(index)
             if not self._take_up(index, outcome):
@@ -583,7 +583,7 @@ class _TaskBatch(Batch):
             return await acall_user(step.function, step.argument, *self._patience_with(step))
         elif isinstance(step, Wrap):
             return await acall_user(
-                step.afunction, lambda steps: adriven(steps, partial(self._carry_out, index)), *self._patience_with(step)
+                step.afunction, lambda steps: _adriven(steps, partial(self._carry_out, index)), *self._patience_with(step)
             )
         elif isinstance(step, InThread):
             raise ConfigurationError("a journal is for synchronous runs: tasks of an event loop have none")
@@ -672,8 +672,8 @@ class _TaskBatch(Batch):
                 _logger.warning("on_executed failed for a call that was cut off", exc_info=True)
 
 
-async def adriven(steps: Generator[_Step, Any, _Result], execute: Callable[[_Step], Awaitable[Any]]) -> _Result:
-    """Like `driven`, asynchronously."""
+async def _adriven(steps: Generator[_Step, Any, _Result], execute: Callable[[_Step], Awaitable[Any]]) -> _Result:
+    """Like `_driven`, asynchronously."""
     proceed, value = steps.send, None
     while True:
         try:
@@ -699,7 +699,7 @@ async def _outcome_within(seconds: float | None, value: Awaitable[Any]) -> Any:
 
 
 async def _run_as_task(run: ToolRun) -> ToolCallResult:
-    task = asyncio.create_task(outcome_of(run))
+    task = asyncio.create_task(_outcome_of(run))
     try:
         await asyncio.wait([task], timeout=run.timeout)
     except asyncio.CancelledError:
@@ -713,13 +713,13 @@ async def _run_as_task(run: ToolRun) -> ToolCallResult:
 
 
 def result_of(outcome: ToolCallResult | BaseException) -> ToolCallResult:
-    """Return the result, or raise the exception, from `outcome_of`."""
+    """Return the result, or raise the exception, from `_outcome_of`."""
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome
 
 
-async def outcome_of(run: ToolRun) -> ToolCallResult | BaseException:
+async def _outcome_of(run: ToolRun) -> ToolCallResult | BaseException:
     """Return the result or exception of an asynchronous tool, because SystemExit or KeyboardInterrupt in a task would end the loop."""
     try:
         return await run.ainvoke()

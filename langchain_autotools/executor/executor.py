@@ -45,7 +45,7 @@ OnProgress = Callable[[ToolCallRecord, Any], Awaitable[None] | None]
 Approve = Callable[[PendingCall], Awaitable[Decision | None] | Decision | None]
 
 
-def checked_concurrency(name: str, value: Any) -> int | None:
+def _checked_concurrency(name: str, value: Any) -> int | None:
     """Return the maximum number of parallel calls, or None; raise if it is invalid.
 
     Raises:
@@ -133,7 +133,7 @@ class ExecutionSettings:
             raise ConfigurationError(f"parallel must be True or False, not {parallel!r}")
         return cls(
             parallel=parallel,
-            max_concurrency=checked_concurrency("max_concurrency", max_concurrency),
+            max_concurrency=_checked_concurrency("max_concurrency", max_concurrency),
             on_executing=checked_listener("on_executing", on_executing),
             on_executed=checked_listener("on_executed", on_executed),
             on_progress=checked_listener("on_progress", on_progress),
@@ -144,22 +144,22 @@ class ExecutionSettings:
     def over(self, other: "ExecutionSettings") -> "ExecutionSettings":
         """Return what holds where this place is nearer to the call than the other one."""
         return ExecutionSettings(
-            parallel=nearest(self.parallel, other.parallel),
-            max_concurrency=smallest(self.max_concurrency, other.max_concurrency),
-            on_executing=nearest(self.on_executing, other.on_executing),
-            on_executed=nearest(self.on_executed, other.on_executed),
-            on_progress=nearest(self.on_progress, other.on_progress),
+            parallel=_nearest(self.parallel, other.parallel),
+            max_concurrency=_smallest(self.max_concurrency, other.max_concurrency),
+            on_executing=_nearest(self.on_executing, other.on_executing),
+            on_executed=_nearest(self.on_executed, other.on_executed),
+            on_progress=_nearest(self.on_progress, other.on_progress),
             policies=_layered(self.policies, other.policies),
             approvals=_layered(self.approvals, other.approvals),
         )
 
 
-def nearest(near: _V | None, far: _V | None) -> _V | None:
+def _nearest(near: _V | None, far: _V | None) -> _V | None:
     """Return the nearer value if it is set, else the other one."""
     return far if near is None else near
 
 
-def smallest(near: int | None, far: int | None) -> int | None:
+def _smallest(near: int | None, far: int | None) -> int | None:
     """Return the smaller of two bounds; None where there is none."""
     return min((bound for bound in (near, far) if bound is not None), default=None)
 
@@ -202,7 +202,7 @@ class Portable:
         tools = tools_by_name(given)
         handlers = state["handlers"]
         prepared = PreparedTools(tools if handlers is None else handlers.beside(tools))
-        self.__dict__.update(state, _given=given, tools=tools, prepared=prepared, _home=home_of_caller())
+        self.__dict__.update(state, _given=given, tools=tools, prepared=prepared, _home=_home_of_caller())
 
 
 # ---------------------------------------------------------------------------------------------- reading
@@ -257,7 +257,7 @@ class ReadsCalls(Portable):
             caller_tools: Names of tools that this executor leaves to the caller, also where it has one of that name.
             only: Rule for calls that may be executed, as for `stream`. Other calls have no `args`, and a reason.
         """
-        meaning = Meaning(self.tools, caller_tools, checked_only(only), self.prepared.arguments_of)
+        meaning = Meaning(self.tools, caller_tools, _checked_only(only), self.prepared.arguments_of)
         return [call if call.args is None else meaning.of(call) for call in calls]
 
     def pending_calls(self, calls: Calls) -> list[PendingCall]:
@@ -278,10 +278,10 @@ class ReadsCalls(Portable):
             ConfigurationError: It is to run with arguments that its tool does not take.
         """
         made = with_decision(call, decision)
-        return approved_edit(self.meant([made], only=only)[0], self.prepared.arguments_of) if decision.action == "edit" else made
+        return _approved_edit(self.meant([made], only=only)[0], self.prepared.arguments_of) if decision.action == "edit" else made
 
 
-def approved_edit(call: ToolCallRecord, arguments: ArgumentsOf) -> ToolCallRecord:
+def _approved_edit(call: ToolCallRecord, arguments: ArgumentsOf) -> ToolCallRecord:
     """Return the call with edited arguments validated, including those of bundled calls.
 
     Raises:
@@ -299,7 +299,7 @@ def approved_edit(call: ToolCallRecord, arguments: ArgumentsOf) -> ToolCallRecor
     return call
 
 
-def checked_only(only: Any) -> Only | None:
+def _checked_only(only: Any) -> Only | None:
     """Return the rule for calls that may be executed, or None; raise if it is invalid.
 
     Raises:
@@ -391,7 +391,7 @@ class ToolExecutor(ReadsCalls):
         self._given = collected(tools)
         self.tools: dict[str, BaseTool] = tools_by_name(self._given)
         self.prepared = PreparedTools(self.tools)
-        self._home = home_of_caller()
+        self._home = _home_of_caller()
         self.policies: Policies | None = None
         self._changes: dict[str, ToolPolicy] = {}  # the policies that say more than a timeout
         self._timeouts: dict[str, float | None] = {}
@@ -509,13 +509,13 @@ class ToolExecutor(ReadsCalls):
             BaseException: As of `stream`. `new_messages(error)` gives the results that there are.
         """
         results = self.stream(calls, config, **options)
-        with attaching_results(results):
+        with _attaching_results(results):
             return [result.message for result in results]
 
     async def aexecute_all(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> list[ToolMessage]:
         """Like `execute_all`, asynchronously."""
         results = self.astream(calls, config, **options)
-        with attaching_results(results):
+        with _attaching_results(results):
             return [result.message async for result in results]
 
     def stream(
@@ -610,7 +610,7 @@ class ToolExecutor(ReadsCalls):
         approvals = self.approvals or (Approvals() if gated else None)
         known = identities_of_given(calls, read, messages, read_calls, results_only=approvals is None)
         run = partial(self._run, own, messages)
-        govern = partial(apply_policies, policies=self._changes, cache=cache)
+        govern = partial(_apply_policies, policies=self._changes, cache=cache)
         if approvals is not None:
             if decisions is not None:
                 decisions, meant, known = continue_batch(self, calls, messages, decisions, meant, known)
@@ -646,7 +646,7 @@ class ToolExecutor(ReadsCalls):
         call = answer.call
         decided = replace(call, waits=None) if decision is None else self.decided(call, decision, only=only)
         if decided.edited and self.approvals is not None and self.approvals.judged:
-            decided = admitted_edit(call, decided)
+            decided = _admitted_edit(call, decided)
         return answer_of(decided, answer.place, self.tools, run)
 
     def _run(self, config: RunnableConfig, messages: Sequence[BaseMessage], call: ToolCallRecord) -> ToolRun:
@@ -657,7 +657,7 @@ class ToolExecutor(ReadsCalls):
 
 
 @contextmanager
-def attaching_results(results: HasResults) -> Iterator[None]:
+def _attaching_results(results: HasResults) -> Iterator[None]:
     """A context manager that attaches the results of running calls to an exception that ends them."""
     try:
         yield
@@ -668,7 +668,7 @@ def attaching_results(results: HasResults) -> Iterator[None]:
         raise
 
 
-def apply_policies(answers: Sequence[Answer], policies: Mapping[str, ToolPolicy], cache: MutableMapping[str, Any] | None) -> None:
+def _apply_policies(answers: Sequence[Answer], policies: Mapping[str, ToolPolicy], cache: MutableMapping[str, Any] | None) -> None:
     """Apply the tools' policies to the calls of a batch.
 
     Args:
@@ -695,7 +695,7 @@ def is_concerned(approvals: Approvals | None, arguments: ArgumentsOf, before: To
 _NOT_COUNTED = "Not run: the edited call bundles more calls than could run of the one that the model made."
 
 
-def admitted_edit(call: ToolCallRecord, made: ToolCallRecord) -> ToolCallRecord:
+def _admitted_edit(call: ToolCallRecord, made: ToolCallRecord) -> ToolCallRecord:
     """Return the edited call. Of its bundled calls at most as many run as before, because limits have counted those."""
     left = sum(one.args is not None for one in call.inner)
     inner: list[ToolCallRecord] = []
@@ -705,7 +705,7 @@ def admitted_edit(call: ToolCallRecord, made: ToolCallRecord) -> ToolCallRecord:
     return replace(made, inner=inner)
 
 
-def home_of_caller() -> Home:
+def _home_of_caller() -> Home:
     """Return a function that returns the loop running in this thread. The loop is not kept alive."""
     loop = running_loop()
     return (lambda: None) if loop is None else weakref.ref(loop)

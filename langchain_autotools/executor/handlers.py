@@ -25,7 +25,7 @@ from .plan import APPROVED, DENIED, content_for_vendor
 from .policies import Policies, ToolPolicy
 from .signatures import context_parameter
 
-HANDLER_KINDS: Mapping[str, bool] = {
+_HANDLER_KINDS: Mapping[str, bool] = {
     **dict.fromkeys(("shell", "apply_patch", "computer", "text_editor"), True),
     **dict.fromkeys(("memory", "mcp_approval", "tool_search"), False),
 }
@@ -137,7 +137,7 @@ class Handlers:
         """
         key = str(call.handler)
         rule = self._given[key].requires_approval
-        return checked_rule_answer(rule(call)) if callable(rule) else HANDLER_KINDS.get(key, True) if rule is None else rule
+        return checked_rule_answer(rule(call)) if callable(rule) else _HANDLER_KINDS.get(key, True) if rule is None else rule
 
     def policies(self, of_tools: Policies) -> Policies:
         """Return policies together with those of the handlers."""
@@ -148,8 +148,8 @@ class Handlers:
 def _handler_key(key: Any) -> str:
     if isinstance(key, tuple) and len(key) == 2 and all(isinstance(part, str) and part for part in key):
         return "/".join(key)
-    if not isinstance(key, str) or key not in HANDLER_KINDS:
-        raise ConfigurationError(f"there is no kind of handlers {key!r}: they are {', '.join(HANDLER_KINDS)}, and (toolset, name)")
+    if not isinstance(key, str) or key not in _HANDLER_KINDS:
+        raise ConfigurationError(f"there is no kind of handlers {key!r}: they are {', '.join(_HANDLER_KINDS)}, and (toolset, name)")
     return key
 
 

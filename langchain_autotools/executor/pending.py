@@ -33,7 +33,7 @@ from .names import find_name
 RECORD = "approval"
 """The key of a call's record of why it waits."""
 
-RECORD_KINDS = ("approval", "caller", "client_tool", "queued", VENDOR_APPROVAL)
+_RECORD_KINDS = ("approval", "caller", "client_tool", "queued", VENDOR_APPROVAL)
 """The reasons why a call may wait."""
 
 
@@ -82,11 +82,11 @@ def plain_json(call: ToolCallRecord, shown: Any) -> bytes:
         raise ConfigurationError(f"the arguments of call {call.id!r} are not plain JSON: {error}") from None
 
 
-def record_of(entry: Any) -> Mapping[str, Any] | None:
+def _record_of(entry: Any) -> Mapping[str, Any] | None:
     """Return the record of a waiting call; None if it is invalid, because a history may come from a client."""
     record = entry.get(RECORD) if isinstance(entry, Mapping) else None
     texts = [record.get(name) for name in ("kind", "uuid", "digest")] if isinstance(record, Mapping) else [None]
-    return record if all(isinstance(text, str) for text in texts) and texts[0] in RECORD_KINDS else None
+    return record if all(isinstance(text, str) for text in texts) and texts[0] in _RECORD_KINDS else None
 
 
 def identities(message: AIMessage | None, calls: Sequence[ToolCallRecord], results: Iterable[ToolMessage] = ()) -> list[CallIdentity]:
@@ -104,7 +104,7 @@ def identities(message: AIMessage | None, calls: Sequence[ToolCallRecord], resul
     known: list[CallIdentity] = []
     for number, call in enumerate(calls):
         place = places[call.id] = places.get(call.id, -1) + 1
-        record = None if place else record_of(records.get(call.id))
+        record = None if place else _record_of(records.get(call.id))
         known.append(CallIdentity(call, message_id, place, record, answers.get(number)))
     return known
 
@@ -142,7 +142,7 @@ def identities_of_given(
         results_only: Whether nothing but the results that there are is needed.
     """
     if isinstance(given, AIMessage):
-        return identities(given, calls, results_behind(given, messages))
+        return identities(given, calls, _results_behind(given, messages))
     if results_only and not (messages and isinstance(messages[-1], ToolMessage)):
         return [CallIdentity(call) for call in calls]
     message, results = open_end(messages)
@@ -152,7 +152,7 @@ def identities_of_given(
     return [_take_identity(left.get(call.id, []), call) or CallIdentity(call, place=place) for place, call in enumerate(calls)]
 
 
-def results_behind(reply: AIMessage, history: Sequence[BaseMessage]) -> list[ToolMessage]:
+def _results_behind(reply: AIMessage, history: Sequence[BaseMessage]) -> list[ToolMessage]:
     """Return the results of a history's last AI message if that is `reply`; else an empty list."""
     results: list[ToolMessage] = []
     for message in reversed(history):

@@ -127,7 +127,7 @@ def _ran_with(result: ToolCallResult, arguments: str) -> ToolCallResult:
     return replace(result, message=with_note(result.message, note))
 
 
-def with_position(place: Mapping[str, Any], result: ToolCallResult) -> ToolCallResult:
+def _with_position(place: Mapping[str, Any], result: ToolCallResult) -> ToolCallResult:
     """Return a result marked with its place in the turn."""
     metadata = {**result.message.response_metadata, **place}
     return replace(result, message=result.message.model_copy(update={"response_metadata": metadata}))
@@ -135,10 +135,10 @@ def with_position(place: Mapping[str, Any], result: ToolCallResult) -> ToolCallR
 
 def position_setters(calls: Calls) -> Iterable[PositionSetter | None]:
     """Return what marks the results of calls, in call order: with their places in the turn, where an AI message is given."""
-    return (partial(with_position, place) for place in positions_of_results(calls)) if isinstance(calls, AIMessage) else repeat(None)
+    return (partial(_with_position, place) for place in _positions_of_results(calls)) if isinstance(calls, AIMessage) else repeat(None)
 
 
-def positions_of_results(message: AIMessage) -> Iterator[dict[str, Any]]:
+def _positions_of_results(message: AIMessage) -> Iterator[dict[str, Any]]:
     """Yield the positions of the results of an AI message's calls, in call order."""
     generation = message.response_metadata.get("generation_id")
     return (position_metadata(generation, number) for number in count(1))
@@ -295,11 +295,11 @@ class Meaning:
         if call.handler is not None:
             return self._checked(call)
         if call.toolset is not None:
-            checked = self._checked(unambiguous(call))
+            checked = self._checked(_unambiguous(call))
             return checked if checked.args is None else replace(checked, waits=CLIENT_TOOL)
         if call.answer is not None:
             return call
-        call = unambiguous(call)
+        call = _unambiguous(call)
         named = call if call.written_name is not None else self._named(call)
         if named.inner:
             return replace(named, inner=[self._checked(one) for one in named.inner])
@@ -310,7 +310,7 @@ class Meaning:
         key = find_name(call.name, known)
         if key is not None:
             return replace(call, name=key, written_name=call.name)
-        inner = [self._inside(one, known) for one in bundled_calls(call, known) or ()]
+        inner = [self._inside(one, known) for one in _bundled_calls(call, known) or ()]
         return replace(call, written_name=call.name, inner=inner)
 
     def _inside(self, call: ToolCallRecord, known: Mapping[str, Any]) -> ToolCallRecord:
@@ -349,7 +349,7 @@ class Meaning:
         return any(name in only and name not in self.tools for name in names)
 
 
-def unambiguous(call: ToolCallRecord) -> ToolCallRecord:
+def _unambiguous(call: ToolCallRecord) -> ToolCallRecord:
     """Return the call with an argument text that can only be read as `args`."""
     if call.args is None or call.arguments == compact(call.args) or says_only(call.arguments, call.args):
         return call
@@ -368,7 +368,7 @@ def _offer(only: Only) -> str:
     return f"The tools that may be called are: {', '.join(sorted(only))}." if only else "No tool may be called: answer with what is known."
 
 
-def bundled_calls(call: ToolCallRecord, known: Mapping[str, Any]) -> list[ToolCallRecord] | None:
+def _bundled_calls(call: ToolCallRecord, known: Mapping[str, Any]) -> list[ToolCallRecord] | None:
     """Return the calls inside a bundling call; None if it is none, or if it names an unknown tool."""
     uses = (call.args or {}).get("tool_uses")
     if call.name.strip() not in _BUNDLES or not isinstance(uses, list) or not uses:

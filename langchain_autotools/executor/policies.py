@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tenacity import BaseRetrying
 
 
-MIN_OUTPUT = 200
+_MIN_OUTPUT = 200
 """The minimum of `max_output`, which leaves room for the note about the omitted text."""
 
 
@@ -80,8 +80,8 @@ class ToolPolicy:
         if self.cache_key is not None and not callable(self.cache_key):
             raise ConfigurationError(f"cache_key must be a function of the arguments, not {type(self.cache_key).__name__}")
         _check("max_output", self.max_output, int, "a number of characters")
-        if isinstance(self.max_output, bool) or (self.max_output is not None and self.max_output < MIN_OUTPUT):
-            raise ConfigurationError(f"max_output must be a whole number of at least {MIN_OUTPUT} characters, not {self.max_output!r}")
+        if isinstance(self.max_output, bool) or (self.max_output is not None and self.max_output < _MIN_OUTPUT):
+            raise ConfigurationError(f"max_output must be a whole number of at least {_MIN_OUTPUT} characters, not {self.max_output!r}")
         _check("exclusive", self.exclusive, bool, "True or False")
         _check("progress", self.progress, bool, "True or False")
 

@@ -119,7 +119,7 @@ current_nested_runs: ContextVar[NestedRuns | None] = ContextVar("autotools_neste
 def run_content(run: AIMessage) -> str | ToolMessage:
     """Return the text of a run that a tool returned; for an unfinished run an error with the text and the open calls."""
     text = text_of(run)
-    if is_finished(run):
+    if _is_finished(run):
         return text
     pending = pending_calls(run)
     around = current_nested_runs.get()
@@ -135,7 +135,7 @@ def run_content(run: AIMessage) -> str | ToolMessage:
 _FINISHED = ("complete", "return_direct", None)
 
 
-def is_finished(run: AIMessage) -> bool:
+def _is_finished(run: AIMessage) -> bool:
     """Whether a run ended by itself: with an answer, or with a result for the user."""
     return stop_reason(run) in _FINISHED
 

@@ -138,18 +138,18 @@ def shown_digest(call: PendingCall, key: str | None) -> str:
     return digest_of(Meaning(inside).of(record), call.kind, call.uuid, key, path=call.path)
 
 
-def shown_index(record: Mapping[str, Any], decision: Decision) -> int | None:
+def _shown_index(record: Mapping[str, Any], decision: Decision) -> int | None:
     """Return the number of the shown call that a decision is about; None if it is about none."""
     entries = [entry if isinstance(entry, Mapping) else {} for entry in record["calls"]]
     shown = ([entry.get(name) for name in ("id", "uuid", "digest")] for entry in entries)
     return next((number for number, one in enumerate(shown) if one == [decision.id, decision.uuid, decision.digest]), None)
 
 
-def continued_call(call: ToolCallRecord, record: Mapping[str, Any], decisions: Sequence[Decision]) -> ToolCallRecord:
+def _continued_call(call: ToolCallRecord, record: Mapping[str, Any], decisions: Sequence[Decision]) -> ToolCallRecord:
     """Return the call, whose run inside goes on with these decisions."""
     inside: dict[int, Decision] = {}
     for decision in decisions:
-        number = shown_index(record, decision) or 0
+        number = _shown_index(record, decision) or 0
         check_offered(decision.id, record["calls"][number]["kind"], decision.action)
         if number in inside:
             raise ConfigurationError(f"there are two decisions about call {decision.id!r}")
@@ -323,10 +323,10 @@ def outer_call(around: Any) -> OuterCall:
     """Return the call that a tool is running, of its `ToolRun`."""
     message, _ = open_end(around.messages)
     made = isinstance(message, AIMessage) and any(call["id"] == around.call.id for call in message.tool_calls)
-    return OuterCall(around.call, message.id if made and message is not None else None, joined_approvals(around.approvals, around.within))
+    return OuterCall(around.call, message.id if made and message is not None else None, _joined_approvals(around.approvals, around.within))
 
 
-def joined_approvals(approvals: Approvals | None, within: NestedRuns | None) -> Approvals:
+def _joined_approvals(approvals: Approvals | None, within: NestedRuns | None) -> Approvals:
     """Return the approvals of a run together with those of the runs around it."""
     own = approvals or Approvals()
     return own if within is None else within.governs(own)
@@ -380,15 +380,15 @@ def continued_calls(
     meant = {call.id: call for call in executor.meant(calls)}
     for result in opened:
         record, call = open_run(result), meant.get(result.tool_call_id)
-        mine = [] if record is None else [one for one in own if shown_index(record, one) is not None]
+        mine = [] if record is None else [one for one in own if _shown_index(record, one) is not None]
         if record is None or call is None or not mine:
             continue
-        OuterCall(call, message.id, joined_approvals(executor.approvals, current_nested_runs.get())).check(record)
+        OuterCall(call, message.id, _joined_approvals(executor.approvals, current_nested_runs.get())).check(record)
         own = [one for one in own if one not in mine]
         if not record["inside"]:
             continued[call.id] = _changed_call(executor, call, record, mine)
             continue
-        continued[call.id] = _checked(executor.tools.get(call.name), continued_call(call, record, mine))
+        continued[call.id] = _checked(executor.tools.get(call.name), _continued_call(call, record, mine))
     return own, continued
 
 

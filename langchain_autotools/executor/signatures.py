@@ -97,7 +97,7 @@ class Signature:
         """
         found: list[Parameter] = []
         more, obstacle = False, None
-        hints = annotations_of(function)
+        hints = _annotations_of(function)
         try:
             parameters = list(inspect.signature(function).parameters.values())
         except (TypeError, ValueError):  # of a builtin one: it takes what it takes
@@ -171,7 +171,7 @@ def _is_in_class(function: Callable[..., Any]) -> bool:
     return inspect.isfunction(function) and "." in function.__qualname__.rpartition("<locals>.")[2]
 
 
-def annotations_of(function: Any) -> dict[str, Any]:
+def _annotations_of(function: Any) -> dict[str, Any]:
     """Return the annotations of a function's parameters or of a class, each resolved by itself where they cannot be resolved together."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -198,7 +198,7 @@ def _unpacked(annotation: Any) -> list[Parameter] | None:
     if typed is None or not is_typeddict(typed):
         return None
     found = []
-    for name, hint in annotations_of(typed).items():
+    for name, hint in _annotations_of(typed).items():
         said = get_origin(hint)  # a class whose annotations are texts does not know it itself
         inner = get_args(hint)[0] if said in (typing.Required, typing.NotRequired) else hint
         required = said is typing.Required or (said is not typing.NotRequired and name in typed.__required_keys__)
@@ -207,14 +207,14 @@ def _unpacked(annotation: Any) -> list[Parameter] | None:
     return found
 
 
-def unaliased(annotation: Any) -> Any:
+def _unaliased(annotation: Any) -> Any:
     """Return the type behind a `type X = ...` statement."""
     return getattr(annotation, "__value__", annotation) if isinstance(annotation, TypeAliasType) else annotation
 
 
 def _marks(annotation: Any) -> Iterator[Any]:
     """Yield an annotation, its alternatives, and their metadata."""
-    annotation = unaliased(annotation)
+    annotation = _unaliased(annotation)
     yield annotation
     origin = get_origin(annotation)
     yield origin
@@ -258,7 +258,7 @@ def _is_a(mark: Any, kind: Any) -> bool:
 
 def context_parameter(function: Callable[..., Any]) -> str | None:
     """Return the name of a function's parameter of type `ToolContext`; None if it has none."""
-    hints = annotations_of(function)
+    hints = _annotations_of(function)
     return next((name for name, hint in hints.items() if name != "return" and source_of(hint)[0] == "context"), None)
 
 
@@ -372,7 +372,7 @@ def is_v1(model: Any) -> bool:
 def fields_of(schema: Any) -> Mapping[str, ReadAs]:
     """Return the fields of a pydantic model of either version, dataclass or TypedDict, by name."""
     if is_v1(schema):
-        hints, by_name = annotations_of(schema), schema.__config__.allow_population_by_field_name
+        hints, by_name = _annotations_of(schema), schema.__config__.allow_population_by_field_name
         return {
             name: ReadAs(name, hints.get(name, Any), bool(field.required), [(name,), (field.alias,)] if by_name else [(field.alias,)])
             for name, field in schema.__fields__.items()
@@ -388,7 +388,7 @@ def fields_of(schema: Any) -> Mapping[str, ReadAs]:
             for name, info in fields.items()
         }
     if dataclasses.is_dataclass(schema) or is_typeddict(schema):
-        return {name: ReadAs(name, annotation, True, [(name,)]) for name, annotation in annotations_of(schema).items()}
+        return {name: ReadAs(name, annotation, True, [(name,)]) for name, annotation in _annotations_of(schema).items()}
     return {}
 
 
@@ -399,7 +399,7 @@ def _paths(name: str, info: FieldInfo, by_name: bool, by_alias: bool) -> list[Pa
     return [(name,), *paths] if by_name or not paths else sorted(paths, key=len)
 
 
-def aliases_of(info: FieldInfo) -> Iterator[str]:
+def _aliases_of(info: FieldInfo) -> Iterator[str]:
     """Yield the aliases under which a pydantic model accepts a field."""
     choices = info.validation_alias.choices if isinstance(info.validation_alias, AliasChoices) else [info.validation_alias]
     for alias in (info.alias, *choices):
@@ -526,7 +526,7 @@ def misnamed(value: Any, made: Any) -> Iterator[str]:
 
 def special_inside(annotation: Any, visited: set[Any]) -> Iterator[str]:
     """Yield the names of injected fields nested inside an annotation, and "" for literal members of enumerations."""
-    annotation = unaliased(annotation)
+    annotation = _unaliased(annotation)
     if get_origin(annotation) is Literal:
         yield from ("" for value in get_args(annotation) if isinstance(value, Enum))
     elif not isinstance(annotation, type) or get_args(annotation):
@@ -569,7 +569,7 @@ def as_strict(value: Any, annotation: Any) -> Any:
 
 def as_annotated(value: Any, annotation: Any, leaf: Leaf) -> Any:
     """Return plain data for an annotation: without values for nested injected fields, and each value in it changed by `leaf`."""
-    annotation = unaliased(annotation)
+    annotation = _unaliased(annotation)
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return as_annotated(value, parts[0], leaf)

@@ -116,7 +116,7 @@ class ToolArguments:
     """
 
     def __init__(self, tool: BaseTool, *, executed: bool = True) -> None:
-        self.tool = original(tool)
+        self.tool = _original(tool)
         self._name = tool.name
         self.single = isinstance(tool, Tool) and is_core(type(tool)._run)
         self.signatures = _signatures(tool, self.tool)
@@ -187,7 +187,7 @@ class ToolArguments:
         if is_function:
             why = next(filter(None, (one.obstacle for one in self.signatures.values())), why)
         kept = next(filter(self._is_misread, self.declared), None)
-        if executed and why is None and kept is not None and not goes_through_core(self.tool):
+        if executed and why is None and kept is not None and not _goes_through_core(self.tool):
             why = f"its argument {kept!r} does not reach a tool with a `run` or a parser of its own: give it another name"
         why = why or self._shared_key()
         if why is not None:
@@ -488,7 +488,7 @@ def _overlap(places: Sequence[Path], paths: Sequence[Path]) -> bool:
     return any(path[: len(place)] == place[: len(path)] for place in places for path in paths)
 
 
-def original(tool: BaseTool) -> BaseTool:
+def _original(tool: BaseTool) -> BaseTool:
     """Return the tool that was given, whose methods run, of one that is declared otherwise."""
     return tool.args_schema.tool if isinstance(tool.args_schema, Declaration) else tool
 
@@ -625,7 +625,7 @@ current_call: ContextVar[Any] = ContextVar("autotools_current_run")
 """The execution of the call in whose context a tool runs."""
 
 
-def goes_through_core(tool: BaseTool) -> bool:
+def _goes_through_core(tool: BaseTool) -> bool:
     """Whether core's own code runs the tool and parses its input."""
     kind: Any = type(tool)
     parsers = [kind._parse_input, kind._to_args_and_kwargs]
@@ -653,7 +653,7 @@ class PreparedTool:
         kind: Any = type(inside)
         self.asynchronous = "_arun" in self.arguments.signatures or not is_core(kind.ainvoke)
         self.only_asynchronous = self.asynchronous and ("_run" not in self.arguments.signatures or _only_raises(kind._run))
-        is_core_run, is_core_invoke = goes_through_core(inside), is_core(kind.invoke) and is_core(kind.ainvoke)
+        is_core_run, is_core_invoke = _goes_through_core(inside), is_core(kind.invoke) and is_core(kind.ainvoke)
         self.observed = tool is inside and is_core_run and is_core_invoke
         stands_in = is_core_run and (is_core_invoke or self.arguments.is_misread_by_core)
         self._methods = _methods(inside, self.arguments) if stands_in else {}
@@ -679,10 +679,10 @@ class PreparedTool:
         if self._methods:
             return with_methods(self.tool, self._methods), args
         known = {one.name: supply(one, context) for one in self.arguments.supplied.values() if one.source != "config"}
-        return original(self.tool), {**args, **{name: value for name, value in known.items() if value is not NOWHERE}}
+        return _original(self.tool), {**args, **{name: value for name, value in known.items() if value is not NOWHERE}}
 
     def _stand_in(self) -> BaseTool:
-        return with_methods(self.tool, self._methods) if self._methods else original(self.tool)
+        return with_methods(self.tool, self._methods) if self._methods else _original(self.tool)
 
 
 def _methods(tool: BaseTool, arguments: ToolArguments) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def call_user(
         result = outcome.result()
     if not inspect.isawaitable(result):
         return result
-    task = BackgroundTask(awaited(result))
+    task = BackgroundTask(_awaited(result))
     task.start()
     while not task.wait(patience()):
         if is_over():
@@ -207,7 +207,7 @@ def _call_each(listeners: _Listeners, values: tuple[Any, ...]) -> None:
     for listener in listeners:
         answer = listener(*values)
         if inspect.isawaitable(answer):
-            task = BackgroundTask(awaited(answer))
+            task = BackgroundTask(_awaited(answer))
             task.start()
             task.wait()
             task.result()
@@ -644,7 +644,7 @@ class BackgroundTask(Generic[_T]):
         return self._task.result()
 
 
-async def awaited(awaitable: Awaitable[_T]) -> _T:
+async def _awaited(awaitable: Awaitable[_T]) -> _T:
     """Return the result of an awaitable, as a coroutine."""
     return await awaitable
 

@@ -58,10 +58,10 @@ def _apply_operation(folder: Folder, operation: Any) -> str:
     if not isinstance(path, str) or not isinstance(diff, str):
         raise ToolException("`path` and `diff` of an operation must be strings")
     if kind == "create_file":
-        folder.create(path, created_text(diff))
+        folder.create(path, _created_text(diff))
         return f"Created {path}"
     if kind == "update_file":
-        folder.edit(path, lambda text: changed_text(text, diff))
+        folder.edit(path, lambda text: _changed_text(text, diff))
         return f"Updated {path}"
     if kind == "delete_file":
         folder.delete(path)
@@ -101,7 +101,7 @@ class _TextEditor:
         command = arguments.get("command")
         if not isinstance(command, str) or command not in commands:
             raise ToolException(f"Unrecognized command {command!r}. The allowed commands are: {', '.join(commands)}")
-        return commands[command](argument(arguments, "path"), arguments)
+        return commands[command](_argument(arguments, "path"), arguments)
 
     def _view(self, path: str, arguments: Mapping[str, Any]) -> str:
         view_range = arguments.get("view_range")
@@ -110,27 +110,27 @@ class _TextEditor:
                 raise ToolException("The `view_range` parameter is not allowed when `path` points to a directory.")
             entries = [f"{path.rstrip('/')}/{entry.path}{'/' * entry.is_directory}" for entry in self._folder.entries(path)]
             return "\n".join([path, *entries])
-        shown = numbered(self._folder.read(path), view_range, lambda number, line: f"{number}: {line}")
+        shown = _numbered(self._folder.read(path), view_range, lambda number, line: f"{number}: {line}")
         if self._max_characters is None or len(shown) <= self._max_characters:
             return shown
         return f"{shown[: self._max_characters]}\n[cut off after {self._max_characters} characters: use view_range to see other lines]"
 
     def _create(self, path: str, arguments: Mapping[str, Any]) -> str:
-        text = argument(arguments, "file_text")
+        text = _argument(arguments, "file_text")
         self._folder.create(path, text)
         self._edits.append((self._folder.names(path), None, text))
         return f"File created successfully at: {path}"
 
     def _str_replace(self, path: str, arguments: Mapping[str, Any]) -> str:
-        old, new = argument(arguments, "old_str"), argument({"new_str": "", **arguments}, "new_str")
+        old, new = _argument(arguments, "old_str"), _argument({"new_str": "", **arguments}, "new_str")
         self._edit(path, lambda text: replaced(text, old, new, path)[0])
         return "Successfully replaced text at exactly one location."
 
     def _insert(self, path: str, arguments: Mapping[str, Any]) -> str:
         # Versions of the tool before 2025-07 have the lines in `new_str`.
         line, added = (
-            argument(arguments, "insert_line", int),
-            argument(arguments, "insert_text" if "insert_text" in arguments else "new_str"),
+            _argument(arguments, "insert_line", int),
+            _argument(arguments, "insert_text" if "insert_text" in arguments else "new_str"),
         )
         self._edit(path, lambda text: inserted(text, line, added))
         return f"The file {path} has been edited."
@@ -180,7 +180,7 @@ def _memory_result(folder: Folder, arguments: Mapping[str, Any]) -> str:
     command = arguments.get("command")
     if not isinstance(command, str) or command not in _MEMORY_ARGUMENTS:
         raise ToolException(f"Unrecognized command {command!r}. The allowed commands are: {', '.join(_MEMORY_ARGUMENTS)}")
-    given = {name: argument(arguments, name, kind) for name, kind in _MEMORY_ARGUMENTS[command].items()}
+    given = {name: _argument(arguments, name, kind) for name, kind in _MEMORY_ARGUMENTS[command].items()}
     for name in given:
         if name.endswith("path") and not given[name].startswith("/"):
             raise ToolException(f"{given[name]}: a path must begin with {_MEMORY_ROOT}")
@@ -196,7 +196,7 @@ class _FolderMemory:
     def view(self, path: str, view_range: list[int] | None) -> str:
         """Return the lines of a file, or the files of a directory."""
         if not self._folder.is_directory(path):
-            lines = numbered(self._folder.read(path), view_range, _numbered_line)
+            lines = _numbered(self._folder.read(path), view_range, _numbered_line)
             return f"Here's the content of {path} with line numbers:\n{lines}"
         entries = self._folder.entries(path)
         above = path.rstrip("/")
@@ -217,7 +217,7 @@ class _FolderMemory:
         def changed(text: str) -> str:
             nonlocal snippet
             after, line = replaced(text, old, new, path)
-            snippet = numbered(after, [max(1, line - 2), line + 2], _numbered_line)
+            snippet = _numbered(after, [max(1, line - 2), line + 2], _numbered_line)
             return after
 
         self._folder.edit(path, changed)
@@ -264,7 +264,7 @@ class _Line(NamedTuple):
 _END_OF_FILE = "*** End of File"
 
 
-def argument(arguments: Mapping[str, Any], name: str, kind: type[Any] = str) -> Any:
+def _argument(arguments: Mapping[str, Any], name: str, kind: type[Any] = str) -> Any:
     """Return an argument of a call.
 
     Raises:
@@ -276,7 +276,7 @@ def argument(arguments: Mapping[str, Any], name: str, kind: type[Any] = str) -> 
     return value
 
 
-def numbered(text: str, view_range: Any, line_of: Callable[[int, str], str]) -> str:
+def _numbered(text: str, view_range: Any, line_of: Callable[[int, str], str]) -> str:
     """Return the lines of a text with their numbers.
 
     Args:
@@ -370,7 +370,7 @@ def _lines_with(text: str, wanted: str) -> str:
 # error. The place is never guessed.
 
 
-def created_text(diff: str) -> str:
+def _created_text(diff: str) -> str:
     """Return the text of a new file.
 
     Raises:
@@ -383,7 +383,7 @@ def created_text(diff: str) -> str:
     return _joined_lines([_Line(line.text[1:], line.end) for line in lines], "\n")
 
 
-def changed_text(text: str, diff: str) -> str:
+def _changed_text(text: str, diff: str) -> str:
     """Return a text with a diff applied.
 
     Raises:

@@ -100,7 +100,7 @@ def to_send(messages: Sequence[BaseMessage], *, open_start: bool = False) -> lis
     found = soundness(known, open_start)
     if found.is_sound(False) and found.as_sent:
         known.keep()
-        return grown_as_sent(known)
+        return _grown_as_sent(known)
     repaired = [*messages] if found.is_sound(False) else _repaired(messages, False, open_start)
     return as_sent(messages_of(pairing.results_ordered(list(enumerate(drop_empty(repaired))))[0]))
 
@@ -252,7 +252,7 @@ def as_sent(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     return [*made, GO_ON] if cut else made
 
 
-def grown_as_sent(messages: GrowingHistory) -> list[BaseMessage]:
+def _grown_as_sent(messages: GrowingHistory) -> list[BaseMessage]:
     """Return a repaired history as of `as_sent`; what is derived from it goes on from the request before."""
     fold = messages.derive(_SentCopies, _SentCopies)
     return as_sent([*messages]) if fold.cut else messages.replaced(fold.copies)

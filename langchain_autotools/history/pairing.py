@@ -101,7 +101,7 @@ class Pairing:
 _Open: TypeAlias = tuple[Turn, list[int], AIMessage]  # a turn, its calls of one id that have no result yet, its message
 
 
-def pair(messages: Sequence[BaseMessage]) -> Pairing:
+def _pair(messages: Sequence[BaseMessage]) -> Pairing:
     """Pair every call with its result."""
     pairing = Pairing()
     latest: dict[str, _Open] = {}
@@ -227,14 +227,14 @@ class Soundness:
                     return False
             elif awaited or kind == "refused" or (loose and kind == "chunk"):
                 return False
-            if message.content.__class__ is list and says_in_blocks(message):
+            if message.content.__class__ is list and _says_in_blocks(message):
                 return False
             if kind in _AI_KINDS:
                 self._started = True
                 ids = _sound_calls(message)  # type: ignore[arg-type]  # an AIMessage
                 if ids is None:
                     return False
-                if not ids and is_empty(message):  # type: ignore[arg-type]
+                if not ids and _is_empty(message):  # type: ignore[arg-type]
                     self.as_sent = False
                 awaited = ids
             loose = kind == "chunk" and message.chunk_position != "last"  # type: ignore[attr-defined]  # an AIMessageChunk
@@ -289,7 +289,7 @@ def is_run(message: BaseMessage) -> bool:
     return "messages" in own_metadata(message)
 
 
-def is_empty(message: AIMessage) -> bool:
+def _is_empty(message: AIMessage) -> bool:
     """Whether an AI message without calls is empty: no content, and no other data that could matter."""
     content = message.content
     if content and (isinstance(content, str) or not all(map(_is_blank, content))):
@@ -307,19 +307,19 @@ def is_call(entry: object) -> bool:
     return isinstance(entry, dict) and entry.get("type", "tool_call") in NAMED_CALLS
 
 
-def says_in_blocks(message: BaseMessage) -> bool:
+def _says_in_blocks(message: BaseMessage) -> bool:
     """Whether calls or results of a message exist only in its content blocks, or a call of the vendor's own among its calls too."""
     content = message.content
     if not content or isinstance(content, str):
         return False
     if isinstance(message, AIMessage):
         if message.tool_calls or message.invalid_tool_calls:
-            vendors = ids_of_vendors_calls(content)
+            vendors = _ids_of_vendors_calls(content)
             return bool(vendors) and any(call_id in vendors for call_id in call_ids(message))
         return any(map(holds_call, content))
     if isinstance(message, ToolMessage):
-        return all(map(is_result_block, content))
-    return isinstance(message, HumanMessage) and any(map(is_result_block, content))
+        return all(map(_is_result_block, content))
+    return isinstance(message, HumanMessage) and any(map(_is_result_block, content))
 
 
 def messages_of(items: Iterable[Item]) -> list[BaseMessage]:
@@ -406,7 +406,7 @@ def apply_removals(items: list[Item], *, last: bool = False) -> Finding:
 
 def drop_empty(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return the messages without AI messages that have no content: no text, no calls, nothing beside them."""
-    return [one for one in messages if not isinstance(one, AIMessage) or _valid_or_invalid(one) or not is_empty(one)]
+    return [one for one in messages if not isinstance(one, AIMessage) or _valid_or_invalid(one) or not _is_empty(one)]
 
 
 def _valid_or_invalid(message: AIMessage) -> Sequence[Mapping[str, Any]]:
@@ -441,8 +441,8 @@ def _legacy_call(message: AIMessage) -> dict[str, Any] | None:
 
 def _as_tool_call(message: AIMessage, call: dict[str, Any], call_id: str) -> AIMessage:
     extra = {key: value for key, value in message.additional_kwargs.items() if key != "function_call"}
-    entry = call_entry(call["name"], str(call.get("arguments") or "{}"), call_id)
-    return with_calls(message, [entry]).model_copy(update={"additional_kwargs": extra})
+    entry = _call_entry(call["name"], str(call.get("arguments") or "{}"), call_id)
+    return _with_calls(message, [entry]).model_copy(update={"additional_kwargs": extra})
 
 
 def _as_result(message: FunctionMessage, call_id: str) -> ToolMessage:
@@ -462,7 +462,7 @@ def name_calls(items: list[Item]) -> Finding:
     messages = messages_of(items)
     named = list(items)
     problems: list[Problem] = []
-    for turn in pair(messages).turns:
+    for turn in _pair(messages).turns:
         source, message = items[turn.at]
         assert isinstance(message, AIMessage)
         ids = _unique(turn.ids, turn.at)
@@ -497,7 +497,7 @@ def _derived_id(at: int, number: int) -> str:
     return f"call_{uuid.uuid5(_NAMESPACE, f'{at} {number}').hex}"
 
 
-def call_entry(name: str, arguments: Any, call_id: str) -> dict[str, Any]:
+def _call_entry(name: str, arguments: Any, call_id: str) -> dict[str, Any]:
     """Return an entry of `tool_calls`; of `invalid_tool_calls` if the arguments are neither an object nor its JSON text.
 
     Args:
@@ -511,8 +511,8 @@ def call_entry(name: str, arguments: Any, call_id: str) -> dict[str, Any]:
     return {"type": "invalid_tool_call", "name": name, "args": str(arguments), "id": call_id, "error": None}
 
 
-def with_calls(message: AIMessage, entries: Sequence[Mapping[str, Any]]) -> AIMessage:
-    """Return the message with its calls replaced by these entries from `call_entry`."""
+def _with_calls(message: AIMessage, entries: Sequence[Mapping[str, Any]]) -> AIMessage:
+    """Return the message with its calls replaced by these entries from `_call_entry`."""
     valid = [entry for entry in entries if entry["type"] == "tool_call"]
     invalid = [entry for entry in entries if entry["type"] != "tool_call"]
     plain = cast("AIMessage", message_chunk_to_message(message))  # chunks keep their calls a second time
@@ -571,13 +571,13 @@ def read_blocks(items: list[Item]) -> Finding:
     read: list[Item] = []
     problems: list[Problem] = []
     for source, message in items:
-        if not says_in_blocks(message):
+        if not _says_in_blocks(message):
             read.append((source, message))
         elif isinstance(message, AIMessage) and call_ids(message):
             read.append((source, _without_vendors_calls(message)))
             problems.append(Problem(source, "call_in_content", _VENDORS))
         elif isinstance(message, AIMessage):
-            read.append((source, with_calls(message, [_call_in(block) for block in message.content if holds_call(block)])))
+            read.append((source, _with_calls(message, [_call_in(block) for block in message.content if holds_call(block)])))
             problems.append(Problem(source, "call_in_content", "calls that stand in its content alone; they are read from there"))
         else:
             read += [(source, part) for part in _results_and_rest(message)]
@@ -590,7 +590,7 @@ _VENDORS = "a call that the vendor has answered itself, in its content, stands a
 
 def _without_vendors_calls(message: AIMessage) -> AIMessage:
     """Return a message without the calls that the vendor has answered: as calls of the caller's they would be sent twice under one id."""
-    vendors = ids_of_vendors_calls(message.content)
+    vendors = _ids_of_vendors_calls(message.content)
     lists = {"tool_calls": message.tool_calls, "invalid_tool_calls": message.invalid_tool_calls}
     kept = {name: [call for call in calls if call["id"] not in vendors] for name, calls in lists.items()}  # type: ignore[attr-defined]
     return message.model_copy(update=kept)
@@ -599,7 +599,7 @@ def _without_vendors_calls(message: AIMessage) -> AIMessage:
 _VENDORS_CALLS = frozenset({"server_tool_call", "server_tool_use", "mcp_tool_use"})
 
 
-def ids_of_vendors_calls(content: str | list[Any]) -> set[str]:
+def _ids_of_vendors_calls(content: str | list[Any]) -> set[str]:
     """Return the ids of the calls in a message's content that the vendor has executed itself."""
     blocks = content if isinstance(content, list) else ()
     return {str(block.get("id")) for block in blocks if isinstance(block, Mapping) and block.get("type") in _VENDORS_CALLS}
@@ -607,17 +607,17 @@ def ids_of_vendors_calls(content: str | list[Any]) -> set[str]:
 
 def _call_in(block: Mapping[str, Any]) -> dict[str, Any]:
     raw = next((block[key] for key in ("input", "args", "arguments") if block.get(key)), block.get("partial_json") or {})
-    return call_entry(str(block.get("name") or ""), raw, str(block.get("call_id") or block.get("id") or ""))
+    return _call_entry(str(block.get("name") or ""), raw, str(block.get("call_id") or block.get("id") or ""))
 
 
 def _results_and_rest(message: BaseMessage) -> list[BaseMessage]:
     """Return the results in a message as tool messages, followed by its other content."""
-    results: list[BaseMessage] = [_tool_message(block, message) for block in message.content if is_result_block(block)]
-    rest = [block for block in message.content if not is_result_block(block)]
+    results: list[BaseMessage] = [_tool_message(block, message) for block in message.content if _is_result_block(block)]
+    rest = [block for block in message.content if not _is_result_block(block)]
     return [*results, *([message.model_copy(update={"content": rest})] if rest and isinstance(message, HumanMessage) else [])]
 
 
-def is_result_block(block: object) -> TypeGuard[dict[str, Any]]:
+def _is_result_block(block: object) -> TypeGuard[dict[str, Any]]:
     """Whether a content block is a tool result, which in Anthropic's form belongs to the content of the user's message."""
     return isinstance(block, dict) and block.get("type") == "tool_result"
 
@@ -659,7 +659,7 @@ def orphans_dropped(items: list[Item], *, open_start: bool = False, open_end: bo
         open_end: Keep the answers to calls of the vendor's own tools that the history ends in: other calls may wait beside these.
     """
     start = next((place for place, (_, message) in enumerate(items) if isinstance(message, AIMessage)), len(items))
-    doomed = {place for place in pair(messages_of(items)).orphans if not (open_start and place < start)}
+    doomed = {place for place in _pair(messages_of(items)).orphans if not (open_start and place < start)}
     doomed |= {place for place, (_, message) in enumerate(items) if isinstance(message, FunctionMessage)}
     in_content = _ids_in_content(items) if doomed else frozenset()
     answers = {place: answer for place in doomed if (answer := _answer_to_vendor(items[place][1], in_content)) is not None}
@@ -712,7 +712,7 @@ def dangling_answered(items: list[Item], *, open_end: bool) -> Finding:
     last = next((place for place in range(len(messages) - 1, -1, -1) if not isinstance(messages[place], ToolMessage)), -1)
     answers: dict[int, list[Item]] = {}
     problems: list[Problem] = []
-    for turn in pair(messages).turns:
+    for turn in _pair(messages).turns:
         if None not in turn.results or (open_end and turn.at == last):
             continue
         source, message = items[turn.at]
@@ -749,11 +749,11 @@ def results_ordered(items: list[Item], *, strict: bool = True) -> Finding:
         items: The history.
         strict: Also where all results of a message follow it directly, in another order: those of a run that was resumed twice do.
     """
-    doomed = pair(messages_of(items)).duplicates
+    doomed = _pair(messages_of(items)).duplicates
     unasked = [place for place in doomed if open_run(items[place][1]) is None]  # the run inside the others went on
     problems = [Problem(items[place][0], "duplicate_result", _DUPLICATE.format(items[place][1])) for place in unasked]
     kept = [item for place, item in enumerate(items) if place not in doomed] if doomed else items
-    results = {turn.at: [place for place in turn.results if place is not None] for turn in pair(messages_of(kept)).turns}
+    results = {turn.at: [place for place in turn.results if place is not None] for turn in _pair(messages_of(kept)).turns}
     if not strict:
         results = {at: sorted(places) if _follow(at, places) else places for at, places in results.items()}
     moved = [place for at, places in results.items() for number, place in enumerate(places, at + 1) if place != number]

@@ -93,7 +93,7 @@ class McpServer(ToolSource):
         session = self._session()
         session.opened.result()
         if self._made is None or self._made[:2] != (session, session.version):
-            self._made = session, session.version, [tool_of(tool, self._prefix, self.call) for tool in session.tools]
+            self._made = session, session.version, [_tool_of(tool, self._prefix, self.call) for tool in session.tools]
         return self._made[2]
 
     def is_changed(self) -> bool:
@@ -117,7 +117,7 @@ class McpServer(ToolSource):
             result = await self._sent(partial(_made, name, arguments, context, questions, asked))
             asked = Round.of(result)
             if asked is None:
-                return content_of(result)
+                return _content_of(result)
         raise ToolException(f"{self.name} asks again and again")
 
     async def _sent(self, make: Callable[[], Call]) -> Mapping[str, Any]:
@@ -250,7 +250,7 @@ def _close_all() -> None:
 _Call = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[tuple[Any, Any]]]
 
 
-def tool_of(definition: Mapping[str, Any], prefix: str, call: _Call) -> BaseTool:
+def _tool_of(definition: Mapping[str, Any], prefix: str, call: _Call) -> BaseTool:
     """Return a tool of a server.
 
     Args:
@@ -269,12 +269,12 @@ def tool_of(definition: Mapping[str, Any], prefix: str, call: _Call) -> BaseTool
         args_schema={"properties": {}, **definition["inputSchema"]},
         coroutine=call_tool,
         response_format="content_and_artifact",
-        check_continued=check_answers,
+        check_continued=_check_answers,
         metadata={"annotations": definition["annotations"]} if definition.get("annotations") else None,
     )
 
 
-def check_answers(run: ContinuedRun) -> None:
+def _check_answers(run: ContinuedRun) -> None:
     """Raise if an answer does not fit the schema of its question.
 
     Raises:
@@ -283,7 +283,7 @@ def check_answers(run: ContinuedRun) -> None:
     Round.continued(run)
 
 
-def content_of(result: Mapping[str, Any]) -> tuple[Any, Any]:
+def _content_of(result: Mapping[str, Any]) -> tuple[Any, Any]:
     """Return the content and the artifact of a result: a text where it is one, else LangChain's blocks, else its data.
 
     Raises:

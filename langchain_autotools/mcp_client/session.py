@@ -23,7 +23,7 @@ from .questions import Elicit, Questions, Round, declined
 
 _OTHER_PROTOCOL = -32022
 _SECONDS_TO_CANCEL = 1.0
-EXTRA = "MCP servers need the extra `mcp`: pip install 'langchain-autotools-chat[mcp]'"
+_EXTRA = "MCP servers need the extra `mcp`: pip install 'langchain-autotools-chat[mcp]'"
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,10 +140,10 @@ def check_installed() -> None:
     try:
         import mcp  # noqa: F401
     except ImportError as error:
-        raise ConfigurationError(EXTRA) from error
+        raise ConfigurationError(_EXTRA) from error
 
 
-def wire(value: Any) -> dict[str, Any]:
+def _wire(value: Any) -> dict[str, Any]:
     """Return an object of the SDK as the data that it is on the wire."""
     data: dict[str, Any] = value.model_dump(by_alias=True, mode="json", exclude_none=True)
     return data
@@ -385,7 +385,7 @@ class Session:
         tools: list[Mapping[str, Any]] = []
         page = await session.list_tools()
         while True:
-            data = wire(page)
+            data = _wire(page)
             tools += data["tools"]
             if not data.get("nextCursor"):
                 break
@@ -438,7 +438,7 @@ class Session:
         else:
             self._forget(call)
             with suppress(InvalidStateError):  # cancelled
-                call.result.set_result(wire(result))
+                call.result.set_result(_wire(result))
 
     def _inputs(self, call: Call) -> dict[str, Any]:
         """Return what a call says besides its arguments, to a server whose calls can wait."""
@@ -464,7 +464,7 @@ class Session:
     async def _elicited(self, context: Any, params: Any) -> Any:
         from mcp import types
 
-        return types.ElicitResult.model_validate(await self._answered(wire(params)))
+        return types.ElicitResult.model_validate(await self._answered(_wire(params)))
 
     async def _answered(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the answer to a question that the server asks during a call."""

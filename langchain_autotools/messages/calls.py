@@ -100,10 +100,10 @@ class ToolCallRecord:
 
 def canonical_call(call: ToolCallRecord) -> ToolCallRecord:
     """Return the call with canonical JSON of `args` as its argument text."""
-    return call if call.args is None else replace(call, arguments=canonical_text(call.args))
+    return call if call.args is None else replace(call, arguments=_canonical_text(call.args))
 
 
-def canonical_text(args: Mapping[str, Any]) -> str:
+def _canonical_text(args: Mapping[str, Any]) -> str:
     """Return arguments as canonical JSON with sorted keys."""
     return json.dumps(args, ensure_ascii=False, sort_keys=True, default=str)
 

@@ -69,7 +69,7 @@ def call_text(call: ToolCallRecord) -> str:
     return escaped(f"{call.name}({call.arguments if call.args is None else ', '.join(named)})")
 
 
-def run_text(run: BaseMessage) -> str:
+def _run_text(run: BaseMessage) -> str:
     """Return a run's summary: its turns, its tokens if known, and its stop reason if unusual."""
     own = own_metadata(run)
     return summary_text(own.get("turns", 1), run_usage(run), own.get("stop_reason", "complete"))
@@ -130,7 +130,7 @@ def _all_calls(messages: list[BaseMessage]) -> list[ToolCallRecord]:
 
 
 def _summary_line(message: BaseMessage) -> str:
-    return f"*{_escaped_line(run_text(message))}*" if "stop_reason" in own_metadata(message) else ""
+    return f"*{_escaped_line(_run_text(message))}*" if "stop_reason" in own_metadata(message) else ""
 
 
 # ---------------------------------------------------------------------------------------------- text that Markdown leaves alone

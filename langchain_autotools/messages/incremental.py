@@ -52,7 +52,7 @@ class MessageMemo(Generic[_T]):
         """
         key, entries = id(message), self._entries
         reference = weakref.ref(message, partial(entries.pop, key))
-        entries[key] = (reference, snapshot(message), context, value)
+        entries[key] = (reference, _snapshot(message), context, value)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -64,7 +64,7 @@ class MessageMemo(Generic[_T]):
 _snapshots: dict[int, tuple["weakref.ref[BaseMessage]", dict[str, Any]]] = {}
 
 
-def snapshot(message: BaseMessage) -> dict[str, Any]:
+def _snapshot(message: BaseMessage) -> dict[str, Any]:
     """Return the fields of a message as they are now, to compare with later ones; one dict for all who take it of the same state.
 
     Artifacts are left out, because they are never sent: they may be large, or hold the whole conversation. So are notes.
@@ -187,7 +187,7 @@ class GrowingHistory(list[BaseMessage]):
         derived = self._derived
         if not self or len(derived.seen) == len(self):
             return
-        derived.seen = [*derived.seen, *map(snapshot, self[len(derived.seen) :])]
+        derived.seen = [*derived.seen, *map(_snapshot, self[len(derived.seen) :])]
         key, before, derived.before = id(self[-1]), derived.before, None
         if before is not None and _kept.get(before.ids[-1], (None, None))[1] is before:
             del _kept[before.ids[-1]]

@@ -142,7 +142,7 @@ def with_rejected(message: _Reply, replies: Sequence[AIMessage]) -> _Reply:
     if not replies:
         return message
     own = own_metadata(message)
-    records = [record for reply in replies for record in recorded_replies(reply)]
+    records = [record for reply in replies for record in _recorded_replies(reply)]
     metadata = with_own_metadata(message.response_metadata, {**own, REJECTED: [*records, *_reply_records(message)]})
     return message.model_copy(update={"response_metadata": metadata})
 
@@ -152,16 +152,16 @@ def rejected_replies(message: AIMessage) -> Sequence[AIMessage]:
     return [AIMessage(**record) for record in _reply_records(message)]
 
 
-def recorded_replies(message: AIMessage) -> Sequence[dict[str, Any]]:
+def _recorded_replies(message: AIMessage) -> Sequence[dict[str, Any]]:
     """Return records of a reply and of those in whose place it stands, in order."""
     return (*_reply_records(message), _reply_record(message))
 
 
 def _reply_records(message: AIMessage) -> Sequence[dict[str, Any]]:
-    return valid_reply_records(own_metadata(message).get(REJECTED))
+    return _valid_reply_records(own_metadata(message).get(REJECTED))
 
 
-def valid_reply_records(records: Any) -> Sequence[dict[str, Any]]:
+def _valid_reply_records(records: Any) -> Sequence[dict[str, Any]]:
     """Return those of some records that are records of replies: a history may come from a client."""
     return [record for record in records if _is_reply_record(record)] if isinstance(records, list | tuple) else ()
 
@@ -192,7 +192,7 @@ def _billed_blocks(content: str | list[Any]) -> Iterator[dict[str, Any]]:
 # recorded, and the number of their tool calls. A result says what was used since the one before it.
 
 
-USED_INSIDE: Final = "used_inside"
+_USED_INSIDE: Final = "used_inside"
 """The key of the record, in the package's metadata of a result."""
 
 _Result = TypeVar("_Result", bound=ToolMessage)
@@ -229,14 +229,14 @@ class InnerUsage:
 
     def note(self, reply: AIMessage) -> None:
         """Count a reply of a run that has not ended."""
-        self._begun += recorded_replies(reply)
+        self._begun += _recorded_replies(reply)
 
     def end(self, messages: Iterable[BaseMessage]) -> None:
         """Count the replies among the new messages of a run that has ended, in place of what was counted of it before."""
         self.calls = self.tool_calls
         self._begun, self.inside = [], []
         for message in messages:
-            self.ended += recorded_replies(message) if isinstance(message, AIMessage) else _usage_record(message).get("replies", ())
+            self.ended += _recorded_replies(message) if isinstance(message, AIMessage) else _usage_record(message).get("replies", ())
 
     def as_messages(self) -> Sequence[AIMessage]:
         """Return the replies, each with its usage and metadata alone."""
@@ -248,7 +248,7 @@ class InnerUsage:
         if not replies and not calls:
             return message
         record = {"replies": replies, "tool_calls": calls}
-        metadata = with_own_metadata(message.response_metadata, {**own_metadata(message), USED_INSIDE: record})
+        metadata = with_own_metadata(message.response_metadata, {**own_metadata(message), _USED_INSIDE: record})
         return message.model_copy(update={"response_metadata": metadata})
 
 
@@ -275,11 +275,11 @@ def replies_inside(message: BaseMessage) -> Sequence[AIMessage]:
 
 def _usage_record(message: BaseMessage) -> dict[str, Any]:
     own = message.response_metadata.get(KEY)
-    record = own.get(USED_INSIDE) if isinstance(own, dict) else None
+    record = own.get(_USED_INSIDE) if isinstance(own, dict) else None
     if not isinstance(record, dict):
         return {}
     calls = record.get("tool_calls")
-    return {"replies": valid_reply_records(record.get("replies")), "tool_calls": calls if isinstance(calls, int) else 0}
+    return {"replies": _valid_reply_records(record.get("replies")), "tool_calls": calls if isinstance(calls, int) else 0}
 
 
 # ---------------------------------------------------------------------------------------------- attached

@@ -175,7 +175,7 @@ def _make_model(model: Any, *, model_provider: str | None = None, **kwargs: Any)
     return chat_model
 
 
-def provider_named(name: str) -> tuple[str, Provider]:
+def _provider_named(name: str) -> tuple[str, Provider]:
     """Return the provider with this name, and its main name; case and hyphens make no difference.
 
     Raises:
@@ -200,15 +200,15 @@ def model_named(model: str, model_provider: str | None = None) -> tuple[str, Pro
         ConfigurationError: The provider is unknown or cannot be told.
     """
     if model_provider:
-        return *provider_named(model_provider), model
+        return *_provider_named(model_provider), model
     before, colon, after = model.partition(":")
     if before.lower().replace("-", "_") in _NAMES:
-        return *provider_named(before), after
+        return *_provider_named(before), after
     inferred = next((one for one in PROVIDERS.items() if model.lower().startswith(one[1].prefixes or ("\0",))), None)
     if inferred is not None:
         return *inferred, model
     if colon:
-        return *provider_named(before), after
+        return *_provider_named(before), after
     raise ConfigurationError(f"the provider of {model!r} cannot be told: write provider:model, as in {_EXAMPLE!r}")
 
 

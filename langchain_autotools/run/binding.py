@@ -129,7 +129,7 @@ class Resumable(Batched, GivenAsTool):
                 needs approval would run without; a call to execute belongs to no tool of the model; or True is said of one whose
                 arguments were changed.
         """
-        message: AIMessage = self.invoke(history, config, resume=checked_decisions(decisions), **kwargs)
+        message: AIMessage = self.invoke(history, config, resume=_checked_decisions(decisions), **kwargs)
         return message
 
     async def aresume(
@@ -140,11 +140,11 @@ class Resumable(Batched, GivenAsTool):
         **kwargs: Any,
     ) -> AIMessage:
         """Like `resume`, asynchronously."""
-        message: AIMessage = await self.ainvoke(history, config, resume=checked_decisions(decisions), **kwargs)
+        message: AIMessage = await self.ainvoke(history, config, resume=_checked_decisions(decisions), **kwargs)
         return message
 
 
-def checked_decisions(decisions: Any) -> Any:
+def _checked_decisions(decisions: Any) -> Any:
     """Return the decisions for `resume`; raise if they are invalid.
 
     Raises:

@@ -192,7 +192,7 @@ _Part = TypeVar("_Part")
 _END: Any = object()
 
 
-def first_in_time(parts: Iterator[_Part], seconds: float | None) -> Generator[_Part, None, None]:
+def _first_in_time(parts: Iterator[_Part], seconds: float | None) -> Generator[_Part, None, None]:
     """Yield parts of which the first must come within so many seconds; None for no limit. Closes them.
 
     Raises:
@@ -224,8 +224,8 @@ def _first(parts: Iterator[_Part], seconds: float) -> _Part:
         deadline.release()
 
 
-async def afirst_in_time(parts: AsyncGenerator[_Part, None], seconds: float | None) -> AsyncGenerator[_Part, None]:
-    """Like `first_in_time`, asynchronously."""
+async def _afirst_in_time(parts: AsyncGenerator[_Part, None], seconds: float | None) -> AsyncGenerator[_Part, None]:
+    """Like `_first_in_time`, asynchronously."""
     async with aclosing(parts):
         if seconds is not None:
             first = await _afirst(parts, seconds)
@@ -322,7 +322,7 @@ class Failover(TurnWrapper):
         turn = self._begin(request)
         while not turn.is_over:
             try:
-                with closing(first_in_time(proceed(turn.request), turn.first_token)) as parts:
+                with closing(_first_in_time(proceed(turn.request), turn.first_token)) as parts:
                     for part in parts:
                         yield from turn.part(part)
                 turn.is_over = True
@@ -351,7 +351,7 @@ class Failover(TurnWrapper):
 async def _aparts(turn: "_Turn", proceed: AsyncProceed) -> AsyncGenerator[TurnPart, None]:
     """Yield what leaves of one model's reply, and end the turn with it."""
     made = cast("AsyncGenerator[TurnPart, None]", proceed(turn.request))
-    async with aclosing(afirst_in_time(made, turn.first_token)) as parts:
+    async with aclosing(_afirst_in_time(made, turn.first_token)) as parts:
         async for part in parts:
             for one in turn.part(part):
                 yield one
@@ -361,7 +361,7 @@ async def _aparts(turn: "_Turn", proceed: AsyncProceed) -> AsyncGenerator[TurnPa
 # ---------------------------------------------------------------------------------------------- one turn
 
 
-BROKEN_OFF = frozenset({"incomplete", "error", "failed", "aborted", "abort", "insufficient_system_resource"})
+_BROKEN_OFF = frozenset({"incomplete", "error", "failed", "aborted", "abort", "insufficient_system_resource"})
 """Finish reasons, in lower case, of a reply that its server could not complete (wire quirks T-03, E-08)."""
 
 
@@ -438,7 +438,7 @@ class _Turn:
 
     def _last(self, part: AIMessage) -> Sequence[TurnPart]:
         reason = str(part.response_metadata.get("finish_reason") or "").lower()
-        if reason in BROKEN_OFF:
+        if reason in _BROKEN_OFF:
             raise _BrokenOff(StreamError(f"the reply did not come to its end (finish reason {reason!r})"), part)
         if self._rules.ended_as and not self._has_text and (ended := stop_reason(part)) in self._rules.ended_as:
             raise _BrokenOff(ModelError(f"the reply ended as {ended!r}"), part)
@@ -534,14 +534,14 @@ class _Turn:
         return error
 
     def _mark(self, number: int, to: int, *, after_text: bool) -> dict[str, Any]:
-        return failover_mark(self._models.names[number], self._models.names[to], after_text=after_text)
+        return _failover_mark(self._models.names[number], self._models.names[to], after_text=after_text)
 
     def _notice(self, to: int, error: Exception | None, *, after_text: bool) -> Notice:
         names = self._models.names
         return Notice(ModelChanged(run_id="", from_model=names[self._number], to_model=names[to], error=error, after_text=after_text))
 
 
-def failover_mark(from_model: str, to_model: str, *, after_text: bool) -> dict[str, Any]:
+def _failover_mark(from_model: str, to_model: str, *, after_text: bool) -> dict[str, Any]:
     """Return the mark of a message: the names of both models, and whether the message is a reply cut off after text."""
     return {"from": from_model, "to": to_model, "after_text": after_text}
 

@@ -89,7 +89,7 @@ async def adrive(driven: "Driven", trace: "Trace") -> AsyncGenerator[Chunks, Non
 # ---------------------------------------------------------------------------------------------- a run
 
 
-ON_CLIENT: Mapping[str, bool] = {"client_tool": True}
+_ON_CLIENT: Mapping[str, bool] = {"client_tool": True}
 """The record of a call of a vendor's tool for the user's machine."""
 
 
@@ -127,7 +127,7 @@ class Run:
         if settings.approvals is not None and (plan.decisions is not None or settings.approvals.concerns_calls):
             settings.approvals.check_key()
         found = open_calls(history, plan.decisions, settings.executor, plan.caller_tools, settings.approvals, messages)
-        history = history if plan.decisions is None else without_open_results(history)
+        history = history if plan.decisions is None else _without_open_results(history)
         self._loop = tool_loop(history, plan, parts.clock, found, parts.end.is_set, parts.meter(request, history))
         self._cache: dict[str, Any] = {}
         if (around := current_nested_runs.get()) is not None:
@@ -235,7 +235,7 @@ class Run:
         if self.settings.approvals is not None and not self._last:
             stored, calls = self._judged(self.settings.approvals, stored, calls)
         if self.settings.client_tools and calls:
-            stored = with_records(stored, {call.id: ON_CLIENT for call in calls if call.name in self.settings.client_tools})
+            stored = with_records(stored, {call.id: _ON_CLIENT for call in calls if call.name in self.settings.client_tools})
         message, chunk = self._output.message(stored)
         if self._counts_usage and message.usage_metadata is None:
             self._counts_usage = False  # told once
@@ -395,7 +395,7 @@ class Run:
         self._observer.leave()
 
 
-def without_open_results(history: Sequence[BaseMessage]) -> list[BaseMessage]:
+def _without_open_results(history: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return a history without the results that it ends in and inside whose calls runs wait."""
     opened = [id(one) for one in open_results(open_end(history)[1])]
     return [message for message in history if id(message) not in opened]

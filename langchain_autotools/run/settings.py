@@ -452,7 +452,7 @@ def _unmetered(request: TurnRequest, history: Sequence[BaseMessage]) -> None:
     return None
 
 
-UNOBSERVED = RunObserver()
+_UNOBSERVED = RunObserver()
 """An observer that does nothing, for runs without a listener."""
 
 
@@ -473,7 +473,7 @@ class RunParts:
 
     end: Deadline = NEVER
     clock: Callable[[], float] = time.monotonic
-    observer: RunObserver = UNOBSERVED
+    observer: RunObserver = _UNOBSERVED
     turns: Turns = _UNWRAPPED
     admissions: Sequence[Admission] = ()
     meter: Callable[[TurnRequest, Sequence[BaseMessage]], Callable[[Sequence[BaseMessage]], bool] | None] = _unmetered
@@ -540,7 +540,7 @@ def compose(
     end = deadline_after(seconds) if cancel is None else deadline_of(cancel, seconds)
     if end is not NEVER:
         around.append(_Bounded())
-    observer: RunObserver = UNOBSERVED
+    observer: RunObserver = _UNOBSERVED
     if (place := current_scope.get()) is not None:
         from .event_emitter import RunEvents  # here, because it costs every other program its import
 

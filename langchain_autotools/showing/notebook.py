@@ -203,7 +203,7 @@ class _Cell(Protocol):
         """Show these parts: new ones at the end, known ones in their place."""
 
 
-STYLE: Final = """<style>
+_STYLE: Final = """<style>
 .at-piece { --at-line: rgba(128,128,128,.3); --at-faint: rgba(128,128,128,.1); margin: 0; padding: 0; line-height: 1.5; }
 .at-piece p { margin: .35em 0; }
 .at-piece :is(ul, ol, blockquote) { margin: .35em 0; }
@@ -266,7 +266,7 @@ class _JupyterCell:
 
         for part in parts:
             output = self._outputs.get(part)
-            style = STYLE if next(iter(self._outputs), part) is part else ""
+            style = _STYLE if next(iter(self._outputs), part) is part else ""
             bundle = {"text/html": style + part_html(part), "text/plain": part_text(part)}
             if output is None:
                 self._outputs[part] = display(bundle, raw=True, display_id=True)  # type: ignore[no-untyped-call]
@@ -285,7 +285,7 @@ class _MarimoCell:
         import marimo
 
         self._shown |= {part: part_html(part) for part in parts}
-        marimo.output.replace(marimo.Html(STYLE + "".join(self._shown.values())))
+        marimo.output.replace(marimo.Html(_STYLE + "".join(self._shown.values())))
 
 
 class CellScreen:

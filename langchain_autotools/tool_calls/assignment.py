@@ -23,24 +23,24 @@ def read_groups(groups: Groups, order: Sequence[int | None], declared: Collectio
         order: The index of every fragment, in the order they came.
         declared: The names of the declared tools.
     """
-    whole = whole_calls(groups, order)
-    distinct = without_resent(whole) if whole else whole
-    if distinct and are_alike(distinct):
-        return read_alike(distinct, declared), "whole calls"
+    whole = _whole_calls(groups, order)
+    distinct = _without_resent(whole) if whole else whole
+    if distinct and _are_alike(distinct):
+        return _read_alike(distinct, declared), "whole calls"
     if len(distinct) < len(whole):
         groups, order = _by_index(distinct), [fragment.index for fragment in distinct]
     named = {key for key, group in groups.items() if _has_name(group)}
     mixed: set[int | None] = set()
-    if named and any(not is_header(group[0]) for group in groups.values()):
+    if named and any(not _is_header(group[0]) for group in groups.values()):
         groups, mixed = _Adoption(groups, named).run(order)
     if len(named) < 2:
-        slots = [slot for key, group in groups.items() for slot in _marked_if(read_group(group, declared), key in mixed)]
+        slots = [slot for key, group in groups.items() for slot in _marked_if(_read_group(group, declared), key in mixed)]
         if any(slot.name is None and slot.pieces for slot in slots):
-            mark_empty(slots)
+            _mark_empty(slots)
         return slots, "id, name or order"
     slots = []
     for key, group in groups.items():
-        read = read_group if key is None else _read_index
+        read = _read_group if key is None else _read_index
         slots += _marked_if(read(group, declared), key in mixed)
     return _without_copies(slots), "index"
 
@@ -65,10 +65,10 @@ def _marked_if(slots: list[Slot], mixed: bool) -> list[Slot]:
 
 def _read_index(fragments: Sequence[Fragment | str], declared: Collection[str]) -> list[Slot]:
     """Return one call, unless the fragments under this index must be several."""
-    whole = read_as_one(fragments, declared)
+    whole = _read_as_one(fragments, declared)
     if whole.arguments or len(fragments) == 1:
         return [whole]
-    slots = read_group(fragments, declared)
+    slots = _read_group(fragments, declared)
     if whole.misnamed or all(slot.arguments and slot.ambiguity is None for slot in slots):
         return slots
     return [whole]
@@ -94,7 +94,7 @@ class _Adoption:
         for key in order:
             entry = next(self._waiting[key])
             fragment = Fragment(None, key, None, entry) if isinstance(entry, str) else entry
-            at_home = key in self._named and (key in self._slots or is_header(fragment))
+            at_home = key in self._named and (key in self._slots or _is_header(fragment))
             self._put(key if at_home else self._home(key, fragment), fragment)
         return self._groups, self._mixed
 
@@ -187,7 +187,7 @@ def _absorbs(first: Slot, again: Slot) -> bool:
 _NameAndArguments = tuple[str | None, str | None]  # a tool's name, and arguments in one spelling
 
 
-def whole_calls(entries: Mapping[int | None, Sequence[Fragment | str]], order: Sequence[int | None]) -> list[Fragment]:
+def _whole_calls(entries: Mapping[int | None, Sequence[Fragment | str]], order: Sequence[int | None]) -> list[Fragment]:
     """Return all fragments of a stream if each names a tool and has complete arguments; else an empty list.
 
     Args:
@@ -204,7 +204,7 @@ def whole_calls(entries: Mapping[int | None, Sequence[Fragment | str]], order: S
     return found
 
 
-def without_resent(fragments: Sequence[Fragment]) -> list[Fragment]:
+def _without_resent(fragments: Sequence[Fragment]) -> list[Fragment]:
     """Return the calls without repetitions that have fewer header fields.
 
     A server that does so does it with all of its calls; else an equal call may be meant, and nothing is left out.
@@ -232,12 +232,12 @@ def _repeats(fragment: Fragment, originals: Sequence[Fragment]) -> bool:
     )
 
 
-def are_alike(fragments: Sequence[Fragment]) -> bool:
+def _are_alike(fragments: Sequence[Fragment]) -> bool:
     """Whether no id, and no index above 0, distinguishes these whole calls."""
     return all(fragment.id is None and fragment.index in (None, 0) for fragment in fragments)
 
 
-def read_alike(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
+def _read_alike(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
     """Return one call per fragment; equal calls are ambiguous unless all fragments have the same header.
 
     Args:
@@ -255,7 +255,7 @@ def read_alike(fragments: Sequence[Fragment], declared: Collection[str]) -> list
         if key in known and not has_one_header:
             slot.ambiguity = COPY
         known.add(key)
-    mark_openers(slots)
+    _mark_openers(slots)
     return slots
 
 
@@ -271,7 +271,7 @@ def _name_and_arguments(fragment: Fragment) -> _NameAndArguments:
 # ambiguous, and do not run.
 
 
-def read_as_one(entries: Sequence[Fragment | str], declared: Collection[str]) -> Slot:
+def _read_as_one(entries: Sequence[Fragment | str], declared: Collection[str]) -> Slot:
     """Return all fragments as one call. Fragments with only text may be given as strings."""
     slot = Slot()
     for entry in entries:
@@ -282,14 +282,14 @@ def read_as_one(entries: Sequence[Fragment | str], declared: Collection[str]) ->
     return slot
 
 
-def read_group(entries: Sequence[Fragment | str], declared: Collection[str]) -> list[Slot]:
+def _read_group(entries: Sequence[Fragment | str], declared: Collection[str]) -> list[Slot]:
     """Return the calls in fragments without a useful index, in order of appearance."""
-    if sum(map(is_header, entries)) == 1 and not isinstance(entries[0], str):
-        return [read_as_one(entries, declared)]
+    if sum(map(_is_header, entries)) == 1 and not isinstance(entries[0], str):
+        return [_read_as_one(entries, declared)]
     return _read_apart([Fragment(None, None, None, entry) if isinstance(entry, str) else entry for entry in entries], declared)
 
 
-def is_header(entry: Fragment | str) -> bool:
+def _is_header(entry: Fragment | str) -> bool:
     """Whether a fragment has an id or a name; a string has neither."""
     return not isinstance(entry, str) and (entry.id is not None or entry.name is not None)
 
@@ -297,7 +297,7 @@ def is_header(entry: Fragment | str) -> bool:
 def _read_apart(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
     with_id = sum(fragment.id is not None for fragment in fragments)
     if 0 < with_id < len(fragments):
-        return read_in_order(fragments, declared, by_id=True)
+        return _read_in_order(fragments, declared, by_id=True)
     if not with_id:
         return _without_ids(fragments, declared)
     slots = _by_id(fragments, declared)
@@ -312,8 +312,8 @@ def _read_apart(fragments: Sequence[Fragment], declared: Collection[str]) -> lis
 
 def _without_ids(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
     if any(fragment.name is None for fragment in fragments):
-        return read_in_order(fragments, declared, by_id=False)
-    return read_by_shape(fragments, declared)
+        return _read_in_order(fragments, declared, by_id=False)
+    return _read_by_shape(fragments, declared)
 
 
 def _by_id(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
@@ -334,8 +334,8 @@ def _one_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Collecti
 def _named_by_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Collection[str]) -> list[Slot]:
     """Return the calls in fragments with id and name each: separated by id, unless ids drift while names repeat."""
     if all(slot.arguments for slot in slots):
-        mark_openers(slots)
-        mark_copies(slots, readable=True)
+        _mark_openers(slots)
+        _mark_copies(slots, readable=True)
         return slots
     others = _without_ids(fragments, declared)
     if all(slot.arguments and slot.ambiguity is None for slot in others):
@@ -344,12 +344,12 @@ def _named_by_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Col
     for slot in slots:
         if drifts and not any(_agree(slot, other) for other in others):
             slot.ambiguity = slot.ambiguity or MIXED
-    mark_empty(slots)
-    mark_copies(slots, readable=False)
+    _mark_empty(slots)
+    _mark_copies(slots, readable=False)
     return slots
 
 
-def mark_copies(slots: Sequence[Slot], *, readable: bool) -> None:
+def _mark_copies(slots: Sequence[Slot], *, readable: bool) -> None:
     """Mark the later of equal calls if every call occurs at least twice: the server may repeat all arguments.
 
     Args:
@@ -387,7 +387,7 @@ def _agree(slot: Slot, other: Slot) -> bool:
 _WAITING = {"": Progress.EMPTY, "{}": Progress.BARE}
 
 
-def read_in_order(fragments: Sequence[Fragment], declared: Collection[str], *, by_id: bool) -> list[Slot]:
+def _read_in_order(fragments: Sequence[Fragment], declared: Collection[str], *, by_id: bool) -> list[Slot]:
     """Return the calls in the fragments, in order of appearance.
 
     Args:
@@ -544,7 +544,7 @@ def _mark_repeats(slots: Sequence[Slot]) -> None:
 # after the one before it was whole.
 
 
-def read_by_shape(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
+def _read_by_shape(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
     """Return the calls in the fragments, in order of appearance.
 
     Args:
@@ -589,7 +589,7 @@ class _ByShape:
         for slot in self._latest.values():
             self._judge(slot)
         self._settle_copies()
-        mark_openers(self._slots)
+        _mark_openers(self._slots)
         self._mark_broken()
         return [each for slot in self._slots for each in (slot, *self._twins_of(slot))]
 
@@ -689,10 +689,10 @@ class _ByShape:
             if slot.arguments is None:
                 broken.add(slot.name)
         if self._mixed or broken:
-            mark_empty(self._slots)
+            _mark_empty(self._slots)
 
 
-def mark_openers(slots: Sequence[Slot]) -> None:
+def _mark_openers(slots: Sequence[Slot]) -> None:
     """Mark calls without arguments that may be only the beginning of another call.
 
     A server that starts every call with an empty header, or with `{}`, and names the tool on every fragment, sends the very
@@ -721,7 +721,7 @@ def _openers(slots: Sequence[Slot], opening: str) -> list[Slot]:
     return openers
 
 
-def mark_empty(slots: Sequence[Slot]) -> None:
+def _mark_empty(slots: Sequence[Slot]) -> None:
     """Mark all calls without arguments if some fragments could not be assigned, because these may be their arguments."""
     for slot in slots:
         if slot.fragments == 1 and slot.progress in (Progress.EMPTY, Progress.BARE):

@@ -118,7 +118,7 @@ _CLASS_OR_FIELD = re.compile(
 )
 
 
-def describe_fields(model: type[BaseModel]) -> None:
+def _describe_fields(model: type[BaseModel]) -> None:
     """Set the `description` of the fields that a class of this package declares."""
     if model.__module__.partition(".")[0] != _PACKAGE:
         return
@@ -229,7 +229,7 @@ class SingleTurnChatModel(BaseChatModel):
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
         cls.model_config.pop("defer_build", None)  # of a class that is only a base; its subclasses are validated with
-        describe_fields(cls)
+        _describe_fields(cls)
         check_raw_methods(cls, SingleTurnChatModel)
         install_overrides(cls, SingleTurnChatModel, cls._derived)
 
@@ -492,11 +492,11 @@ class SingleTurnChatModel(BaseChatModel):
         return turn.result([await self.araw_invoke(turn.messages, stop, **kwargs)])
 
     def _replay_v2_events_for_cache_hit(self, generations: list[ChatGeneration], **kwargs: Any) -> None:
-        identify_cached(generations, kwargs["run_manager"])
+        _identify_cached(generations, kwargs["run_manager"])
         super()._replay_v2_events_for_cache_hit(generations, **kwargs)
 
     async def _areplay_v2_events_for_cache_hit(self, generations: list[ChatGeneration], **kwargs: Any) -> None:
-        identify_cached(generations, kwargs["run_manager"])
+        _identify_cached(generations, kwargs["run_manager"])
         await super()._areplay_v2_events_for_cache_hit(generations, **kwargs)
 
     def _combine_llm_outputs(self, llm_outputs: list[dict[str, Any] | None]) -> dict[str, Any]:
@@ -578,7 +578,7 @@ class SingleTurnChatModel(BaseChatModel):
         return self.bind(tools=declared, **kwargs)
 
 
-def identify_cached(generations: list[ChatGeneration], run_manager: Any) -> None:
+def _identify_cached(generations: list[ChatGeneration], run_manager: Any) -> None:
     """Replace cached generations in the list by copies whose messages have ids of their own: the reply of another run is another message.
 
     Args:
@@ -594,7 +594,7 @@ def identify_cached(generations: list[ChatGeneration], run_manager: Any) -> None
         generations[number] = one.model_copy(update={"message": message.model_copy(update=changed)})
 
 
-describe_fields(SingleTurnChatModel)
+_describe_fields(SingleTurnChatModel)
 
 
 def _new_call_id() -> str:

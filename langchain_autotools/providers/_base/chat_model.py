@@ -163,7 +163,7 @@ class PortableChatModel(StructuredChatModel, defer_build=True):
         key = self._variable("key")
         if getattr(self, self._key_field) is None:
             setattr(self, self._key_field, SecretStr(key) if key else None)
-        setattr(self, self._url_field, with_user(getattr(self, self._url_field), self._variable("base_url")))
+        setattr(self, self._url_field, _with_user(getattr(self, self._url_field), self._variable("base_url")))
         if self._proxy_field:
             setattr(self, self._proxy_field, self._proxy or self._variable("proxy"))
 
@@ -173,7 +173,7 @@ class PortableChatModel(StructuredChatModel, defer_build=True):
         return super().__deepcopy__({**(memo or {}), **{id(value): value for value in held if value is not None}})
 
 
-def with_user(url: str | None, known: str | None) -> str | None:
+def _with_user(url: str | None, known: str | None) -> str | None:
     """Restore an address without its user, password or key from the environment's value for the same address.
 
     Args:
@@ -255,12 +255,12 @@ _DOCUMENT = 1_000
 _TEXTS = ("text", "reasoning", "thinking", "refusal")
 
 
-def estimate(text: str) -> int:
+def _estimate(text: str) -> int:
     """Return the estimated number of tokens of a text."""
     return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)
 
 
-def messages_tokens(messages: Iterable[BaseMessage], tools: Sequence[Mapping[str, Any]], count: Callable[[str], int]) -> int:
+def _messages_tokens(messages: Iterable[BaseMessage], tools: Sequence[Mapping[str, Any]], count: Callable[[str], int]) -> int:
     """Return the estimated number of tokens of a request.
 
     Args:
@@ -326,14 +326,14 @@ def _media_tokens(block: Any, count: Callable[[str], int]) -> int:
 # What differs between vendors stands in class attributes (the names of fields, the environment, checks) and in a few methods.
 
 
-DICTS: Mapping[str, str] = dict.fromkeys(("extra_headers", "extra_query", "extra_body"), "")
+_DICTS: Mapping[str, str] = dict.fromkeys(("extra_headers", "extra_query", "extra_body"), "")
 """Parameters that are dicts, each with the likely intended name for an error message."""
 
 
 # Checks of parameter values that no vendor accepts, in the constructor and at a call.
 #
 # What a vendor alone can judge (a temperature of 3, a limit above the model's) goes to the vendor.
-NUMBERS: Mapping[str, Check] = dict.fromkeys(
+_NUMBERS: Mapping[str, Check] = dict.fromkeys(
     ("temperature", "top_p", "top_k", "max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "top_logprobs"),
     check_count,
 )
@@ -379,9 +379,9 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
     """Field checks in addition to those of every vendor's class; None removes one of these."""
     _connection: ClassVar[frozenset[str]] = frozenset()
     """The fields for the connection, in addition to those of every class. A call cannot change them."""
-    _numbers: ClassVar[Mapping[str, Check]] = NUMBERS
+    _numbers: ClassVar[Mapping[str, Check]] = _NUMBERS
     """Checks of numeric request parameters, for the constructor and for a call."""
-    _dicts: ClassVar[Mapping[str, str]] = DICTS
+    _dicts: ClassVar[Mapping[str, str]] = _DICTS
     """Parameters of a call that are dicts, each with the likely intended name for an error message."""
 
     _not_per_call: ClassVar[frozenset[str]] = PortableChatModel._not_per_call | {
@@ -417,12 +417,12 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
         """Return the field checks that all vendors' classes share."""
         checks = {
             "max_retries": check_count,
-            cls._model_field: check_model,
+            cls._model_field: _check_model,
             cls._key_field: check_key,
             cls._url_field: check_address,
             cls._proxy_field: check_proxy,
             cls._timeout_field: check_timeout,
-            "stream_chunk_timeout": check_seconds,
+            "stream_chunk_timeout": _check_seconds,
             cls._headers_field: check_headers,
             "http_client": check_client,
             "http_async_client": check_async_client,
@@ -630,7 +630,7 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
     def lc_secrets(self) -> dict[str, str]:
         """The secret fields, each with its environment variable."""
         prefix, environment = self._variable_prefix or self._ls_provider.upper(), self._environment
-        headers = header_variables(prefix, self._headers_field, self._headers)
+        headers = _header_variables(prefix, self._headers_field, self._headers)
         proxy = {self._proxy_field: [*environment.proxy, f"{prefix}_PROXY"][0]} if self._proxy_field and has_password(self._proxy) else {}
         return {self._key_field: [*environment.key, f"{prefix}_API_KEY"][0], **headers, **proxy}
 
@@ -638,7 +638,7 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
 
     def get_num_tokens(self, text: str) -> int:
         """Return the number of tokens of a text, by `custom_get_token_ids` if given, else estimated. Makes no request."""
-        return len(self.custom_get_token_ids(text)) if self.custom_get_token_ids else estimate(text)
+        return len(self.custom_get_token_ids(text)) if self.custom_get_token_ids else _estimate(text)
 
     def get_num_tokens_from_messages(self, messages: Sequence[BaseMessage], tools: Sequence[Any] | None = None, **kwargs: Any) -> int:
         """Return the estimated number of tokens of a request with these messages and tools, offline (see `get_num_tokens`).
@@ -648,25 +648,25 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
             tools: The tools that it declares, in any form that `bind_tools` takes.
             **kwargs: Accepted for LangChain's sake; they count for nothing.
         """
-        return messages_tokens(expand(messages), [self.format_tool(tool) for tool in tools or ()], self.get_num_tokens)
+        return _messages_tokens(expand(messages), [self.format_tool(tool) for tool in tools or ()], self.get_num_tokens)
 
     def _estimated_tokens(self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]) -> int:
-        return messages_tokens(messages, tools, self.get_num_tokens)
+        return _messages_tokens(messages, tools, self.get_num_tokens)
 
 
-def check_seconds(name: str, value: Any) -> None:
+def _check_seconds(name: str, value: Any) -> None:
     """Raise if a duration is not a positive number of seconds."""
     if value is not None and not is_duration(value):
         raise ConfigurationError(f"{name} must be a number of seconds above 0, or None, not {value!r}")
 
 
-def check_model(name: str, value: Any) -> None:
+def _check_model(name: str, value: Any) -> None:
     """Raise if the name of the model is empty."""
     if value is not None and not value.strip():
         raise ConfigurationError(f"{name} is empty: say which model")
 
 
-def header_variables(vendor: str, field: str, headers: Mapping[str, str] | None) -> dict[str, str]:
+def _header_variables(vendor: str, field: str, headers: Mapping[str, str] | None) -> dict[str, str]:
     """Return the names of the secret headers in a field, each with its environment variable.
 
     Args:
@@ -682,10 +682,10 @@ def header_variables(vendor: str, field: str, headers: Mapping[str, str] | None)
 #
 # Tables of the known properties of a vendor's models, for `model.profile`.
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
-def by_name(table: Mapping[str, T]) -> dict[str, T]:
+def by_name(table: Mapping[str, _T]) -> dict[str, _T]:
     """Return a table with one name per key, from a table whose keys hold several names separated by spaces."""
     return {name: row for names, row in table.items() for name in names.split()}
 

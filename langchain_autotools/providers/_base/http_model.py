@@ -50,7 +50,7 @@ Opened = tuple[list[AIMessageChunk], Generator[AIMessageChunk, None, None]]
 AsyncOpened = tuple[list[AIMessageChunk], AsyncGenerator[AIMessageChunk, None]]
 
 
-def retrying_stream(attempts: Attempts, opened: Callable[[], Opened]) -> Generator[AIMessageChunk, None, None]:
+def _retrying_stream(attempts: Attempts, opened: Callable[[], Opened]) -> Generator[AIMessageChunk, None, None]:
     """Yield the chunks of a reply as they arrive, with a restart chunk between two attempts.
 
     Args:
@@ -73,8 +73,8 @@ def retrying_stream(attempts: Attempts, opened: Callable[[], Opened]) -> Generat
         pause(reply.wait)
 
 
-async def aretrying_stream(attempts: Attempts, opened: Callable[[], Awaitable[AsyncOpened]]) -> AsyncGenerator[AIMessageChunk, None]:
-    """Like `retrying_stream`, asynchronously."""
+async def _aretrying_stream(attempts: Attempts, opened: Callable[[], Awaitable[AsyncOpened]]) -> AsyncGenerator[AIMessageChunk, None]:
+    """Like `_retrying_stream`, asynchronously."""
     while True:
         reply = _StreamedReply(attempts)
         begun, rest = await opened()
@@ -142,7 +142,7 @@ def _is_delivered() -> bool:
 # (`_error_mapping`). The synchronous and asynchronous halves differ by their `await`s only.
 
 
-def read_retry(value: Any, handler: Callable[[Any], Any]) -> Any:
+def _read_retry(value: Any, handler: Callable[[Any], Any]) -> Any:
     """Validate a model's field `retry`, which also accepts a dict."""
     return handler(value) if isinstance(value, Mapping) else checked_retry("retry", value)
 
@@ -152,7 +152,7 @@ if TYPE_CHECKING:
 
     Retry = RetryPolicy | RetryStrategies | BaseRetrying
 else:
-    Retry = Annotated[RetryPolicy, WrapValidator(read_retry)]
+    Retry = Annotated[RetryPolicy, WrapValidator(_read_retry)]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -223,13 +223,13 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         """Return the HTTP client's options for one request: `headers`, `params` and `timeout`, each only if set.
 
         Args:
-            kwargs: The call's keywords; its `extra_headers` and `extra_query` win.
+            kwargs: The call's keywords; its `_extra_headers` and `extra_query` win.
             stream: Whether a stream is asked for.
             headers: Headers of this request, besides those of every request, which the client has.
             query: Query parameters of this request.
         """
         options = {
-            "headers": SecretDict({**headers, **extra_headers(kwargs)}),
+            "headers": SecretDict({**headers, **_extra_headers(kwargs)}),
             "params": secret_query({**self._address_query, **query, **(kwargs.get("extra_query") or {})}),
             "timeout": self._client_timeout(kwargs, self.stream_chunk_timeout if stream else None),
         }
@@ -345,7 +345,7 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         attempts = self._attempts()
         opened = partial(self._opened, exchange, attempts, partial(self.raw_invoke, messages, stop, **kwargs))
         if current_scope.get() is not None:
-            yield from retrying_stream(attempts, partial(opened, at_once=True))
+            yield from _retrying_stream(attempts, partial(opened, at_once=True))
             return
         begun, rest = opened()
         with closing(rest):
@@ -363,7 +363,7 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         attempts = self._attempts(awaits=True)
         opened = partial(self._aopened, exchange, attempts, partial(self.araw_invoke, messages, stop, **kwargs))
         if current_scope.get() is not None:
-            async with aclosing(aretrying_stream(attempts, partial(opened, at_once=True))) as chunks:
+            async with aclosing(_aretrying_stream(attempts, partial(opened, at_once=True))) as chunks:
                 async for chunk in chunks:
                     yield chunk
             return
@@ -566,7 +566,7 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         return exchange.with_events_of(value, chunk)
 
 
-def extra_headers(keywords: Mapping[str, Any]) -> dict[str, str]:
+def _extra_headers(keywords: Mapping[str, Any]) -> dict[str, str]:
     """Return the checked headers of one call."""
     headers = SecretDict(keywords.get("extra_headers") or {})
     check_headers("extra_headers", headers)

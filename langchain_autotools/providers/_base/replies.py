@@ -36,21 +36,21 @@ def reply_metadata(reply: Mapping[str, Any], structure: Collection[str], request
         if key in structure or key in _OWN:
             continue
         if request and key not in _ALWAYS and request.get(key) is not None:
-            value = without_echo(value, request[key])
+            value = _without_echo(value, request[key])
         if value not in _NOTHING:
             found[key] = value
     return found
 
 
-def without_echo(value: Any, asked: Any) -> Any:
+def _without_echo(value: Any, asked: Any) -> Any:
     """Return what a value of the reply says that the request's value at the same place does not; None if that is nothing."""
     if asked is None:
         return value
     if isinstance(value, Mapping) and isinstance(asked, Mapping):
-        parts = {key: without_echo(item, asked.get(key)) for key, item in value.items()}
+        parts = {key: _without_echo(item, asked.get(key)) for key, item in value.items()}
         return {key: part for key, part in parts.items() if part not in _NOTHING} or None
     if _are_objects(value) and _are_objects(asked) and len(value) == len(asked):
-        rest = [without_echo(item, other) or {} for item, other in zip(value, asked, strict=True)]
+        rest = [_without_echo(item, other) or {} for item, other in zip(value, asked, strict=True)]
         return rest if any(rest) else None
     return None if value == asked else value
 

@@ -26,7 +26,7 @@ from .http_model import HttpChatModel
 from .output_parsers import check_complete
 
 
-def fallback_formats(model: Any, schema: Any, method: str, strict: bool | None) -> Mapping[str, Any]:
+def _fallback_formats(model: Any, schema: Any, method: str, strict: bool | None) -> Mapping[str, Any]:
     """Return the keyword of a call by which a run's failover writes the format for whichever model makes a turn.
 
     Args:
@@ -66,7 +66,7 @@ _AGAIN = "The output is not valid: {problem}\nAnswer again, with the whole outpu
 _NOT_RUN = "Not run: the output beside this call was not valid."
 
 
-def output_check(parser: Any, retries: Any, name: str | None = None) -> dict[str, Any]:
+def _output_check(parser: Any, retries: Any, name: str | None = None) -> dict[str, Any]:
     """Return the run keyword that has each output checked; empty without retries.
 
     Args:
@@ -279,12 +279,12 @@ class StructuredChatModel(HttpChatModel, defer_build=True):
             name = tool_name(self.format_tool(asked.sent))
             parser = call_parser(asked, name, required=bool(self.tools or self.handlers) or not self._can_force(kwargs))
             model = self._bind_schema(
-                asked.sent, strict, {**self._call_params(name, kwargs), **traced, **output_check(parser, retries, name), **kwargs}
+                asked.sent, strict, {**self._call_params(name, kwargs), **traced, **_output_check(parser, retries, name), **kwargs}
             )
             return structured(model, parser, include_raw=include_raw)
         parser = json_parser(asked, withheld=bool(self.fallbacks) and not self.tools)
-        formats = fallback_formats(self, asked.sent, chosen, strict) if self.fallbacks else {}
-        kwargs = {**self._format_params(asked.sent, chosen, strict), **formats, **traced, **output_check(parser, retries), **kwargs}
+        formats = _fallback_formats(self, asked.sent, chosen, strict) if self.fallbacks else {}
+        kwargs = {**self._format_params(asked.sent, chosen, strict), **formats, **traced, **_output_check(parser, retries), **kwargs}
         model = self.bind_tools(tools, strict=strict if self._strict_schemas else None, **kwargs) if tools else self.bind(**kwargs)
         return structured(model, parser, include_raw=include_raw)
 

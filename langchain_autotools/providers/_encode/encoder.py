@@ -105,7 +105,7 @@ class _WireCall(Protocol):
 CallT = TypeVar("CallT", bound=_WireCall)
 
 
-def find_call(identifier: str, calls: Sequence[CallT]) -> CallT | None:
+def _find_call(identifier: str, calls: Sequence[CallT]) -> CallT | None:
     """Return the first call with this id."""
     return next((call for call in calls if call.known == identifier), None)
 
@@ -279,10 +279,10 @@ def audio_of(message: AIMessage) -> Mapping[str, Any]:
     if isinstance(audio, Mapping):
         return audio
     blocks = message.content if isinstance(message.content, list) else ()
-    return next((block for block in blocks if isinstance(block, Mapping) and block.get("type") == "audio" and is_spoken(block)), {})
+    return next((block for block in blocks if isinstance(block, Mapping) and block.get("type") == "audio" and _is_spoken(block)), {})
 
 
-def is_spoken(block: Block) -> bool:
+def _is_spoken(block: Block) -> bool:
     """Whether a block is audio that its vendor sent with an id, and takes back by it."""
     return bool(block.get("id")) and not any(key in block for key in ("base64", "url", "file_id", "source_type", "data"))
 
@@ -296,7 +296,7 @@ def is_output(block: str | Block) -> bool:
         return bool(block.get("result"))
     if block.get("type") in _FINDS:
         return True
-    return is_media(block) and not (block.get("type") == "audio" and is_spoken(block))
+    return is_media(block) and not (block.get("type") == "audio" and _is_spoken(block))
 
 
 class MessageEncoder(ABC, Generic[EncodedT, CallT]):
@@ -332,7 +332,7 @@ class MessageEncoder(ABC, Generic[EncodedT, CallT]):
             case AIMessage():
                 return self._assistant(message)
             case ToolMessage():
-                return self._result(message, find_call(message.tool_call_id, calls))
+                return self._result(message, _find_call(message.tool_call_id, calls))
             case HumanMessage():
                 return self._other(message, "user")
             case SystemMessage():

@@ -110,7 +110,7 @@ def block_text(block: Block) -> str | None:
     if kind is None and isinstance(block.get("text"), str):
         kind = "text"
     if "is_error" in block and "call_id" in block:
-        return FROM_TOOL.format(block["call_id"]) + "\n" + (joined_or_json(block.get("output")))
+        return FROM_TOOL.format(block["call_id"]) + "\n" + (_joined_or_json(block.get("output")))
     if kind == "json":
         return json.dumps(block.get("json"), ensure_ascii=False, default=str)
     if kind == "resource_link":
@@ -119,16 +119,16 @@ def block_text(block: Block) -> str | None:
     if kind not in _TEXTS:
         return None
     text = block.get("text") or block.get("refusal") or block.get("output") or ""
-    return text if isinstance(text, str) else joined_or_json(text)
+    return text if isinstance(text, str) else _joined_or_json(text)
 
 
-def joined_or_json(content: Any) -> str:
+def _joined_or_json(content: Any) -> str:
     """Return content as text: the joined texts, or JSON if it holds anything else."""
     is_text = isinstance(content, str) or (isinstance(content, list) and all(isinstance(part, dict) and "text" in part for part in content))
-    return (joined(content) if is_text else None) or json.dumps(content, ensure_ascii=False, default=str)
+    return (_joined(content) if is_text else None) or json.dumps(content, ensure_ascii=False, default=str)
 
 
-def joined(content: Any) -> str | None:
+def _joined(content: Any) -> str | None:
     """Return the text of content that is a text or a list of text blocks."""
     if isinstance(content, list):
         return "\n".join(str(item.get("text", "")) for item in content if isinstance(item, Mapping))
@@ -138,7 +138,7 @@ def joined(content: Any) -> str | None:
 def search_result_text(block: Block) -> str:
     """Return a search result as text, for wires that have no such block."""
     head = " ".join(str(block[key]) for key in ("title", "source") if block.get(key))
-    return "\n".join(line for line in (head, joined(block.get("content"))) if line)
+    return "\n".join(line for line in (head, _joined(block.get("content"))) if line)
 
 
 def document_text(block: Block, source: "Source") -> str:
@@ -260,7 +260,7 @@ def _of_anthropic(nested: Block) -> Source:
         url=nested.get("url"),
         data=_base64(data) if kind == "base64" else None,
         file_id=nested.get("file_id"),
-        text=data if kind == "text" else joined(nested.get("content")) if kind == "content" else None,
+        text=data if kind == "text" else _joined(nested.get("content")) if kind == "content" else None,
         mime_type=nested.get("media_type"),
     )
 

@@ -57,7 +57,7 @@ def walked(node: Any, where: str = "") -> Iterator[tuple[str, Mapping[str, Any]]
             yield from walked(item, f"{where}.{name}".lstrip("."))
 
 
-def reference(node: JsonSchema) -> str | None:
+def _reference(node: JsonSchema) -> str | None:
     """Return the name of the definition that a schema refers to; "" for the whole schema; None if it has no reference."""
     target = node.get("$ref")
     return target.rpartition("/")[2].lstrip("#") if isinstance(target, str) else None
@@ -70,7 +70,7 @@ def definitions_of(schema: JsonSchema) -> dict[str, Any]:
 
 def at_the_top(schema: JsonSchema) -> dict[str, Any]:
     """Return the schema with an object at the top level, also for a class that refers to itself."""
-    named = definitions_of(schema).get(reference(schema) or "")
+    named = definitions_of(schema).get(_reference(schema) or "")
     return {**named, **{key: value for key, value in schema.items() if key != "$ref"}} if isinstance(named, Mapping) else dict(schema)
 
 
@@ -127,12 +127,12 @@ def is_recursive(schema: JsonSchema) -> bool:
     from graphlib import CycleError, TopologicalSorter  # here, because nothing else at import needs it
 
     definitions = definitions_of(schema)
-    inner = {name: {reference(node) for _, node in walked(definition)} - {None} for name, definition in definitions.items()}
+    inner = {name: {_reference(node) for _, node in walked(definition)} - {None} for name, definition in definitions.items()}
     try:
         TopologicalSorter(inner).prepare()
     except CycleError:
         return True
-    return any(reference(node) == "" for _, node in walked(schema))
+    return any(_reference(node) == "" for _, node in walked(schema))
 
 
 _BARRED = (

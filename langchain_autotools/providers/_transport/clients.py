@@ -261,7 +261,7 @@ def _receiving(response: Any) -> None:
         steps.hold(response)
 
 
-EVENT_HOOKS: dict[str, list[Any]] = {"request": [_sending], "response": [_receiving]}
+_EVENT_HOOKS: dict[str, list[Any]] = {"request": [_sending], "response": [_receiving]}
 """Hooks of the package's own synchronous clients: they receive each response before its body, even if an SDK reads the body."""
 
 
@@ -345,7 +345,7 @@ def value_in_time(get: Callable[[], _T], seconds: float | None) -> _T:
 T = TypeVar("T")
 
 
-async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
+async def _uninterrupted(work: Coroutine[Any, Any, T]) -> T:
     """Return what the coroutine returns. A cancellation meanwhile is raised as soon as the coroutine has ended."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
@@ -375,11 +375,11 @@ def closing_whole(client: Any) -> Any:
             try:
                 await asyncio.wait({sending})
             except asyncio.CancelledError:
-                await uninterrupted(_give_up(sending, progress))
+                await _uninterrupted(_give_up(sending, progress))
                 raise
             response = sending.result()
             close = response.stream.aclose
-            response.stream.aclose = lambda: uninterrupted(close())
+            response.stream.aclose = lambda: _uninterrupted(close())
             return response
 
     return ClosingWhole
@@ -476,8 +476,8 @@ def hooks(own: Hooks | None = None, *, concealing: bool = True) -> dict[str, lis
         concealing: Whether addresses are shown without secrets; not where the user's own transport may read them as texts.
     """
     given = own or {}
-    requests = [*EVENT_HOOKS["request"], *given.get("request", ()), *([_conceal] if concealing else ())]
-    return {"request": requests, "response": [*EVENT_HOOKS["response"], *given.get("response", ())]}
+    requests = [*_EVENT_HOOKS["request"], *given.get("request", ()), *([_conceal] if concealing else ())]
+    return {"request": requests, "response": [*_EVENT_HOOKS["response"], *given.get("response", ())]}
 
 
 def async_hooks(own: Hooks | None = None, *, concealing: bool = True) -> dict[str, list[Any]]:
@@ -684,7 +684,7 @@ async def adrain(pieces: AsyncIterator[bytes]) -> None:
         await asyncio.wait({reading}, timeout=_SECONDS)
     finally:
         reading.cancel()
-        await uninterrupted(asyncio.wait({reading}))
+        await _uninterrupted(asyncio.wait({reading}))
 
 
 async def _to_the_end(pieces: AsyncIterator[bytes]) -> None:

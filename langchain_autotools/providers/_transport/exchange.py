@@ -152,7 +152,7 @@ _REPEATED = (301, 302, 307, 308)
 _MOST = 5
 
 
-def where_to_repeat(response: Any, asked: list[str]) -> Any:
+def _where_to_repeat(response: Any, asked: list[str]) -> Any:
     """Return the address of the same server at which a redirect asks for the request again; None for other replies.
 
     Args:
@@ -322,7 +322,7 @@ def post(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: 
     """
     asked: list[str] = []
     response = http.send(http.build_request("POST", url, content=body, **options), stream=True, follow_redirects=False)
-    while (target := where_to_repeat(response, asked)) is not None:
+    while (target := _where_to_repeat(response, asked)) is not None:
         response.close()
         again = http.build_request("POST", target, content=body, **_without_query(options))
         response = http.send(again, stream=True, follow_redirects=False)
@@ -339,7 +339,7 @@ async def apost(http: Any, url: str, body: bytes, options: Mapping[str, Any], re
     """Like `post`, asynchronously."""
     asked: list[str] = []
     response = await http.send(http.build_request("POST", url, content=body, **options), stream=True, follow_redirects=False)
-    while (target := where_to_repeat(response, asked)) is not None:
+    while (target := _where_to_repeat(response, asked)) is not None:
         await response.aclose()
         again = http.build_request("POST", target, content=body, **_without_query(options))
         response = await http.send(again, stream=True, follow_redirects=False)
@@ -450,7 +450,7 @@ class SdkClientSettings(ABC):
 
     def _sent(self, url: str | None) -> tuple[str | None, dict[str, Any]]:
         """Return an address, and the headers of every request: its user and password are among them, since the SDKs log addresses."""
-        address, authorization = without_user(url)
+        address, authorization = _without_user(url)
         return address, spelled({**dict(self.headers), **authorization})
 
     def _http(self) -> Any:
@@ -462,7 +462,7 @@ class SdkClientSettings(ABC):
         return self.http_async_client or shared_async_client(self.sdk(), self.proxy, loop)
 
 
-def without_user(url: str | None) -> tuple[str | None, dict[str, str]]:
+def _without_user(url: str | None) -> tuple[str | None, dict[str, str]]:
     """Return an address without its user and password, and the header that says them, as the HTTP libraries would make it."""
     parts = urlsplit(url or "")
     if not url or not (parts.username or parts.password):
@@ -481,7 +481,7 @@ def _repeated(request: Mapping[str, Any], error: Exception, asked: list[str]) ->
         asked: The addresses of earlier redirects.
     """
     response = getattr(error, "response", None)
-    target = None if response is None else where_to_repeat(response, asked)
+    target = None if response is None else _where_to_repeat(response, asked)
     if target is None:
         raise error
     options = {**request["options"], "params": secret_query(dict(target.params))}

@@ -55,7 +55,7 @@ def shown(name: str, value: Any, hidden: Callable[[Any], str] = lambda secret: _
         return _with_query(_USER.sub(f"//{_HIDDEN}@", value), lambda name: f"{name}={_HIDDEN}")
     if is_sent_beside(name, value):
         return {key: hidden(inner) if is_secret_header(str(key)) else inner for key, inner in value.items()}
-    return shown_body(value, hidden) if name in _OF_THE_BODY else value
+    return _shown_body(value, hidden) if name in _OF_THE_BODY else value
 
 
 def is_sent_beside(name: str, value: Any) -> bool:
@@ -63,7 +63,7 @@ def is_sent_beside(name: str, value: Any) -> bool:
     return isinstance(value, Mapping) and name.lower().endswith(("headers", "query"))
 
 
-def shown_body(value: Any, hidden: Callable[[Any], str] = lambda secret: _HIDDEN) -> Any:
+def _shown_body(value: Any, hidden: Callable[[Any], str] = lambda secret: _HIDDEN) -> Any:
     """Return a request's JSON for display, without values under secret names, including those in nested headers.
 
     Args:
@@ -72,19 +72,21 @@ def shown_body(value: Any, hidden: Callable[[Any], str] = lambda secret: _HIDDEN
     """
     if isinstance(value, Mapping):
         return {key: hidden(inner) if _is_secret_text(key, inner) else _shown_in_body(key, inner, hidden) for key, inner in value.items()}
-    return [shown_body(inner, hidden) for inner in value] if isinstance(value, list | tuple) else value
+    return [_shown_body(inner, hidden) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _shown_in_body(name: Any, value: Any, hidden: Callable[[Any], str]) -> Any:
-    return shown(str(name), value, hidden) if _is_beside_body(name, value) else shown_body(value, hidden)
+    return shown(str(name), value, hidden) if _is_beside_body(name, value) else _shown_body(value, hidden)
 
 
-def portable_body(value: Any) -> Any:
+def _portable_body(value: Any) -> Any:
     """Return a request's JSON for a pickle, without secret values and their names."""
     if isinstance(value, Mapping):
         kept = {key: inner for key, inner in value.items() if not _is_secret_text(key, inner)}
-        return {key: (public_headers(inner) or {}) if _is_beside_body(key, inner) else portable_body(inner) for key, inner in kept.items()}
-    return [portable_body(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {
+            key: (_public_headers(inner) or {}) if _is_beside_body(key, inner) else _portable_body(inner) for key, inner in kept.items()
+        }
+    return [_portable_body(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _is_beside_body(name: Any, value: Any) -> bool:
@@ -106,8 +108,8 @@ def portable(name: str, value: Any) -> Any:
     if isinstance(value, str):
         return _with_query(_ADDRESS_WITH_USER.sub(r"\1", value, count=1) if _ADDRESS_WITH_USER.match(value) else value, lambda name: "")
     if is_sent_beside(name, value):
-        return public_headers(value)
-    return portable_body(value) if name in _OF_THE_BODY else value
+        return _public_headers(value)
+    return _portable_body(value) if name in _OF_THE_BODY else value
 
 
 def secret_names(kwargs: Mapping[str, Any]) -> list[str]:
@@ -125,7 +127,7 @@ def portable_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of an HTTP client for a pickle: only plain ones without secrets."""
     plain = {name: value for name, value in arguments.items() if isinstance(value, _PLAIN) and not has_password(str(value))}
     headers = arguments.get("headers")
-    return {**plain, **({"headers": public_headers(headers) or {}} if isinstance(headers, Mapping) else {})}
+    return {**plain, **({"headers": _public_headers(headers) or {}} if isinstance(headers, Mapping) else {})}
 
 
 def _with_query(value: str, shown_as: Callable[[str], str]) -> str:
@@ -201,7 +203,7 @@ def headers_in_lines(text: str | None) -> dict[str, str]:
     return {name.strip(): value.strip() for name, colon, value in pairs if colon}
 
 
-def public_headers(headers: Mapping[str, str] | None) -> dict[str, str] | None:
+def _public_headers(headers: Mapping[str, str] | None) -> dict[str, str] | None:
     """Return the headers that hold no secret; None if there are none."""
     return {name: value for name, value in (headers or {}).items() if not is_secret_header(name)} or None
 
@@ -210,7 +212,7 @@ def public_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a request without secrets, including the credentials of remote MCP servers."""
     lists = {name: params[name] for name in ("tools", "mcp_servers") if isinstance(params.get(name), list)}
     servers = {name: [_public_server(entry, name == "mcp_servers") for entry in entries] for name, entries in lists.items()}
-    return {**params, **shown_body({name: value for name, value in params.items() if name not in lists}), **servers}
+    return {**params, **_shown_body({name: value for name, value in params.items() if name not in lists}), **servers}
 
 
 def _public_server(entry: Any, is_server: bool) -> Any:
@@ -234,7 +236,7 @@ def hide_secrets(error: Any, secrets: list[str]) -> None:
     long_enough = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
     own = vars(error)
     if own.get("response") is not None:
-        error.response = public_response(error.response, long_enough)
+        error.response = _public_response(error.response, long_enough)
     if own.get("request") is not None:
         error.request = public_request(error.request)
     if not long_enough:
@@ -251,7 +253,7 @@ def public_request(request: Any) -> Any:
     return type(request)(request.method, public_url(str(request.url)), headers=_in_its_encoding(request.headers, headers))
 
 
-def public_response(response: Any, secrets: list[str]) -> Any:
+def _public_response(response: Any, secrets: list[str]) -> Any:
     """Return an HTTP library's response for an error, without cookies and secrets.
 
     Args:

@@ -25,7 +25,7 @@ from .tools import client_tool_names, format_tool, format_tool_choice, has_forma
 _logger = logging.getLogger("langchain_autotools")
 
 _SAMPLING = ("temperature", "top_k", "top_p")
-HEADERS = {"user_profile_id": "anthropic-user-profile-id", "workspace_id": "anthropic-workspace-id"}
+_HEADERS = {"user_profile_id": "anthropic-user-profile-id", "workspace_id": "anthropic-workspace-id"}
 """Parameters that are sent as headers, not in the body."""
 _MODELS_OF_A_PAGE = 1000
 _MARK = b'"cache_control":'
@@ -35,7 +35,7 @@ _BETA_HEADER = "anthropic-beta"
 # The constructor of `ChatAnthropic`: its fields, their names on the wire, and their environment variables.
 #
 # Names and meanings are those of langchain-anthropic's `ChatAnthropic`.
-SENT_FIELDS = (
+_SENT_FIELDS = (
     *("max_tokens", "temperature", "top_k", "top_p", "stop_sequences", "thinking", "output_config", "mcp_servers"),
     *("context_management", "container", "inference_geo", "user_profile_id"),
 )
@@ -78,7 +78,7 @@ class ChatAnthropic(AnthropicParameters):
     _error_mapping: ClassVar[ErrorMapping] = ERRORS
     _schemaless_methods: ClassVar[tuple[str, ...]] = ()
     _methods_beside_tools: ClassVar[tuple[str, ...]] = ("json_schema", "json_mode")
-    _wire_names: ClassVar[Mapping[str, str]] = {name: name for name in SENT_FIELDS}
+    _wire_names: ClassVar[Mapping[str, str]] = {name: name for name in _SENT_FIELDS}
     _synonyms: ClassVar[Mapping[str, str]] = {"max_tokens_to_sample": "max_tokens", "model_name": "model", "stop": "stop_sequences"}
     _first_request_only: ClassVar[frozenset[str]] = frozenset({"compaction"})
     _client_keywords: ClassVar[frozenset[str]] = ProviderChatModel._client_keywords | {
@@ -108,15 +108,15 @@ class ChatAnthropic(AnthropicParameters):
         mapper = self._mapper(str(params["model"]))
         if self.reuse_last_container is not False and kwargs.get("container", "") is not None:
             last = mapper.last_container(messages, ever=bool(self.reuse_last_container))
-            params |= {"container": with_container(params.get("container"), last)} if last else {}
-        if demands_thinking(params.get("thinking")) and mapper.goes_on_without_thinking(messages):
+            params |= {"container": _with_container(params.get("container"), last)} if last else {}
+        if _demands_thinking(params.get("thinking")) and mapper.goes_on_without_thinking(messages):
             params = {name: value for name, value in params.items() if name != "thinking"}
-        in_body = {name: value for name, value in params.items() if name not in HEADERS}
+        in_body = {name: value for name, value in params.items() if name not in _HEADERS}
         body = mapper.encode_request(messages, in_body)
-        mark = cache_mark(self, params, kwargs)
+        mark = _cache_mark(self, params, kwargs)
         if mark and _MARK not in body:
-            body = mapper.encode_request(messages, with_cache_marks(in_body, mark), cache=mark)
-        blocks = may_hold_blocks(params, body)
+            body = mapper.encode_request(messages, _with_cache_marks(in_body, mark), cache=mark)
+        blocks = _may_hold_blocks(params, body)
         usage = not stream or bool(kwargs.get("stream_usage", self.stream_usage))
         return Exchange(
             body=body,
@@ -130,7 +130,7 @@ class ChatAnthropic(AnthropicParameters):
     def _mapper(self, model: str) -> MessagesMapper:
         """Return the mapper for a model, cached because it keeps the messages that it has encoded."""
         anywhere = bool(self._profile_for(model).get("mid_conversation_system_messages"))
-        origin, unsigned = origin_of(self.anthropic_api_url, model), not is_vendors(self.anthropic_api_url)
+        origin, unsigned = origin_of(self.anthropic_api_url, model), not _is_vendors(self.anthropic_api_url)
         return self._cache.get(
             (origin, anywhere), lambda: MessagesMapper(origin=origin, model=model, system_anywhere=anywhere, unsigned=unsigned)
         )
@@ -173,7 +173,7 @@ class ChatAnthropic(AnthropicParameters):
         """
         said = [*(self.betas or ()), *(kwargs.get("betas") or ()), *self._betas_in_headers(kwargs)]
         betas = _betas(params, [*said, *_betas_of_messages(body)])
-        headers = {_BETA_HEADER: ",".join(betas), **{header: params.get(name) for name, header in HEADERS.items()}}
+        headers = {_BETA_HEADER: ",".join(betas), **{header: params.get(name) for name, header in _HEADERS.items()}}
         accept = "text/event-stream" if stream else "application/json"
         return {"Accept": accept, **{name: value for name, value in headers.items() if value}}
 
@@ -237,7 +237,7 @@ class ChatAnthropic(AnthropicParameters):
 
     def _can_force(self, kwargs: Mapping[str, Any]) -> bool:
         """Whether a request can demand a call."""
-        return not is_thinking(kwargs.get("thinking", self.thinking)) and (self.profile or {}).get("tool_choice") is not False
+        return not _is_thinking(kwargs.get("thinking", self.thinking)) and (self.profile or {}).get("tool_choice") is not False
 
     def _format_params(self, schema: Any, method: str, strict: bool | None) -> dict[str, Any]:
         return {"output_config": {**(self.output_config or {}), "format": output_format(schema)}}
@@ -269,7 +269,7 @@ _OTHER_BLOCKS = ("thinking", "mcp_servers", "container", "context_management")
 _IMPLIED = {"type": "adaptive", "display": "summarized"}
 
 
-def with_container(container: Any, last: str | None) -> Any:
+def _with_container(container: Any, last: str | None) -> Any:
     """Return the `container` of a request.
 
     Args:
@@ -281,24 +281,24 @@ def with_container(container: Any, last: str | None) -> Any:
     return {**container, "id": last} if isinstance(container, Mapping) else last
 
 
-def is_thinking(thinking: Any) -> bool:
+def _is_thinking(thinking: Any) -> bool:
     """Whether a thinking parameter lets the model think."""
     return isinstance(thinking, Mapping) and thinking.get("type") not in (None, "disabled")
 
 
-def demands_thinking(thinking: Any) -> bool:
+def _demands_thinking(thinking: Any) -> bool:
     """Whether a thinking parameter has the API demand that an open tool loop begins with thinking: `adaptive` does not."""
     return isinstance(thinking, Mapping) and thinking.get("type") == "enabled"
 
 
-def may_hold_blocks(params: Mapping[str, Any], body: bytes) -> bool:
+def _may_hold_blocks(params: Mapping[str, Any], body: bytes) -> bool:
     """Whether the reply may hold more than one text block, so that its content is a list of blocks from the start.
 
     Args:
         params: The request's parameters.
         body: The request's JSON.
     """
-    if params.get("tools") or any(params.get(name) for name in _OTHER_BLOCKS[1:]) or is_thinking(params.get("thinking")):
+    if params.get("tools") or any(params.get(name) for name in _OTHER_BLOCKS[1:]) or _is_thinking(params.get("thinking")):
         return True
     return b'"citations"' in body or b'"search_result"' in body
 
@@ -306,13 +306,13 @@ def may_hold_blocks(params: Mapping[str, Any], body: bytes) -> bool:
 def _tool_choice(params: Mapping[str, Any], parallel: bool | None) -> dict[str, Any] | None:
     """Return the tool choice. A forced one is not sent to a thinking model, because the vendor rejects it (wire quirk C-18)."""
     choice = read_choice(format_tool_choice(params.get("tool_choice"), params["tools"]))
-    if choice.forced and is_thinking(params.get("thinking")):
+    if choice.forced and _is_thinking(params.get("thinking")):
         _logger.warning("a model that thinks cannot be forced to call a tool: the forced tool_choice is not sent")
-        return choice_with_parallel(choice.lasting, parallel)
-    return choice_with_parallel(choice.asked, parallel)
+        return _choice_with_parallel(choice.lasting, parallel)
+    return _choice_with_parallel(choice.asked, parallel)
 
 
-def choice_with_parallel(choice: dict[str, Any] | None, parallel: bool | None) -> dict[str, Any] | None:
+def _choice_with_parallel(choice: dict[str, Any] | None, parallel: bool | None) -> dict[str, Any] | None:
     """Return the choice with the setting for parallel calls.
 
     Args:
@@ -357,7 +357,7 @@ def _implied_thinking(profile: Mapping[str, Any], params: Mapping[str, Any]) -> 
 _OWN_HOST = "api.anthropic.com"
 
 
-def cache_mark(model: AnthropicParameters, params: Mapping[str, Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
+def _cache_mark(model: AnthropicParameters, params: Mapping[str, Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the `cache_control` of this request's cache breakpoints; None for no breakpoints.
 
     Args:
@@ -367,7 +367,7 @@ def cache_mark(model: AnthropicParameters, params: Mapping[str, Any], kwargs: Ma
     """
     wanted = kwargs.get("prompt_caching", model.prompt_caching)
     if wanted == "auto":
-        wanted = bool(params.get("tools")) and is_vendors(model.anthropic_api_url)
+        wanted = bool(params.get("tools")) and _is_vendors(model.anthropic_api_url)
         if params.get("tools") and not wanted:
             _warn_unmarked(urlsplit(model.anthropic_api_url or "").netloc.rpartition("@")[2])
     if not wanted:
@@ -375,7 +375,7 @@ def cache_mark(model: AnthropicParameters, params: Mapping[str, Any], kwargs: Ma
     return {"type": "ephemeral", "ttl": "1h"} if wanted == "1h" else {"type": "ephemeral"}
 
 
-def with_cache_marks(params: Mapping[str, Any], mark: Mapping[str, Any]) -> dict[str, Any]:
+def _with_cache_marks(params: Mapping[str, Any], mark: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters with a cache breakpoint after the last tool, and one that the vendor moves along the messages.
 
     A mark within the messages would have to move from request to request, and with it bytes that were sent before.
@@ -387,7 +387,7 @@ def with_cache_marks(params: Mapping[str, Any], mark: Mapping[str, Any]) -> dict
     return marked
 
 
-def is_vendors(address: str | None) -> bool:
+def _is_vendors(address: str | None) -> bool:
     """Whether an address is the vendor's own."""
     return address is None or urlsplit(address).hostname == _OWN_HOST
 

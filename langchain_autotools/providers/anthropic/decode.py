@@ -127,7 +127,7 @@ class Message(TypedDict, total=False):
 _LIFETIMES = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 
 
-def merged_usage(earlier: Mapping[str, Any], later: Any) -> dict[str, Any]:
+def _merged_usage(earlier: Mapping[str, Any], later: Any) -> dict[str, Any]:
     """Merge a later event's counts over the earlier ones."""
     return merged_counts(earlier, later) if isinstance(later, Mapping) else {**earlier}
 
@@ -309,7 +309,7 @@ class MessagesDecoder:
     def _note(self, message: Message, event: Mapping[str, Any]) -> None:
         self._stop_reason = message.get("stop_reason") or self._stop_reason
         self._stop_sequence = message.get("stop_sequence") or self._stop_sequence
-        self._usage = merged_usage(self._usage, event.get("usage"))
+        self._usage = _merged_usage(self._usage, event.get("usage"))
         for key, value in (*event.items(), *message.items()):
             if value is not None:
                 self._about[key] = value

@@ -77,7 +77,7 @@ def part_of(block: str | Block) -> Part | None:
     return {**part, _CACHE: cache} if cache else part
 
 
-def mark_of(block: Block) -> Any:
+def _mark_of(block: Block) -> Any:
     """Return a block's mark of the cache; None if it has none."""
     return extra(unwrapped(block), _CACHE)
 
@@ -207,7 +207,7 @@ class CallId(NamedTuple):
     alone: bool = False
 
 
-def legal_id(identifier: str) -> str:
+def _legal_id(identifier: str) -> str:
     """Return the id if the wire accepts it, else one derived from it."""
     return identifier if _LEGAL_ID.fullmatch(identifier) else derived_id(_PREFIX, identifier)
 
@@ -222,14 +222,14 @@ def wire_ids(calls: Sequence[ToolCallRecord], taken: Container[str], place: int)
     """
     ids: list[str] = []
     for position, call in enumerate(calls):
-        identifier = legal_id(call.id)
+        identifier = _legal_id(call.id)
         if not call.id or identifier in ids or identifier in taken:
             identifier = derived_id(_PREFIX, call.id, call.name, place + position)
         ids.append(identifier)
     return ids
 
 
-def encode_call(call: ToolCallRecord, identifier: str, *, same_origin: bool) -> str:
+def _encode_call(call: ToolCallRecord, identifier: str, *, same_origin: bool) -> str:
     """Encode one call as the JSON of a content block.
 
     Args:
@@ -263,7 +263,7 @@ _REMOTE = "remote_mcp"
 _NAMES = {"code_interpreter": "code_execution"}  # as core renames them
 
 
-def assistant_part(block: str | Block, *, same_origin: bool, unsigned: bool = False) -> Part | None:
+def _assistant_part(block: str | Block, *, same_origin: bool, unsigned: bool = False) -> Part | None:
     """Convert one content block of an AI message that is not a call; None if it is not sent.
 
     Args:
@@ -319,7 +319,7 @@ def _from_standard(block: Block, kind: str, unsigned: bool) -> Part | None:
         value = block.get("value")
         if not isinstance(value, Mapping) or value.get("type") in ("non_standard", *CALLS):
             return None
-        return assistant_part(value, same_origin=True, unsigned=unsigned)
+        return _assistant_part(value, same_origin=True, unsigned=unsigned)
     if kind == "server_tool_result":
         output = {"content": block["output"]} if "output" in block else {"content": []}
         failed = {"is_error": True} if extras.get("block_type") == "mcp_tool_result" and block.get("status") == "error" else {}
@@ -417,12 +417,12 @@ class MessagesEncoder(MessageEncoder[Encoded, CallId]):
         same_origin = self.is_same_origin(message)
         sent = wire_ids(records, taken, place)
         pairs = list(zip(records, sent, strict=True))
-        bodies = [to_bytes(encode_call(call, one, same_origin=same_origin)) for call, one in pairs]
+        bodies = [to_bytes(_encode_call(call, one, same_origin=same_origin)) for call, one in pairs]
         written = in_order(message, records)
         last = len(written) if message.response_metadata.get("finish_reason") not in _CUT else len(written) - 1
         made = [item for item in written if not isinstance(item, int) and is_output(item)]
         items = [
-            item if isinstance(item, int) else assistant_part(item, same_origin=same_origin, unsigned=self.unsigned and position < last)
+            item if isinstance(item, int) else _assistant_part(item, same_origin=same_origin, unsigned=self.unsigned and position < last)
             for position, item in enumerate(written)
             if isinstance(item, int) or not is_output(item)
         ]
@@ -443,9 +443,9 @@ class MessagesEncoder(MessageEncoder[Encoded, CallId]):
 
     def _result(self, message: ToolMessage, call: CallId | None) -> Encoded:
         """Encode a result, followed by the media that a failed one cannot hold."""
-        call = call or CallId(message.tool_call_id, legal_id(message.tool_call_id))
+        call = call or CallId(message.tool_call_id, _legal_id(message.tool_call_id))
         convert = _text_alone if call.alone and message.status == "error" else part_of
-        result, behind = _tool_result(call, message, self._carried(message, blocks_of(message), convert, text_part))
+        result, behind = _tool_result(call, message, self._carried(message, _blocks_of(message), convert, text_part))
         return Encoded("user", tuple(map(encode, behind)), (encode(result),))
 
     def _other(self, message: BaseMessage, role: str) -> Encoded:
@@ -454,7 +454,7 @@ class MessagesEncoder(MessageEncoder[Encoded, CallId]):
         return Encoded("assistant" if role == "assistant" else "user", tuple(map(encode, convert_content(message.content, part_of))))
 
 
-def stands_alone(block: bytes) -> bool:
+def _stands_alone(block: bytes) -> bool:
     """Whether a block is a requested summary: it is signed and replaces the messages before it."""
     return block.startswith(SUMMARY) and b'"signature":"' in block and b'"content":"' in block
 
@@ -481,7 +481,7 @@ def _text_alone(block: str | Block) -> Part | None:
     return part
 
 
-def blocks_of(message: BaseMessage) -> list[Any]:
+def _blocks_of(message: BaseMessage) -> list[Any]:
     """Return the content of a message as a list."""
     return [message.content] if isinstance(message.content, str) else message.content
 
@@ -492,7 +492,7 @@ def _tool_result(call: CallId, message: ToolMessage, parts: list[Part]) -> tuple
     The cache mark is set on the whole result, because the wire rejects one inside. A failed result holds text alone (wire quirk C-21).
     """
     failed = message.status == "error"
-    marks = [mark for block in blocks_of(message) if isinstance(block, Mapping) and (mark := mark_of(block))]
+    marks = [mark for block in _blocks_of(message) if isinstance(block, Mapping) and (mark := _mark_of(block))]
     behind = [part for part in parts if failed and part["type"] != "text"]
     inside = [part for part in parts if part not in behind]
     for part in inside if marks else ():
@@ -644,7 +644,7 @@ class _Groups:
         if self._role is None:
             return []
         start = b'%s{"role":"%s","content":[' % (b"," if self._done else b"", self._role.encode())
-        if not self._done and self._role == "assistant" and not any(map(stands_alone, self._blocks[:1])):
+        if not self._done and self._role == "assistant" and not any(map(_stands_alone, self._blocks[:1])):
             start = _OPENING + start
         pieces: list[bytes] = []
         for part in (*self._results, *self._blocks):
@@ -709,7 +709,7 @@ class _Messages:
     def _append(self, encoded: Encoded) -> None:
         if encoded.blocks or encoded.results:
             self._messages.append(encoded)
-            self._plain = self._plain and not (encoded.role == "system" or encoded.asked or any(map(stands_alone, encoded.blocks)))
+            self._plain = self._plain and not (encoded.role == "system" or encoded.asked or any(map(_stands_alone, encoded.blocks)))
             if self._plain:
                 self._groups.add(encoded)
 
@@ -725,7 +725,7 @@ class _Messages:
 
 def _from_summary(messages: list[Encoded]) -> list[Encoded]:
     """Return the messages from the last summary on, which replaces those before it."""
-    starts = (number for number in range(len(messages) - 1, 0, -1) if any(map(stands_alone, messages[number].blocks)))
+    starts = (number for number in range(len(messages) - 1, 0, -1) if any(map(_stands_alone, messages[number].blocks)))
     return messages[next(starts, 0) :]
 
 

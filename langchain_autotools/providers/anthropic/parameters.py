@@ -73,7 +73,7 @@ def _authorized() -> Iterator[None]:
         raise ConfigurationError("ChatAnthropic has no key: give api_key, or set ANTHROPIC_API_KEY") from None
 
 
-def check_own_client(name: str, value: Any) -> None:
+def _check_own_client(name: str, value: Any) -> None:
     """Raise if the value is not a synchronous client of the HTTP library that the installed SDK uses.
 
     Raises:
@@ -83,7 +83,7 @@ def check_own_client(name: str, value: Any) -> None:
     _check_library(name, value, "Client")
 
 
-def check_own_async_client(name: str, value: Any) -> None:
+def _check_own_async_client(name: str, value: Any) -> None:
     """Raise if the value is not an asynchronous client of the HTTP library that the installed SDK uses.
 
     Raises:
@@ -254,7 +254,7 @@ class AnthropicParameters(ProviderChatModel, defer_build=True):
         "output_config": "effort='high' says the effort alone",
     }
 
-    _checks: ClassVar[Mapping[str, Check | None]] = {"http_client": check_own_client, "http_async_client": check_own_async_client}
+    _checks: ClassVar[Mapping[str, Check | None]] = {"http_client": _check_own_client, "http_async_client": _check_own_async_client}
 
     _not_per_call: ClassVar[frozenset[str]] = ProviderChatModel._not_per_call | {"reuse_last_container"}
     _connection: ClassVar[frozenset[str]] = frozenset({"anthropic_api_key", "anthropic_api_url", "anthropic_proxy"})

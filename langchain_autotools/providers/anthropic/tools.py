@@ -56,7 +56,7 @@ def output_format(schema: Any) -> dict[str, Any]:
     if isinstance(schema, Mapping) and schema.get("type") == "json_schema" and not isinstance(schema.get("json_schema"), Mapping):
         return dict(schema)
     declared = _plain_schema(schema)
-    why = why_not_closed(declared)
+    why = _why_not_closed(declared)
     if why:
         rule = "Anthropic's JSON output cannot express"
         raise ConfigurationError(f"{rule} {why}; use method='function_calling', or with create_agent response_format=ToolStrategy(...)")
@@ -65,7 +65,7 @@ def output_format(schema: Any) -> dict[str, Any]:
 
 def has_format(schema: Any) -> bool:
     """Whether there is an output format for a schema."""
-    return why_not_closed(_plain_schema(schema)) is None
+    return _why_not_closed(_plain_schema(schema)) is None
 
 
 def _plain_schema(schema: Any) -> JsonSchema:
@@ -75,20 +75,20 @@ def _plain_schema(schema: Any) -> JsonSchema:
     return json_schema_of(schema)
 
 
-def strict_schema(schema: JsonSchema) -> dict[str, Any]:
+def _strict_schema(schema: JsonSchema) -> dict[str, Any]:
     """Return the schema of a strict tool.
 
     Raises:
         ConfigurationError: Strict mode cannot express it.
     """
-    why = why_not_closed(schema)
+    why = _why_not_closed(schema)
     if why:
         raise ConfigurationError(f"strict mode cannot express {why}; change that, or leave strict out")
     closed: dict[str, Any] = _closed(schema)
     return closed
 
 
-def why_not_closed(schema: JsonSchema) -> str | None:
+def _why_not_closed(schema: JsonSchema) -> str | None:
     """Return the part of a schema that the vendor's constrained output cannot express; None if there is none."""
     free = free_keys(schema)
     if free:
@@ -186,11 +186,11 @@ def _declaration(tool: Any, strict: bool | None) -> dict[str, Any]:
     if isinstance(tool, dict) and "input_schema" in tool:
         held = {} if strict is None else {"strict": strict}
         closed = tool.get("strict") if strict is None else strict
-        return {**tool, **held, **({"input_schema": strict_schema(tool["input_schema"])} if closed else {})}
+        return {**tool, **held, **({"input_schema": _strict_schema(tool["input_schema"])} if closed else {})}
     function = function_of(tool, strict=strict)
     schema = function.get("parameters") or {"type": "object", "properties": {}}
     held = {"strict": function["strict"]} if function.get("strict") or strict is False else {}
-    return {**heading(function), "input_schema": strict_schema(schema) if held.get("strict") else schema, **held}
+    return {**heading(function), "input_schema": _strict_schema(schema) if held.get("strict") else schema, **held}
 
 
 def _check(declared: Mapping[str, Any]) -> None:

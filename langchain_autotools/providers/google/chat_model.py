@@ -110,7 +110,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
 
     def known_models(self) -> list[str]:
         """Return the names of the vendor's models that have a built-in profile."""
-        return sorted(PROFILES)
+        return sorted(_PROFILES)
 
     def _served_models(self) -> list[str]:
         client = self.sdk_client()
@@ -124,32 +124,33 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         log_parallel(kwargs, "Google")
         name = str(params.pop("model"))
         mapper = self._mapper(name)
-        blocks = may_hold_blocks(params) or answers_in_blocks(name)
+        blocks = _may_hold_blocks(params) or _answers_in_blocks(name)
         accept, query = ("text/event-stream", {"alt": "sse"}) if stream else ("application/json", {})
+        place = name if self.vertexai or "/" in name else _plain_name(name)
         refused = iter((False,) * min(_EMPTY_REPLIES, self._retry_settings.certain_retries))
         return Exchange(
             body=mapper.encode_request(messages, params),
             decoder=lambda: GenerateContentDecoder(
-                origin=mapper.origin, blocks=blocks, may_be_empty=next(refused, True), signs=not is_older(name)
+                origin=mapper.origin, blocks=blocks, may_be_empty=next(refused, True), signs=not _is_older(name)
             ),
             watch=GenerateContentEvents,
             options=self._request_options(kwargs, stream=stream, headers={"accept": accept}, query=query),
-            path=f"{name if self.vertexai or '/' in name else plain_name(name)}:{'streamGenerateContent' if stream else 'generateContent'}",
+            path=f"{place}:{'streamGenerateContent' if stream else 'generateContent'}",
             idle_timeout=self._idle_timeout(kwargs),
         )
 
     def _whole_content(self, message: AIMessage) -> str | list[Any]:
         """Return the content as langchain-google-genai gives that of whole replies, which differs by the model that wrote it."""
-        if lists_texts(str(message.response_metadata.get("model_name") or self.model)):
+        if _lists_texts(str(message.response_metadata.get("model_name") or self.model)):
             return unnumbered(message.content) or []
         return whole_content(message.content)
 
     def _traced_name(self, model: str) -> str:
-        return plain_name(model)
+        return _plain_name(model)
 
     def _mapper(self, model: str) -> GenerateContentMapper:
         """Return the mapper for a model, cached because it keeps the messages that it has encoded."""
-        name, older = plain_name(model), is_older(model)
+        name, older = _plain_name(model), _is_older(model)
         origin = origin_of(f"{self._api.root}/{self._api.model_path(model)}", name)
         return self._cache.get((origin, older), lambda: GenerateContentMapper(origin=origin, model=name, older=older))
 
@@ -186,7 +187,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         called, defaults = self._call_keywords(kwargs), self._request_defaults()
         if self._profile_for(str(called.get("model") or self.model)).get("temperature") is False:
             defaults.pop("temperature", None)
-        params = {**defaults, **response_format_config(called.pop("responseFormat", None)), **called}
+        params = {**defaults, **_response_format_config(called.pop("responseFormat", None)), **called}
         if stop is not None:
             params["stopSequences"] = stop
         params = {name: _json_value(name, value) for name, value in _with_thinking(params).items() if value is not None}
@@ -197,7 +198,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
             generation = {"responseMimeType": "application/json", **generation}
         tools = wire_tools([*(kwargs.get("tools") or ()), *([{"code_execution": {}}] if top.pop("codeExecution", None) else [])])
         config = _tool_config(params.get("toolConfig"), params.get("toolChoice"), kwargs.get("tools") or ())
-        if _mixes(tools) and not self.vertexai and not is_older(str(top["model"])):
+        if _mixes(tools) and not self.vertexai and not _is_older(str(top["model"])):
             config = {"includeServerSideToolInvocations": True, **config}
         return {
             **({"tools": tools} if tools else {}),
@@ -280,7 +281,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
 
     def read_tool_choice(self, choice: Any) -> ToolChoice:
         """Return the effect of a plain choice on a run: a restriction to names stays for every turn, without the demand."""
-        return read_choice(choice)
+        return _read_choice(choice)
 
     def take_tool_choice(self, keywords: dict[str, Any]) -> Any:
         """Remove the tool choice from the keywords of a call and return it; it may also be in `tool_config`.
@@ -288,7 +289,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         Raises:
             ConfigurationError: It stands in both.
         """
-        choice, held = super().take_tool_choice(keywords), pop_choice(keywords)
+        choice, held = super().take_tool_choice(keywords), _pop_choice(keywords)
         if choice is not None and held is not None:
             raise ConfigurationError("tool_choice and tool_config both say which tools may be called: say it in one place")
         return held if choice is None else choice
@@ -324,10 +325,10 @@ class ChatGoogleGenerativeAI(GoogleParameters):
 
     def _supported_method(self, method: str, schema: Any, strict: bool | None, kwargs: Mapping[str, Any]) -> str:
         """Return the method: `function_calling` for models with tools before Gemini 3, which accept no schema beside tools."""
-        return "function_calling" if schema is not None and self.tools and is_older(self.model) else method
+        return "function_calling" if schema is not None and self.tools and _is_older(self.model) else method
 
     def _format_params(self, schema: Any, method: str, strict: bool | None) -> dict[str, Any]:
-        schemas = {} if schema is None else {"response_json_schema": reply_schema(schema)}
+        schemas = {} if schema is None else {"response_json_schema": _reply_schema(schema)}
         return {"response_mime_type": "application/json", **schemas}
 
     # ------------------------------------------------------------------------------------------ what LangChain asks
@@ -348,7 +349,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         return {**super()._portable_fields(), "client_args": self.client_args and portable_arguments(self.client_args)}
 
 
-def read_choice(choice: Choice | None) -> ToolChoice:
+def _read_choice(choice: Choice | None) -> ToolChoice:
     """Return the effect of a plain choice on a run. A restriction to names stays; without a demand it is sent as VALIDATED."""
     if choice is None:
         return ToolChoice()
@@ -369,7 +370,7 @@ _RESOLUTION = "MEDIA_RESOLUTION_"
 _OTHER_OUTPUTS = ("IMAGE", "AUDIO", "VIDEO")
 
 
-def pop_choice(keywords: dict[str, Any]) -> dict[str, Any] | None:
+def _pop_choice(keywords: dict[str, Any]) -> dict[str, Any] | None:
     """Remove the choice from a call's `tool_config` and return it; the rest stays in the keywords."""
     name = next((name for name in ("tool_config", "toolConfig") if keywords.get(name)), None)
     config = _camel_keys(_as_mapping(keywords[name])) if name else {}
@@ -381,7 +382,7 @@ def pop_choice(keywords: dict[str, Any]) -> dict[str, Any] | None:
     return choice
 
 
-def may_hold_blocks(params: Mapping[str, Any]) -> bool:
+def _may_hold_blocks(params: Mapping[str, Any]) -> bool:
     """Whether the reply may hold anything besides text, so that its content is a list of blocks from the start."""
     generation = params.get("generationConfig") or {}
     thinking = generation.get("thinkingConfig") or {}
@@ -438,7 +439,7 @@ def _json_value(name: str, value: Any) -> Any:
     if name == "responseModalities":
         return [_word(modality).upper() for modality in value]
     if name == "responseJsonSchema":
-        return reply_schema(value)
+        return _reply_schema(value)
     if isinstance(value, BaseModel):
         return _camel_keys(_as_mapping(value))
     return _word(value) if isinstance(value, Enum) else value
@@ -464,7 +465,7 @@ def _word(value: Any) -> str:
 _JSON = {"responseMimeType": "application/json"}
 
 
-def response_format_config(form: Any) -> dict[str, Any]:
+def _response_format_config(form: Any) -> dict[str, Any]:
     """Return the wire's parameters for a `response_format` in OpenAI's form, or for a schema; empty for None."""
     if form is None:
         return {}
@@ -473,10 +474,10 @@ def response_format_config(form: Any) -> dict[str, Any]:
             return {}
         inner = form.get("json_schema") or form
         return {**_JSON, **({"responseJsonSchema": dialect(inner["schema"])} if inner.get("schema") else {})}
-    return {**_JSON, "responseJsonSchema": reply_schema(form)}
+    return {**_JSON, "responseJsonSchema": _reply_schema(form)}
 
 
-def reply_schema(schema: Any) -> dict[str, Any]:
+def _reply_schema(schema: Any) -> dict[str, Any]:
     """Return the JSON schema of replies.
 
     Args:
@@ -520,7 +521,7 @@ gemini-4-argon | Gemini 4 Argon | 2026-10-13
 gemma-4-26b-a4b-it | Gemma 4 26B A4B IT | 2026-04-02 | open
 gemma-4-31b-it | Gemma 4 31B IT | 2026-04-02 | open
 """
-PROFILES = described(
+_PROFILES = described(
     {
         "gemini-2.5-flash gemini-2.5-flash-lite gemini-2.5-pro": _gemini(),
         "gemini-2.5-computer-use-preview-10-2025": _known(128_000, 64_000, structured=False),
@@ -539,23 +540,23 @@ _VERSION = re.compile(r"-\d{3}\Z")
 _MAJOR = re.compile(r"gemini-(\d+)")
 
 
-def plain_name(model: str) -> str:
+def _plain_name(model: str) -> str:
     """Return a model's name without its path."""
     return model.rpartition("/")[2]
 
 
-def is_older(model: str) -> bool:
+def _is_older(model: str) -> bool:
     """Whether a model is older than Gemini 3: those need no signatures and accept no media in tool responses."""
     major = _MAJOR.search(model.lower())
-    return (major is not None and int(major[1]) < 3) or plain_name(model).lower().startswith("gemma")
+    return (major is not None and int(major[1]) < 3) or _plain_name(model).lower().startswith("gemma")
 
 
-def answers_in_blocks(model: str) -> bool:
+def _answers_in_blocks(model: str) -> bool:
     """Whether any reply of a model may hold more than text: signatures from Gemini 3 on, or pictures of image models."""
-    return lists_texts(model) or "-image" in plain_name(model).lower()
+    return _lists_texts(model) or "-image" in _plain_name(model).lower()
 
 
-def lists_texts(model: str) -> bool:
+def _lists_texts(model: str) -> bool:
     """Whether whole replies of a model are lists of blocks in langchain-google-genai, those of one text too: from Gemini 3 on."""
     major = _MAJOR.search(model.lower())
     return major is not None and int(major[1]) >= 3
@@ -563,7 +564,7 @@ def lists_texts(model: str) -> bool:
 
 def profile_of(model: str) -> dict[str, Any]:
     """Return the profile of a model; empty if it is unknown. A numbered version counts as its name without the number."""
-    return profile_in(PROFILES, plain_name(model), _VERSION)
+    return profile_in(_PROFILES, _plain_name(model), _VERSION)
 
 
 # ---------------------------------------------------------------------------------------------- objects of google-genai

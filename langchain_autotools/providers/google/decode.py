@@ -129,13 +129,13 @@ class Candidate(TypedDict, total=False):
 # Metadata of replies: the finish reason, and the keys of `response_metadata` that LangChain users expect.
 
 
-PROMPT_BLOCKED = "PROMPT_BLOCKED"
+_PROMPT_BLOCKED = "PROMPT_BLOCKED"
 """The finish reason of a reply without candidates, whose prompt was blocked."""
 
-CALL_FAILURES = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"})
+_CALL_FAILURES = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"})
 """Finish reasons of a wrongly written tool call; the model receives an error as that call's result (wire quirk G-07)."""
 
-_KNOWN = CALL_FAILURES | {
+_KNOWN = _CALL_FAILURES | {
     *("STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "LANGUAGE", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"),
     *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_OTHER", "IMAGE_RECITATION", "NO_IMAGE", "MISSING_THOUGHT_SIGNATURE"),
     *("MALFORMED_RESPONSE", "ESCALATION", "PUP_LIMITED_DISABLED", "CONTINUATION"),
@@ -145,14 +145,14 @@ _GATEWAYS = frozenset({"END_TURN", "TOOL_CALLS", "TOOL_USE", "FUNCTION_CALL", "L
 _REASONS = {0: None, 1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION", 5: "OTHER"}
 _UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
 _OF_CANDIDATES = frozenset({"content", "continuationToken", "finishReason", "index"})
-OF_REPLIES = frozenset({"candidates", "modelVersion", "responseId", "usageMetadata"})
+_OF_REPLIES = frozenset({"candidates", "modelVersion", "responseId", "usageMetadata"})
 """The keys of a reply's events that are not metadata."""
 
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
-def finish_reason(value: Any) -> str | None:
+def _finish_reason(value: Any) -> str | None:
     """Return a finish reason as a word; None if there is none. An unknown one becomes `OTHER`, after which no calls run."""
     if isinstance(value, int):
         return _REASONS.get(value, "OTHER")
@@ -162,14 +162,14 @@ def finish_reason(value: Any) -> str | None:
     return word if word.upper() in _KNOWN or word.upper() in _GATEWAYS else "OTHER"
 
 
-def of_candidate(candidate: Mapping[str, Any]) -> dict[str, Any]:
+def _of_candidate(candidate: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata of a candidate."""
     return _snake_named(reply_metadata(candidate, _OF_CANDIDATES))
 
 
-def of_reply(reply: Mapping[str, Any]) -> dict[str, Any]:
+def _of_reply(reply: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata of a reply, other than candidates and token counts."""
-    return _snake_named(reply_metadata(reply, OF_REPLIES))
+    return _snake_named(reply_metadata(reply, _OF_REPLIES))
 
 
 def _snake_named(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -358,7 +358,7 @@ _NAMES_IN_MESSAGE = (
     re.compile(r"(?:default_api|functions|tools)[.:]\s*([A-Za-z_][\w.:-]*?)\s*[({]"),
     re.compile(r"undeclared function:?\s+([A-Za-z_][\w.:-]*)"),
 )
-_ASKED_AGAIN = CALL_FAILURES | {"STOP"}
+_ASKED_AGAIN = _CALL_FAILURES | {"STOP"}
 
 
 class GenerateContentDecoder:
@@ -435,15 +435,15 @@ class GenerateContentDecoder:
         self.message_id = self.message_id or str(event.get("responseId") or "") or None
         self._model = str(event.get("modelVersion") or "") or self._model
         self._known = self._known or candidates is not None or usage is not None or "promptFeedback" in event
-        if event.keys() - OF_REPLIES:
+        if event.keys() - _OF_REPLIES:
             self._about.update(event)
         if not candidates:
             if (event.get("promptFeedback") or {}).get("blockReason"):
-                self._reason = PROMPT_BLOCKED
+                self._reason = _PROMPT_BLOCKED
             return None
         candidate: Candidate = candidates[0]
         if candidate.keys() - _OF_EVERY_EVENT:
-            self._metadata.update(of_candidate(candidate))
+            self._metadata.update(_of_candidate(candidate))
             self._note_end(candidate.get("finishReason"))
             self._continuation = candidate.get("continuationToken") or self._continuation
         content: Any = candidate.get("content") or {}
@@ -455,7 +455,7 @@ class GenerateContentDecoder:
         return self._part_chunk(parts[0]) if len(parts) == 1 else merge_given(*map(self._part_chunk, parts))
 
     def _note_end(self, reason_on_wire: Any) -> None:
-        reason = finish_reason(reason_on_wire)
+        reason = _finish_reason(reason_on_wire)
         self._reason = reason or self._reason
         if reason and reason != reason_on_wire:
             self._metadata["native_finish_reason"] = reason_on_wire
@@ -584,7 +584,7 @@ class GenerateContentDecoder:
 
         None where the server does not say which: no history should have a call of a tool that does not exist.
         """
-        if self._reason not in CALL_FAILURES or self._calls:
+        if self._reason not in _CALL_FAILURES or self._calls:
             return None
         message = str(self._metadata.get("finish_message") or self._reason)
         name = next((found[1] for pattern in _NAMES_IN_MESSAGE if (found := pattern.search(message))), None)
@@ -633,7 +633,7 @@ class GenerateContentDecoder:
             "model_name": self._model,
             "finish_reason": self._reason if self.complete else "incomplete",
             **self._metadata,
-            **of_reply(self._about),
+            **_of_reply(self._about),
             "continuation_token": None if token else self._continuation,
             "usage_metadata": snake_keys(self._usage) or None,
             "service_tier": self._usage.get("serviceTier"),

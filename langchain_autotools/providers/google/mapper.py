@@ -149,7 +149,7 @@ def _is_ours(uri: str) -> bool:
 # word that the vendor names for calls of others. What the model wrote goes back as it wrote it, so that prompt caches hit.
 
 
-FOREIGN_SIGNATURE = "skip_thought_signature_validator"
+_FOREIGN_SIGNATURE = "skip_thought_signature_validator"
 """The documented placeholder ("Thought signatures") for the missing signature of another model's call."""
 
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_.:-]")
@@ -174,7 +174,7 @@ def legal_name(name: str) -> str:
     return (legal if LEGAL_NAME.match(legal) else f"_{legal}")[:_LONGEST_NAME]
 
 
-def encode_call(call: ToolCallRecord, signature: str | None, *, same_origin: bool) -> str:
+def _encode_call(call: ToolCallRecord, signature: str | None, *, same_origin: bool) -> str:
     """Encode one call as the JSON of a part; its extra keys are sent only to their origin.
 
     Args:
@@ -184,7 +184,7 @@ def encode_call(call: ToolCallRecord, signature: str | None, *, same_origin: boo
     """
     beside = dict(call.extra.get("part") or {}) if same_origin else {}
     within = dict(call.extra.get("call") or {}) if same_origin else {}
-    if not is_readable(call):
+    if not _is_readable(call):
         beside.pop("thoughtSignature", None)
     if signature:
         beside.setdefault("thoughtSignature", signature)
@@ -193,12 +193,12 @@ def encode_call(call: ToolCallRecord, signature: str | None, *, same_origin: boo
     return f'{{"functionCall":{head},"args":{legal_arguments(call, unreadable=_UNREADABLE)}}}{after}}}'
 
 
-def is_readable(call: ToolCallRecord) -> bool:
+def _is_readable(call: ToolCallRecord) -> bool:
     """Whether a call can be sent back with its original arguments. Otherwise its signature is no longer valid."""
     return call.args is not None or not call.arguments.strip() or read_object(call.arguments) is not None
 
 
-def response_of(texts: Sequence[str], *, failed: bool) -> dict[str, Any]:
+def _response_of(texts: Sequence[str], *, failed: bool) -> dict[str, Any]:
     """Return the texts of a result as the object of a function response.
 
     A text that is an object stays one; but not where a key is `$ref`, which the server would take for a reference to media.
@@ -236,7 +236,7 @@ _TEXTS = frozenset({"text", "output_text", "refusal"})
 _CODE_RESULT = "code_execution_result"
 
 
-def assistant_part(block: str | Block, *, same_origin: bool) -> Part | None:
+def _assistant_part(block: str | Block, *, same_origin: bool) -> Part | None:
     """Convert one block; None if it is not sent.
 
     Args:
@@ -276,7 +276,7 @@ def _part_of_kind(block: Block, kind: str, *, same_origin: bool) -> Part | None:
         part: Part = {**(block.get("part") or {})}
         return part
     if kind == "non_standard" and isinstance(block.get("value"), Mapping):
-        return assistant_part(block["value"], same_origin=True)
+        return _assistant_part(block["value"], same_origin=True)
     return _of_server(block, kind)
 
 
@@ -350,15 +350,15 @@ class ContentEncoder(MessageEncoder[Encoded, CallId]):
     def _assistant(self, message: AIMessage) -> Encoded:
         same_origin, own = self.is_same_origin(message), message_origin(message) is not None
         records = [_with_partner_signature(call, message) for call in calls_of(message)]
-        stand_in = FOREIGN_SIGNATURE if not self._older and not (same_origin and any(map(_signature, records))) else None
+        stand_in = _FOREIGN_SIGNATURE if not self._older and not (same_origin and any(map(_signature, records))) else None
         parts: list[bytes] = []
         if isinstance(message.content, list) and not message.text and (spoken := fallback_text(message)):
             parts.append(encode(text_part(spoken)))
         media: list[bytes] = []
-        convert = partial(assistant_part, same_origin=same_origin)
+        convert = partial(_assistant_part, same_origin=same_origin)
         for item in in_order(message, records):
             if isinstance(item, int):
-                parts.append(to_bytes(encode_call(records[item], stand_in if item == 0 else None, same_origin=same_origin)))
+                parts.append(to_bytes(_encode_call(records[item], stand_in if item == 0 else None, same_origin=same_origin)))
                 continue
             for part in self._carried(message, expanded([item], named=False), convert, text_part):
                 if "fileData" in part and not same_origin:  # which a model's Content holds where its own server has put it
@@ -382,7 +382,7 @@ class ContentEncoder(MessageEncoder[Encoded, CallId]):
         media = [part for part in parts if "text" not in part]
         inside = [part for part in media if not self._older and _fits_response(part)]
         after = [part for part in media if part not in inside]
-        output = response_of(texts, failed=failed) if texts or not inside else {}
+        output = _response_of(texts, failed=failed) if texts or not inside else {}
         response: FunctionResponse = {"name": call.name, "response": output}
         if call.sent:
             response = {"id": call.sent, **response}
@@ -415,7 +415,7 @@ def _call_id(call: ToolCallRecord, same_origin: bool) -> CallId:
 
 
 def _signature(call: ToolCallRecord) -> Any:
-    return (call.extra.get("part") or {}).get("thoughtSignature") if is_readable(call) else None
+    return (call.extra.get("part") or {}).get("thoughtSignature") if _is_readable(call) else None
 
 
 def _with_partner_signature(call: ToolCallRecord, message: AIMessage) -> ToolCallRecord:

@@ -171,7 +171,7 @@ class AccessTokens:
         except Exception as error:
             if isinstance(error, TimeoutError) or not (type(error).__module__.startswith("google.auth.") or isinstance(error, OSError)):
                 raise
-            failed = token_error(error)
+            failed = _token_error(error)
             raise failed from (None if isinstance(failed, TimeoutError) else error)
         finally:
             self._lock.release()
@@ -185,7 +185,7 @@ class AccessTokens:
             shorter = tuple(most if own is None else min(own, most) for own, most in zip(given, longest, strict=True))
             response = transport(*args, timeout=shorter, **kwargs)
             if response.status in _TRANSIENT:
-                raise status_of_tokens(response.status)
+                raise _status_of_tokens(response.status)
             return response
 
         return request
@@ -208,7 +208,7 @@ class AccessTokens:
             raise ConfigurationError(f"no credentials for Vertex AI ({error}): {hint}") from error
 
 
-def token_error(error: Exception) -> Exception:
+def _token_error(error: Exception) -> Exception:
     """Return the error for a token that google-auth could not get.
 
     A request for it that may succeed later counts as a connection that failed; else the credentials are refused.
@@ -221,7 +221,7 @@ def token_error(error: Exception) -> Exception:
     return ERRORS.from_body({"message": said}, 401)
 
 
-def status_of_tokens(status: int) -> Exception:
+def _status_of_tokens(status: int) -> Exception:
     """Return the error for a server of tokens that fails for the moment."""
     return ERRORS.from_body({"message": f"no access token for Vertex AI: the server of tokens answers with status {status}"}, status)
 
@@ -338,7 +338,7 @@ def _refusal(headers: Mapping[str, str], response: Any) -> Exception:
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
 _ADDRESS_VARIABLES = {False: "GOOGLE_GEMINI_BASE_URL", True: "GOOGLE_VERTEX_BASE_URL"}
 
-OF_THE_SDK = {
+_OF_THE_SDK = {
     "http_options": "it is google-genai's own; give base_url, timeout, max_retries, additional_headers, client_args",
     "should_return_http_response": "it is google-genai's own; include_response_headers=True tells the headers",
     "automatic_function_calling": "it is google-genai's own; tools=[...] of the constructor run, those of bind_tools never do",
@@ -455,7 +455,7 @@ class GoogleParameters(ProviderChatModel, defer_build=True):
         "default_metadata_input": "say it in additional_headers={...}",
         "convert_system_message_to_human": "system messages are sent as the request's systemInstruction, which every model takes now",
         "transport": "requests are made over HTTP",
-        **OF_THE_SDK,
+        **_OF_THE_SDK,
     }
 
     _checks: ClassVar[Mapping[str, Check | None]] = {
@@ -559,7 +559,7 @@ def check_sdk_names(keywords: Mapping[str, Any]) -> None:
         ConfigurationError: There is one.
     """
     for name, value in keywords.items():
-        why = OF_THE_SDK.get(snake(name))
+        why = _OF_THE_SDK.get(snake(name))
         if why and value is not None:
             raise ConfigurationError(f"{name} cannot be sent: {why}")
 

@@ -65,7 +65,7 @@ class HashMismatchError(ConfigurationError):
     """Raised when a file has another hash than required. The file is not used."""
 
 
-def sha256_of(path: Path, advance: Advance = lambda _count: None) -> str:
+def _sha256_of(path: Path, advance: Advance = lambda _count: None) -> str:
     """Return the SHA-256 hash of a file, in hexadecimal.
 
     Args:
@@ -110,7 +110,7 @@ class CachedFile:
         if not self.path.is_file():
             return False
         with progress.bar(f"Checking {self.path.name}", self.path.stat().st_size) as advance:
-            found = sha256_of(self.path, advance)
+            found = _sha256_of(self.path, advance)
         if found == self.sha256:
             self._write_note()
         return found == self.sha256
@@ -149,7 +149,7 @@ class CachedFile:
             HashMismatchError: It has another hash; it is deleted.
         """
         with progress.bar(f"Checking {self.path.name}", file.stat().st_size) as advance:
-            found = sha256_of(file, advance)
+            found = _sha256_of(file, advance)
         try:
             self._take(file, found, source)
         finally:

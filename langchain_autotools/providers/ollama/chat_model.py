@@ -47,7 +47,7 @@ _OF_A_REQUEST = ("headers", "timeout")
 # The constructor of `ChatOllama`: its fields, their names on the wire, and their environment variables.
 #
 # Names and meanings are those of langchain-ollama's `ChatOllama`.
-OPTIONS = (
+_OPTIONS = (
     *("mirostat", "mirostat_eta", "mirostat_tau", "num_ctx", "num_gpu", "num_thread", "num_predict", "repeat_last_n"),
     *("repeat_penalty", "temperature", "seed", "stop", "tfs_z", "top_k", "top_p"),
 )
@@ -103,7 +103,7 @@ class ChatOllama(OllamaParameters):
     def _validate_model(self) -> Self:
         if self.validate_model_on_init:
             http = self._client_settings().clients(self._cache).synchronous()
-            check_model(http, self.address.url, self.model, self._request_options({}, stream=True))
+            _check_model(http, self.address.url, self.model, self._request_options({}, stream=True))
         return self
 
     # ------------------------------------------------------------------------------------------ requests
@@ -144,7 +144,7 @@ class ChatOllama(OllamaParameters):
     # ------------------------------------------------------------------------------------------ a request's parameters
 
     def _request_defaults(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in OPTIONS}
+        own = {name: getattr(self, name) for name in _OPTIONS}
         options = {name: value for name, value in own.items() if value is not None and value != []} | self.options
         params = {
             "model": self.model,
@@ -163,7 +163,7 @@ class ChatOllama(OllamaParameters):
             called["format"] = kwargs["response_format"]
         params = {**self._request_defaults(), **called}
         options = {**(params.pop("options", None) or {}), **(plain_options(kwargs.get("options")) or {})}
-        options |= {name: params.pop(name) for name in OPTIONS if name in params}
+        options |= {name: params.pop(name) for name in _OPTIONS if name in params}
         options |= {} if stop is None else {"stop": stop}
         if params.get("format") is not None:
             params["format"] = output_format(params["format"]) or None
@@ -175,7 +175,7 @@ class ChatOllama(OllamaParameters):
     def _request_options(
         self, kwargs: Mapping[str, Any], *, stream: bool, headers: Mapping[str, Any] = {}, query: Mapping[str, Any] = {}
     ) -> dict[str, Any]:
-        common = {**_JSON, **self._authorization(), **lowered_headers(self.client_kwargs), **headers}
+        common = {**_JSON, **self._authorization(), **_lowered_headers(self.client_kwargs), **headers}
         given = {name: kwargs.get(name) for name in ("timeout", "extra_headers", "extra_query")}
         options = super()._request_options(given, stream=stream, headers=common, query=query)
         return {**options, "headers": SecretDict({name.lower(): value for name, value in options["headers"].items()})}
@@ -188,7 +188,7 @@ class ChatOllama(OllamaParameters):
 
     def _authorization(self) -> dict[str, str]:
         """Return the authorization header: the user's own header, else the URL's user, else the key."""
-        if any("authorization" in lowered_headers(arguments) for arguments in self.all_client_kwargs):
+        if any("authorization" in _lowered_headers(arguments) for arguments in self.all_client_kwargs):
             return {}
         if self.address.authorization:
             return {"authorization": self.address.authorization}
@@ -207,13 +207,13 @@ class ChatOllama(OllamaParameters):
         """
         from ollama import Client
 
-        return Client(**sdk_arguments(self, self._authorization(), asynchronous=False))
+        return Client(**_sdk_arguments(self, self._authorization(), asynchronous=False))
 
     def async_sdk_client(self) -> "ollama.AsyncClient":
         """Like `sdk_client`, asynchronously."""
         from ollama import AsyncClient
 
-        return AsyncClient(**sdk_arguments(self, self._authorization(), asynchronous=True))
+        return AsyncClient(**_sdk_arguments(self, self._authorization(), asynchronous=True))
 
     def _convert_input(self, model_input: Any) -> PromptValue:
         return super()._convert_input(read_messages(model_input))
@@ -221,19 +221,19 @@ class ChatOllama(OllamaParameters):
     # ------------------------------------------------------------------------------------------ tools and a format at once
 
     def raw_stream(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
-        """Make one request and yield its reply as it arrives; tools with a format are described at `format_last`."""
-        return format_last(partial(super().raw_stream, messages, stop), self, kwargs)
+        """Make one request and yield its reply as it arrives; tools with a format are described at `_format_last`."""
+        return _format_last(partial(super().raw_stream, messages, stop), self, kwargs)
 
     def araw_stream(
         self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any
     ) -> AsyncGenerator[AIMessageChunk, None]:
         """Like `raw_stream`, asynchronously."""
-        return aformat_last(partial(super().araw_stream, messages, stop), self, kwargs)
+        return _aformat_last(partial(super().araw_stream, messages, stop), self, kwargs)
 
     def raw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
-        """Make one request without streaming and return its reply; tools with a format are described at `format_last`."""
+        """Make one request without streaming and return its reply; tools with a format are described at `_format_last`."""
         ask = partial(super().raw_invoke, messages, stop)
-        turns: Iterator[AIMessage] = format_last(lambda **asked: [ask(**asked)], self, kwargs)
+        turns: Iterator[AIMessage] = _format_last(lambda **asked: [ask(**asked)], self, kwargs)
         return next(turns)
 
     async def araw_invoke(self, messages: list[BaseMessage], stop: list[str] | None = None, **kwargs: Any) -> AIMessage:
@@ -243,7 +243,7 @@ class ChatOllama(OllamaParameters):
         async def reply(**asked: Any) -> AsyncGenerator[AIMessage, None]:
             yield await ask(**asked)
 
-        [turn] = [turn async for turn in aformat_last(reply, self, kwargs)]
+        [turn] = [turn async for turn in _aformat_last(reply, self, kwargs)]
         return turn
 
     # ------------------------------------------------------------------------------------------ tools and output
@@ -287,7 +287,7 @@ class ChatOllama(OllamaParameters):
             ConfigurationError: A tool cannot be declared, or the choice names none.
         """
         bound = super().bind_tools(tools, tool_choice=tool_choice, parallel_tool_calls=parallel_tool_calls, strict=strict, **kwargs)
-        if isinstance(bound, RunnableBinding) and is_forced(bound.kwargs.get("tool_choice")):
+        if isinstance(bound, RunnableBinding) and _is_forced(bound.kwargs.get("tool_choice")):
             _logger.warning("Ollama has no tool_choice: the model is told of the tools and decides itself whether to call one")
         return bound
 
@@ -317,7 +317,7 @@ class ChatOllama(OllamaParameters):
             *key,
             *address,
             *secret_values(self._address_query),
-            *(secret for one in self.all_client_kwargs for secret in secret_values(lowered_headers(one), _proxy_of(one))),
+            *(secret for one in self.all_client_kwargs for secret in secret_values(_lowered_headers(one), _proxy_of(one))),
         ]
 
     def _portable_fields(self) -> dict[str, Any]:
@@ -333,7 +333,7 @@ class ChatOllama(OllamaParameters):
             self.base_url = host  # which may say a user and password
 
 
-def is_forced(choice: Choice | None) -> bool:
+def _is_forced(choice: Choice | None) -> bool:
     """Whether a choice from `format_tool_choice` demands a call."""
     return choice not in (None, "auto", "none")
 
@@ -368,7 +368,7 @@ def profile_of(num_ctx: int | None) -> dict[str, Any]:
     return dict(_PROTOCOL) if num_ctx is None else {**_PROTOCOL, "max_input_tokens": num_ctx}
 
 
-def check_model(http: "httpx.Client", url: str, model: str, options: Mapping[str, Any]) -> None:
+def _check_model(http: "httpx.Client", url: str, model: str, options: Mapping[str, Any]) -> None:
     """Raise if the server does not have the model.
 
     Args:
@@ -408,7 +408,7 @@ _Ask = Callable[..., Iterable[_Reply]]
 _Asked = AsyncGenerator[_Reply, None]
 
 
-def format_last(ask: _Ask[_Reply], model: OllamaParameters, kwargs: Mapping[str, Any]) -> Iterator[_Reply]:
+def _format_last(ask: _Ask[_Reply], model: OllamaParameters, kwargs: Mapping[str, Any]) -> Iterator[_Reply]:
     """Yield the reply of a turn, from one request or two.
 
     Args:
@@ -420,8 +420,8 @@ def format_last(ask: _Ask[_Reply], model: OllamaParameters, kwargs: Mapping[str,
     return iter(ask(**free)) if bound is None else _twice(ask, free, bound)
 
 
-def aformat_last(ask: Callable[..., _Asked[_Reply]], model: OllamaParameters, kwargs: Mapping[str, Any]) -> _Asked[_Reply]:
-    """Like `format_last`, asynchronously."""
+def _aformat_last(ask: Callable[..., _Asked[_Reply]], model: OllamaParameters, kwargs: Mapping[str, Any]) -> _Asked[_Reply]:
+    """Like `_format_last`, asynchronously."""
     free, bound = _requests(model, kwargs)
     return ask(**free) if bound is None else _atwice(ask, free, bound)
 
@@ -473,7 +473,7 @@ def _with_usage_of(first: Sequence[AIMessage], reply: _Reply) -> _Reply:
 # Nothing here imports the SDK before it is asked for: whoever gives an object of it has imported it.
 
 
-def sdk_arguments(model: OllamaParameters, headers: Mapping[str, str], *, asynchronous: bool) -> dict[str, Any]:
+def _sdk_arguments(model: OllamaParameters, headers: Mapping[str, str], *, asynchronous: bool) -> dict[str, Any]:
     """Return the arguments of the SDK's client for the model's server.
 
     Args:
@@ -484,7 +484,7 @@ def sdk_arguments(model: OllamaParameters, headers: Mapping[str, str], *, asynch
     both, *own = model.all_client_kwargs
     side = own[int(asynchronous)]
     arguments = {name: value for name, value in {**both, **side}.items() if name not in _OF_A_REQUEST}
-    own_headers = {**headers, **lowered_headers(both), **lowered_headers(side)}
+    own_headers = {**headers, **_lowered_headers(both), **_lowered_headers(side)}
     timeout = side.get("timeout", model._client_timeout({}, None))
     return {
         "follow_redirects": False,
@@ -496,7 +496,7 @@ def sdk_arguments(model: OllamaParameters, headers: Mapping[str, str], *, asynch
     }
 
 
-def lowered_headers(arguments: Mapping[str, Any] | None) -> dict[str, str]:
+def _lowered_headers(arguments: Mapping[str, Any] | None) -> dict[str, str]:
     """Return the headers among an HTTP client's arguments, with names in lower case."""
     return {name.lower(): value for name, value in dict((arguments or {}).get("headers") or {}).items()}
 

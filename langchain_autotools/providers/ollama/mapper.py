@@ -49,13 +49,13 @@ class Content:
     images: tuple[str, ...] = ()
 
 
-def content_of(pieces: Iterable[Piece]) -> Content:
+def _content_of(pieces: Iterable[Piece]) -> Content:
     """Return the content of a message with these pieces."""
     pieces = [*pieces]
     return Content(tuple(piece.text for piece in pieces if piece.text), tuple(piece.image for piece in pieces if piece.image))
 
 
-def piece_of(block: str | Block) -> Piece:
+def _piece_of(block: str | Block) -> Piece:
     """Convert one content block.
 
     Raises:
@@ -113,7 +113,7 @@ def wire_ids(calls: Sequence[ToolCallRecord], *, same_origin: bool) -> tuple[Cal
     return tuple(CallId(call.id, one, call.name) for call, one in zip(calls, sent, strict=True))
 
 
-def encode_call(call: ToolCallRecord, identifier: str, position: int, *, same_origin: bool) -> str:
+def _encode_call(call: ToolCallRecord, identifier: str, position: int, *, same_origin: bool) -> str:
     """Encode one call as part of an assistant message.
 
     Args:
@@ -178,7 +178,7 @@ class ChatEncoder(MessageEncoder[Encoded, CallId]):
         records = calls_of(message)
         same_origin = self.is_same_origin(message)
         ids = wire_ids(records, same_origin=same_origin)
-        content = content_of(self._carried(message, _visible(message.content), piece_of, lambda line: Piece(f"\n{line}\n")))
+        content = _content_of(self._carried(message, _visible(message.content), _piece_of, lambda line: Piece(f"\n{line}\n")))
         wire: Message = {"role": "assistant", "content": "".join(content.texts) or fallback_text(message)}
         if records and same_origin and (thinking := _thinking(message)):
             wire["thinking"] = thinking
@@ -187,13 +187,13 @@ class ChatEncoder(MessageEncoder[Encoded, CallId]):
         body = dumps(wire)
         if records:
             pairs = zip(records, ids, strict=True)
-            calls = ",".join(encode_call(call, one.sent, number, same_origin=same_origin) for number, (call, one) in enumerate(pairs))
+            calls = ",".join(_encode_call(call, one.sent, number, same_origin=same_origin) for number, (call, one) in enumerate(pairs))
             body = f'{body[:-1]},"tool_calls":[{calls}]}}'
         return Encoded(to_bytes(body), ids)
 
     def _result(self, message: ToolMessage, call: CallId | None) -> Encoded:
         call = call or CallId(message.tool_call_id, message.tool_call_id, message.name or "")
-        content = content_of(self._carried(message, expanded(message.content), piece_of, Piece))
+        content = _content_of(self._carried(message, expanded(message.content), _piece_of, Piece))
         text = "\n".join(content.texts) or ("" if content.images else empty_output(failed=message.status == "error"))
         wire: Message = {"role": "tool", "content": text}
         if content.images:
@@ -205,7 +205,7 @@ class ChatEncoder(MessageEncoder[Encoded, CallId]):
         return Encoded(encode(wire))
 
     def _other(self, message: BaseMessage, role: str) -> Encoded:
-        content = content_of(map(piece_of, expanded(message.content)))
+        content = _content_of(map(_piece_of, expanded(message.content)))
         wire: Message = {"role": role, "content": "\n".join(content.texts)}
         if content.images:
             wire["images"] = list(content.images)

@@ -130,10 +130,10 @@ class ClientSettings:
 
 def _refusal(response: Any) -> Exception | None:
     """Return the error for an error status; None for a call that the server could not parse, a normal reply (wire quirk T-07)."""
-    return None if is_model_mistake(message_of(response)) else error_of_response(response)
+    return None if is_model_mistake(message_of(response)) else _error_of_response(response)
 
 
-def error_of_response(response: Any) -> Exception:
+def _error_of_response(response: Any) -> Exception:
     """Return the error for a reply with an error status."""
     message = message_of(response)
     if response.status_code == 404 and not response.text.strip().startswith("{"):  # no server of this protocol said so

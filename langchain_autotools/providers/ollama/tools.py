@@ -21,7 +21,7 @@ _COMBINED = frozenset({"anyOf", "oneOf", "allOf", "$ref", "const"})
 _KEPT = frozenset({"type", "description", "enum", "items", "properties", "required"})
 
 
-def tool_parameters(name: str, schema: JsonSchema) -> dict[str, Any]:
+def _tool_parameters(name: str, schema: JsonSchema) -> dict[str, Any]:
     """Return a tool's parameters in the server's dialect.
 
     Args:
@@ -171,7 +171,7 @@ def format_tool(tool: Any) -> Tool:
         if function is None or not function.get("name"):
             raise ConfigurationError("Ollama has no tools of its own, only functions with a name")
     declared = heading(function)
-    declared["parameters"] = tool_parameters(function["name"], function.get("parameters") or {})
+    declared["parameters"] = _tool_parameters(function["name"], function.get("parameters") or {})
     return {"type": "function", "function": declared}
 
 

@@ -50,7 +50,7 @@ class Route(NamedTuple):
     key: tuple[str, bool, str]
 
 
-def route_of(model: OpenAIParameters, kwargs: Mapping[str, Any]) -> Route:
+def _route_of(model: OpenAIParameters, kwargs: Mapping[str, Any]) -> Route:
     """Return the route of a request with these keywords, before any rejection. It is the same for every turn of a run.
 
     Args:
@@ -82,9 +82,9 @@ def _is_responses_tool(tool: Any, *, custom: bool) -> bool:
 
 def _of_name(name: str, effort: str, tools: bool) -> str:
     """Return the reason why a model's name selects Responses at the vendor's own address; "" if it does not."""
-    if refuses_chat_completions(name):
+    if _refuses_chat_completions(name):
         return f"the model {name!r}"
-    return f"the model {name!r} with tools" if tools and refuses_tools_on_chat_completions(name, effort) else ""
+    return f"the model {name!r} with tools" if tools and _refuses_tools_on_chat_completions(name, effort) else ""
 
 
 class LearnedRoutes(Shared):
@@ -139,7 +139,7 @@ class CompatibilityKey(NamedTuple):
     """What distinguishes the API key: two accounts may be served by different servers."""
 
 
-def account_of(key: Any) -> str:
+def _account_of(key: Any) -> str:
     """Return what distinguishes an API key, or the function that gives it, without revealing it."""
     return digest(key.get_secret_value()) if isinstance(key, SecretStr) else str(id(key))
 
@@ -290,7 +290,7 @@ gpt-6-astra | GPT-6 Astra | 2026-09-04
 gpt-6.1-sol | GPT-6.1 Sol | 2026-09-29
 gpt-6.1-terra | GPT-6.1 Terra | 2026-10-26
 """
-PROFILES = described(
+_PROFILES = described(
     {
         "gpt-3.5-turbo gpt-3.5-turbo-0125 gpt-3.5-turbo-1106 gpt-3.5-turbo-16k": profile(16_385, 4_096, structured=False),
         "gpt-35-turbo gpt-35-turbo-16k": profile(16_385, 4_096, structured=False),
@@ -334,16 +334,16 @@ _FIRST_TO_REASON_ALWAYS = (6, 0)
 
 def profile_of(model: str) -> dict[str, Any]:
     """Return the profile of a model at OpenAI's Responses API; empty if it is unknown. A dated version counts as its undated name."""
-    known = profile_in(PROFILES, model, _DATE)
+    known = profile_in(_PROFILES, model, _DATE)
     return known | _CHANGED_MIDWAY if known and _CHANGES_MIDWAY.match(model.lower()) else known
 
 
-def refuses_chat_completions(model: str) -> bool:
+def _refuses_chat_completions(model: str) -> bool:
     """Whether OpenAI serves a model only, or preferably, by the Responses API."""
     return _RESPONSES_ONLY.match(_base(model)) is not None
 
 
-def refuses_tools_on_chat_completions(model: str, effort: str) -> bool:
+def _refuses_tools_on_chat_completions(model: str, effort: str) -> bool:
     """Whether OpenAI's chat completions reject function tools for a model.
 
     Args:
@@ -364,7 +364,7 @@ _logger = logging.getLogger("langchain_autotools")
 _DEFAULT_MODEL = "gpt-3.5-turbo"
 
 
-CHAT_ONLY = ("seed", "logit_bias", "presence_penalty", "frequency_penalty", "modalities", "audio")
+_CHAT_ONLY = ("seed", "logit_bias", "presence_penalty", "frequency_penalty", "modalities", "audio")
 
 
 class ChatOpenAI(OpenAIParameters):
@@ -410,18 +410,18 @@ class ChatOpenAI(OpenAIParameters):
     def _check_route(self) -> Self:
         if "model_name" not in self.model_fields_set and self.model_name == _DEFAULT_MODEL:
             _logger.warning("ChatOpenAI was given no model=: it asks %s, as langchain-openai does", _DEFAULT_MODEL)
-        route = route_of(self, {"tools": self._own_tools().declarations})
+        route = _route_of(self, {"tools": self._own_tools().declarations})
         if route.why:
-            check_sendable({name: getattr(self, name) for name in CHAT_ONLY}, route.why)
+            check_sendable({name: getattr(self, name) for name in _CHAT_ONLY}, route.why)
         return self
 
     def read_added_tools(self, messages: Sequence[BaseMessage]) -> set[str]:
         """The names of the tools that `additional_tools` items of the messages declare."""
-        return added_tools(messages)
+        return _added_tools(messages)
 
     def answers_in_blocks(self, tools: Sequence[Mapping[str, Any]]) -> bool:
         """Whether the reply may need content blocks, for example for calls of the vendor's tools that the caller answers."""
-        return bool(route_of(self, {"tools": tools}).why) and answers_in_blocks(tools)
+        return bool(_route_of(self, {"tools": tools}).why) and answers_in_blocks(tools)
 
     # ------------------------------------------------------------------------------------------ requests
 
@@ -435,7 +435,7 @@ class ChatOpenAI(OpenAIParameters):
 
     def known_models(self) -> list[str]:
         """Return the names of the vendor's models that have a built-in profile."""
-        return sorted(PROFILES)
+        return sorted(_PROFILES)
 
     def _served_models(self) -> list[str]:
         reply: Any = self._client_settings().get("/models", {**self._address_query, **(self.default_query or {})})
@@ -444,11 +444,11 @@ class ChatOpenAI(OpenAIParameters):
     def _resolve_model_profile(self) -> ModelProfile | None:
         profile = super()._resolve_model_profile()
         if profile and "mid_conversation_tools" in profile:  # tools are added by an item that only the Responses API has
-            profile["mid_conversation_tools"] = bool(route_of(self, {}).why)
+            profile["mid_conversation_tools"] = bool(_route_of(self, {}).why)
         return profile
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
-        route = route_of(self, kwargs)
+        route = _route_of(self, kwargs)
         why = self._learned_routes.why(route)
         make = partial(responses_exchange, self, why=why) if why else self._chat_exchange
         exchange = make(messages, stop, kwargs, stream=stream)
@@ -463,7 +463,7 @@ class ChatOpenAI(OpenAIParameters):
         """Return a request to chat completions."""
         params = self._request_params(stop, kwargs, stream=stream)
         origin = origin_of(self._endpoint, str(params["model"]))
-        key = CompatibilityKey(origin, self.null_content, tuple(self.part_keys), self._dialect, account_of(self.openai_api_key))
+        key = CompatibilityKey(origin, self.null_content, tuple(self.part_keys), self._dialect, _account_of(self.openai_api_key))
 
         def in_form(error: Exception, exchange: Exchange, tried: tuple[ChatCompletionsMapper, ...]) -> Exchange | None:
             """Return the refused request in another form."""
@@ -618,7 +618,7 @@ class ChatOpenAI(OpenAIParameters):
         return [*super()._secrets(), *secret_values(self.default_query)]
 
 
-def added_tools(messages: Sequence[BaseMessage]) -> set[str]:
+def _added_tools(messages: Sequence[BaseMessage]) -> set[str]:
     """The names of the tools that instructions declare in the middle of a conversation."""
     blocks = [block for message in messages if not isinstance(message.content, str) for block in message.content]
     items: list[Any] = [item for item in map(item_of, blocks) if item and item["type"] == ADDED_TOOLS]

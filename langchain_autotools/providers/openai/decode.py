@@ -99,7 +99,7 @@ _PLAIN = frozenset({"type", "thinking", "closed"})
 _CONTINUED = frozenset({"reasoning.text", "reasoning.summary"})
 
 
-def add_reasoning_details(details: list[Any], fragments: Iterable[Any]) -> None:
+def _add_reasoning_details(details: list[Any], fragments: Iterable[Any]) -> None:
     """Add one delta's structured reasoning (`reasoning_details`): text and summaries grow; encrypted blocks and signatures are whole.
 
     The order is kept: the server wants back what it sent (openrouter.ai/docs/use-cases/reasoning-tokens).
@@ -134,7 +134,7 @@ def _grow(last: dict[str, Any], fragment: Mapping[str, Any]) -> None:
             last[key] = value
 
 
-def add_thinking(parts: list[dict[str, Any]], fragment: Mapping[str, Any]) -> None:
+def _add_thinking(parts: list[dict[str, Any]], fragment: Mapping[str, Any]) -> None:
     """Add one fragment of a thinking part: its texts grow, and what is signed is not continued.
 
     Args:
@@ -142,7 +142,7 @@ def add_thinking(parts: list[dict[str, Any]], fragment: Mapping[str, Any]) -> No
         fragment: The fragment.
     """
     inner = fragment.get("thinking")
-    entries = inner if isinstance(inner, list) else [{"type": "text", "text": text_of(inner)}] if inner else []
+    entries = inner if isinstance(inner, list) else [{"type": "text", "text": _text_of(inner)}] if inner else []
     if not parts or (entries and parts[-1].get("signature")):
         parts.append({"type": "thinking", "thinking": []})
     part = parts[-1]
@@ -159,18 +159,18 @@ def _is_text_entry(entry: Any) -> bool:
     return isinstance(entry, Mapping) and entry.keys() == {"type", "text"} and isinstance(entry["text"], str)
 
 
-def is_more_than_text(parts: Iterable[Mapping[str, Any]]) -> bool:
+def _is_more_than_text(parts: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether thinking parts hold anything but text and that they are whole: a signature, sources."""
     return any(part.keys() - _PLAIN or part.get("closed") is False or not all(map(_is_text_entry, part["thinking"])) for part in parts)
 
 
-def text_of(value: Any) -> str:
+def _text_of(value: Any) -> str:
     """Return reasoning as text, from a string, a list of parts, or an object around one of these."""
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping):
-        return text_of(value.get("text") or value.get("content") or value.get("thinking") or "")
-    return "".join(map(text_of, value)) if isinstance(value, list) else ""
+        return _text_of(value.get("text") or value.get("content") or value.get("thinking") or "")
+    return "".join(map(_text_of, value)) if isinstance(value, list) else ""
 
 
 def add_audio(audio: dict[str, Any], fragment: Mapping[str, Any]) -> None:
@@ -185,7 +185,7 @@ def add_audio(audio: dict[str, Any], fragment: Mapping[str, Any]) -> None:
             audio[key] = audio.get(key, "") + value if key in ("data", "transcript") else value
 
 
-def add_log_probabilities(log_probabilities: dict[str, list[Any]], fragment: Any) -> None:
+def _add_log_probabilities(log_probabilities: dict[str, list[Any]], fragment: Any) -> None:
     """Add the log probabilities of one choice to the lists so far.
 
     Args:
@@ -381,7 +381,7 @@ class ChatCompletionsDecoder:
         if reason:
             self._end_of(choice, str(reason), event)
         if choice.get("logprobs"):
-            add_log_probabilities(self._log_probabilities, choice["logprobs"])
+            _add_log_probabilities(self._log_probabilities, choice["logprobs"])
         if choice.keys() - _OF_CHOICES:
             self._note_choice(choice)
         number = choice.get("index") or 0
@@ -425,7 +425,7 @@ class ChatCompletionsDecoder:
                 self._add_calls(value, number, extra, whole=whole)
             elif key in REASONING_KEYS:
                 name = "reasoning_content" if key == self._reasoning else key
-                extra[name] = extra.get(name, "") + text_of(value)
+                extra[name] = extra.get(name, "") + _text_of(value)
             elif key == "refusal":
                 extra[key] = extra.get(key, "") + str(value)
             elif key == "function_call":
@@ -445,8 +445,8 @@ class ChatCompletionsDecoder:
                 continue
             elif part.get("type") == "thinking":
                 name = "reasoning_content" if self._reasoning == THINKING_PART else THINKING_PART
-                extra[name] = extra.get(name, "") + text_of(part.get("thinking"))
-                add_thinking(self._thoughts, part)
+                extra[name] = extra.get(name, "") + _text_of(part.get("thinking"))
+                _add_thinking(self._thoughts, part)
             elif isinstance(part.get("text"), str):
                 texts.append(part["text"])
             elif part.get("type", "text") != "text":
@@ -455,7 +455,7 @@ class ChatCompletionsDecoder:
     def _add_whole(self, key: str, value: Any) -> None:
         """Collect a value for the last chunk, because LangChain's sum would corrupt fragments of it."""
         if key == "reasoning_details" and isinstance(value, list):
-            add_reasoning_details(self._details, value)
+            _add_reasoning_details(self._details, value)
         elif key == "audio" and isinstance(value, Mapping):
             add_audio(self._audio, value)
         elif key == "images" and isinstance(value, list):
@@ -543,7 +543,7 @@ class ChatCompletionsDecoder:
         return chunk
 
     def _last_extra(self) -> dict[str, Any]:
-        thoughts = self._thoughts if is_more_than_text(self._thoughts) else []
+        thoughts = self._thoughts if _is_more_than_text(self._thoughts) else []
         whole = {"reasoning_details": self._details, "audio": self._audio, THINKING_PARTS: thoughts}
         extra: dict[str, Any] = {**self._lists, **self._opaque, **{key: value for key, value in whole.items() if value}}
         if self._custom:

@@ -78,10 +78,10 @@ def text_part(text: str) -> Part:
     return {"type": "text", "text": text}
 
 
-NO_PARTS: OwnParts = {}
+_NO_PARTS: OwnParts = {}
 
 
-def part_of(block: str | Block, keys: Collection[str] = (), own: OwnParts = NO_PARTS, why: str = _NO_SUCH) -> Part:
+def part_of(block: str | Block, keys: Collection[str] = (), own: OwnParts = _NO_PARTS, why: str = _NO_SUCH) -> Part:
     """Convert one content block to a content part.
 
     Args:
@@ -254,7 +254,7 @@ class CallId(NamedTuple):
     """The vendor's program that made the call, as JSON; "" if the model made it."""
 
 
-CUSTOM = "custom"
+_CUSTOM = "custom"
 """The extra key that marks a call of a custom tool with True: its input is free text, not JSON. (Some servers send an empty object
 under this key with every call.)"""
 CUSTOM_ARGUMENT = "__arg1"
@@ -262,7 +262,7 @@ CUSTOM_ARGUMENT = "__arg1"
 
 _LONGEST_NAME = 64
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
-_STRUCTURE = frozenset({"id", "type", "function", "index", "name", "arguments", CUSTOM})
+_STRUCTURE = frozenset({"id", "type", "function", "index", "name", "arguments", _CUSTOM})
 
 
 def wire_ids(calls: Sequence[ToolCallRecord], shape: IdShape, *, same_origin: bool, taken: Collection[str] = ()) -> list[str]:
@@ -293,7 +293,7 @@ def legal_name(name: str) -> str:
     return _ILLEGAL.sub("_", name)[:_LONGEST_NAME] or "_"
 
 
-def encode_call(call: ToolCallRecord, identifier: str, *, same_origin: bool) -> Call:
+def _encode_call(call: ToolCallRecord, identifier: str, *, same_origin: bool) -> Call:
     """Encode one call as part of an assistant message; unknown keys are sent only to their origin.
 
     Args:
@@ -302,7 +302,7 @@ def encode_call(call: ToolCallRecord, identifier: str, *, same_origin: bool) -> 
         same_origin: Whether it goes back to the server and model that wrote it.
     """
     if same_origin and is_custom(call):
-        return {"id": identifier, "type": CUSTOM, "custom": {"name": legal_name(call.name), "input": custom_input(call)}}
+        return {"id": identifier, "type": _CUSTOM, "custom": {"name": legal_name(call.name), "input": custom_input(call)}}
     wire: Call = {"id": identifier, "type": "function", "function": {"name": legal_name(call.name), "arguments": legal_arguments(call)}}
     extra: Any = {key: value for key, value in call.extra.items() if key not in _STRUCTURE} if same_origin else {}
     return {**wire, **extra}
@@ -310,7 +310,7 @@ def encode_call(call: ToolCallRecord, identifier: str, *, same_origin: bool) -> 
 
 def is_custom(call: ToolCallRecord) -> bool:
     """Whether a call is one of a custom tool."""
-    return call.extra.get(CUSTOM) is True and call.args is not None
+    return call.extra.get(_CUSTOM) is True and call.args is not None
 
 
 def custom_input(call: ToolCallRecord) -> str:
@@ -497,10 +497,10 @@ class ChatCompletionsEncoder(MessageEncoder[EncodedMessage, CallId]):
         thinks = bool(calls) or (after_calls and (bool(text) or message.response_metadata.get("finish_reason") not in _CUT))
         wire = self._with_author(self._without_calls(message, text, bool(calls), same_origin and thinks), message)
         if text and isinstance(message.content, list) and wire["content"] == text:
-            wire["content"] = marked_texts(message.content, self._part_keys) or text
+            wire["content"] = _marked_texts(message.content, self._part_keys) or text
         more: Any = {key: message.additional_kwargs[key] for key in self._dialect.assistant_keys if key in message.additional_kwargs}
         if calls:
-            wire["tool_calls"] = [encode_call(call, one, same_origin=same_origin) for call, one in zip(calls, ids, strict=True)]
+            wire["tool_calls"] = [_encode_call(call, one, same_origin=same_origin) for call, one in zip(calls, ids, strict=True)]
         if calls or after_calls:
             more = dict.fromkeys(self.demanded, "") | (self._opaque(message) if same_origin and thinks else {}) | more
         pairs = tuple(CallId(call.id, one) for call, one in zip(calls, ids, strict=True))
@@ -581,7 +581,7 @@ def visible(content: str | list[str | dict[Any, Any]]) -> list[str | Block]:
     return [block for block in expanded(content) if not _is_inner(block)]
 
 
-def marked_texts(content: list[str | dict[Any, Any]], keys: Collection[str]) -> list[Part]:
+def _marked_texts(content: list[str | dict[Any, Any]], keys: Collection[str]) -> list[Part]:
     """Return the texts of an AI message's content as parts if any has a key besides its text; else none.
 
     Args:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import openai
 
 
-ENVIRONMENT_HEADERS = "OPENAI_CUSTOM_HEADERS"
+_ENVIRONMENT_HEADERS = "OPENAI_CUSTOM_HEADERS"
 """The environment variable of headers that the SDK adds to every request of each of its clients."""
 
 ApiKey = SecretStr | Callable[[], str] | Callable[[], Awaitable[str]] | None
@@ -82,7 +82,7 @@ class ClientSettings(SdkClientSettings):
     def _client_class(self, name: str) -> Any:
         """Return a class of the SDK's clients, for another vendor's server one that sends no headers of the environment."""
         kind = getattr(sdk(), name)
-        return _without_environment(kind) if self.foreign and os.environ.get(ENVIRONMENT_HEADERS) else kind
+        return _without_environment(kind) if self.foreign and os.environ.get(_ENVIRONMENT_HEADERS) else kind
 
     def _common(self, address: str | None = None) -> dict[str, Any]:
         url, headers = self._sent(address or self.base_url)
@@ -103,7 +103,7 @@ def _without_environment(client: Hashable) -> Any:
     class WithoutEnvironment(base):  # type: ignore[misc]
         def __init__(self, *, default_headers: Mapping[str, Any], **arguments: Any) -> None:
             given = {name.lower() for name in default_headers}
-            read = headers_in_lines(os.environ.get(ENVIRONMENT_HEADERS))
+            read = headers_in_lines(os.environ.get(_ENVIRONMENT_HEADERS))
             self._of_the_environment = {name: value for name, value in read.items() if name.lower() not in given}
             super().__init__(default_headers=default_headers, **arguments)
 
@@ -273,7 +273,7 @@ class OpenAIParameters(ProviderChatModel, defer_build=True):
         ("OPENAI_API_BASE", "OPENAI_BASE_URL"),
         ("OPENAI_ORG_ID", "OPENAI_ORGANIZATION"),
         ("OPENAI_PROXY",),
-        (ENVIRONMENT_HEADERS,),
+        (_ENVIRONMENT_HEADERS,),
     )
     _ls_provider: ClassVar[str] = "openai"
     _model_field: ClassVar[str] = "model_name"

@@ -38,7 +38,7 @@ from .responses_items import (
 _TRANSLATED = "openai"  # the name of core's translator for items of this wire
 
 
-def fragment(item: Item, number: int, accounts: list[list[str]]) -> Call:
+def _fragment(item: Item, number: int, accounts: list[list[str]]) -> Call:
     """Return a complete call for the accumulator; a custom tool's free text becomes the argument of a function.
 
     Args:
@@ -57,18 +57,18 @@ def fragment(item: Item, number: int, accounts: list[list[str]]) -> Call:
     return {**call, "function": {"name": item.get("name"), "arguments": arguments}, "custom": True}
 
 
-def custom_piece(text: str, *, first: bool, last: bool) -> str:
-    """Return a piece of a custom tool's input as a piece of the JSON that `fragment` makes of the whole."""
+def _custom_piece(text: str, *, first: bool, last: bool) -> str:
+    """Return a piece of a custom tool's input as a piece of the JSON that `_fragment` makes of the whole."""
     return "".join([f'{{"{CUSTOM_ARGUMENT}":"' if first else "", dumps(text)[1:-1], '"}' if last else ""])
 
 
-def standard(block: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _standard(block: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Convert an item or block of this wire to v1 content blocks with core's own translator."""
     message = AIMessage(content=[dict(block)], response_metadata={"model_provider": _TRANSLATED})
     return [dict(one) for one in message.content_blocks]
 
 
-def unfinished(items: Iterable[Item]) -> list[dict[str, Any]]:
+def _unfinished(items: Iterable[Item]) -> list[dict[str, Any]]:
     """Return kind, id and status of the model's own items whose status is not "completed", which is not sent back with them."""
     ended = (None, "completed")
     return [
@@ -82,7 +82,7 @@ def _is_own(item: Item) -> bool:
     return item.get("type") in MODEL_MADE
 
 
-def log_probabilities(items: Iterable[Item]) -> dict[str, list[Any]]:
+def _log_probabilities(items: Iterable[Item]) -> dict[str, list[Any]]:
     """Return the log probabilities of a reply in the form of chat completions; empty if there are none."""
     content = [entry for item in items for part in text_parts(item) for entry in part.get("logprobs") or ()]
     return {"content": content} if content else {}
@@ -134,7 +134,7 @@ class Slot:
 
     def unsaid(self) -> str:
         """Return the part of a complete item's text that no chunk has contained yet."""
-        return text_of_item(self.item)[self.text_length :]
+        return _text_of_item(self.item)[self.text_length :]
 
     def unrefused(self) -> str:
         """Return the part of a complete item's refusal that no chunk has contained yet."""
@@ -143,7 +143,7 @@ class Slot:
 
     def unthought(self) -> list[str]:
         """Return the part of a complete item's reasoning that has not been handed on: its parts, or the remainder as one."""
-        parts = thoughts_of(self.item, self.thinks_in)
+        parts = _thoughts_of(self.item, self.thinks_in)
         if not self.thought_length:
             return [part for part in parts if part]
         rest = "".join(parts)[self.thought_length :]
@@ -160,7 +160,7 @@ class Slot:
         if kind not in CALL_TYPES or not call_id or not name:
             return None
         if kind == CUSTOM_CALL:
-            text = custom_piece(text if self.pieces or not ended else str(self.item.get("input") or ""), first=not self.shown, last=ended)
+            text = _custom_piece(text if self.pieces or not ended else str(self.item.get("input") or ""), first=not self.shown, last=ended)
         elif ended:
             return None
         first, self.shown = not self.shown, True
@@ -188,16 +188,16 @@ class Slot:
         if self.kind != CUSTOM_CALL:
             return [self.pieces, *([one] for one in given)]
         ended = not given  # else the pieces of a free text may be the beginning of the whole
-        pieces = [custom_piece(written, first=True, last=ended)] if written and written not in given else []
-        return [pieces, *([custom_piece(one, first=True, last=True)] for one in given)]
+        pieces = [_custom_piece(written, first=True, last=ended)] if written and written not in given else []
+        return [pieces, *([_custom_piece(one, first=True, last=True)] for one in given)]
 
 
-def text_of_item(item: Item) -> str:
+def _text_of_item(item: Item) -> str:
     """Return the text of a message item."""
     return "".join(str(part.get("text") or "") for part in parts_of(item) if part.get("type") == "output_text")
 
 
-def thoughts_of(item: Item, kind: Literal["content", "summary"] | None) -> list[str]:
+def _thoughts_of(item: Item, kind: Literal["content", "summary"] | None) -> list[str]:
     """Return the parts of a reasoning item's text: of its summary, else of its content.
 
     Args:
@@ -503,14 +503,14 @@ class ResponsesDecoder:
             ]
         if slot.kind in CALL_TYPES or not self._blocks:
             return []
-        return [{**block, "index": f"{slot.number}.{part}"} for part, block in enumerate(standard(slot.item))]
+        return [{**block, "index": f"{slot.number}.{part}"} for part, block in enumerate(_standard(slot.item))]
 
     def _rest_of_text(self, slot: Slot) -> _Blocks:
         text, annotations = slot.unsaid(), annotations_of(slot.item) if self._blocks else []
         if not text and not annotations:
             return []
         block: dict[str, Any] = {"type": "text", "text": text}
-        (block,) = standard({**block, "annotations": annotations}) if annotations else [block]
+        (block,) = _standard({**block, "annotations": annotations}) if annotations else [block]
         return [{**block, "index": f"{slot.number}"}]
 
     def _partial_image(self, event: ResponseEvent) -> _Blocks:
@@ -524,7 +524,9 @@ class ResponsesDecoder:
         marks = {PROVISIONAL: True, "partial_image_index": number}
         if self._listed:
             return [{**block, **marks}]
-        return [{**one, "extras": {**one.get("extras", {}), **marks}, "index": f"{slot.number}.partial{number}"} for one in standard(block)]
+        return [
+            {**one, "extras": {**one.get("extras", {}), **marks}, "index": f"{slot.number}.partial{number}"} for one in _standard(block)
+        ]
 
     def _audio_delta(self, event: ResponseEvent) -> _Blocks:
         """Collect sound, or what is spoken in it: no item says it."""
@@ -647,7 +649,7 @@ class ResponsesDecoder:
     def _extra(self, slots: Sequence[Slot], items: list[Item], inside: list[Item]) -> dict[str, Any]:
         extra: dict[str, Any] = {"audio": self._audio} if self._audio else {}
         numbered = enumerate(zip(slots, items, strict=True))
-        calls = [fragment(item, number, slot.accounts()) for number, (slot, item) in numbered if slot.kind in CALL_TYPES]
+        calls = [_fragment(item, number, slot.accounts()) for number, (slot, item) in numbered if slot.kind in CALL_TYPES]
         if calls:
             extra["tool_calls"] = calls
         if not self._blocks:
@@ -664,8 +666,8 @@ class ResponsesDecoder:
             "model_name": self._response.get("model"),
             "finish_reason": self._finish_reason,
             "token_usage": self._response.get("usage"),
-            "logprobs": log_probabilities(items),
-            "unfinished_items": unfinished(items),
+            "logprobs": _log_probabilities(items),
+            "unfinished_items": _unfinished(items),
         }
         metadata = reply_metadata(self._response, _OF_RESPONSES, self._request) | {key: value for key, value in known.items() if value}
         if self._origin:

@@ -276,7 +276,7 @@ def _needs_caller(tool: Mapping[str, Any]) -> bool:
 def pending_calls(items: Sequence[Item]) -> list[Item]:
     """Return the items of a reply that wait for the caller: calls on the caller's machine, and approval requests."""
     open_calls = client_calls(items)
-    return [item for item in items if item.get("type") == _APPROVAL or (is_for_client(item) and item in open_calls)]
+    return [item for item in items if item.get("type") == _APPROVAL or (_is_for_client(item) and item in open_calls)]
 
 
 def awaited_entry(item: Item) -> dict[str, Any]:
@@ -296,7 +296,7 @@ def client_calls(items: Sequence[Item]) -> list[Item]:
     return [item for item in items if _is_answered_by_item(item) and not names_of(item) & answered]
 
 
-def is_for_client(item: Item) -> bool:
+def _is_for_client(item: Item) -> bool:
     """Whether an item is a call that the caller's machine answers."""
     place = item.get("environment")
     return _is_answered_by_item(item) and not (isinstance(place, Mapping) and place.get("type") == _CONTAINER)
@@ -436,7 +436,7 @@ def text_parts(item: Item) -> list[ItemPart]:
 def _is_of_vendor(item: Item) -> bool:
     """Whether an item is a call that the vendor runs itself."""
     kind = str(item.get("type"))
-    return (kind.endswith("_call") or kind in _NOT_CALLED_SO) and kind not in CALL_TYPES and not is_for_client(item)
+    return (kind.endswith("_call") or kind in _NOT_CALLED_SO) and kind not in CALL_TYPES and not _is_for_client(item)
 
 
 def _name(item: Item) -> str:

@@ -80,7 +80,7 @@ _OF_ANSWERS = ("id", "status", "acknowledged_safety_checks", "max_output_length"
 
 ADDED_TOOLS = "additional_tools"
 """The item type that declares tools within a conversation; allowed for instructions only (openai's `AdditionalTools`)."""
-ITEM_TYPES = frozenset(
+_ITEM_TYPES = frozenset(
     {
         *(APPROVED, _SCREEN, "local_shell_call_output", "shell_call_output", "apply_patch_call_output"),
         *(FOUND_TOOLS, "item_reference", ADDED_TOOLS, "configuration_update", "compaction", "compaction_trigger"),
@@ -95,7 +95,7 @@ def item_of(block: Any) -> Item | None:
         return None
     if block.get("type") == "non_standard":
         return item_of(block.get("value"))
-    if block.get("type") not in ITEM_TYPES or (block.get("type") == _SCREEN and block.get("is_error")):
+    if block.get("type") not in _ITEM_TYPES or (block.get("type") == _SCREEN and block.get("is_error")):
         return None  # a screen is answered by pictures only: why there is none is a text of the user's
     item: Item = _of_result(block) if "is_error" in block else _without_index(block)
     return item
@@ -152,14 +152,14 @@ def _screen(content: Any) -> Any:
     if not isinstance(content, list):
         return {"type": "input_image", "image_url": content}
     block = next((part for part in content if isinstance(part, dict) and not _is_text_part(part)), {})
-    return input_part(block) if block.get("type") in ("image", "image_url") else block
+    return _input_part(block) if block.get("type") in ("image", "image_url") else block
 
 
 def _without_index(block: Block) -> Any:
     return {key: value for key, value in block.items() if key != "index"}
 
 
-def input_part(block: str | Block, keys: Collection[str] = ()) -> ItemPart:
+def _input_part(block: str | Block, keys: Collection[str] = ()) -> ItemPart:
     """Convert one content block to an input part.
 
     Args:
@@ -343,7 +343,7 @@ class ItemEncoder(MessageEncoder[EncodedItems, CallId]):
         return EncodedItems(b",".join(map(encode, items)), answers=answers)
 
     def _message_item(self, role: str, blocks: Sequence[str | dict[Any, Any]]) -> Item:
-        return {"role": role, "content": plain_content([input_part(block, self._part_keys) for block in blocks])}
+        return {"role": role, "content": plain_content([_input_part(block, self._part_keys) for block in blocks])}
 
     # ------------------------------------------------------------------------------------------ results
 
@@ -362,7 +362,7 @@ class ItemEncoder(MessageEncoder[EncodedItems, CallId]):
         """Return a tool's output, as a string if it is text, and the parts that only a user message can hold."""
         if isinstance(message.content, str):
             return message.content, []
-        parts = self._carried(message, expanded(message.content), input_part, _assistant_text_part)
+        parts = self._carried(message, expanded(message.content), _input_part, _assistant_text_part)
         held = [part for part in parts if part["type"] in _OUTPUT_PARTS]
         media = [part for part in parts if part["type"] not in _OUTPUT_PARTS]
         if all(part["type"] == "input_text" and part.keys() == {"type", "text"} for part in held):
@@ -409,7 +409,7 @@ class ItemEncoder(MessageEncoder[EncodedItems, CallId]):
         """Return an AI message's text, and what else it made, for a message of the user's."""
         if isinstance(message.content, str):
             return message.content, []
-        parts = self._carried(message, visible(message.content), input_part, _said_part)
+        parts = self._carried(message, visible(message.content), _input_part, _said_part)
         text = "".join(str(part["text"]) for part in parts if part["type"] == "input_text")
         return text, [
             _assistant_text_part(str(part["text"])) if part["type"] == SAID else part for part in parts if part["type"] != "input_text"
@@ -476,7 +476,7 @@ def _wire_ids(calls: Sequence[ToolCallRecord], taken: frozenset[str]) -> list[st
     return ids
 
 
-def without_answers(message: BaseMessage, call_ids: Collection[str]) -> BaseMessage:
+def _without_answers(message: BaseMessage, call_ids: Collection[str]) -> BaseMessage:
     """Return the message without its answers to calls of the vendor's tools that are not sent.
 
     Such calls come from another server or an edited reply. The output of a tool search stays, because it declares tools.
@@ -593,7 +593,7 @@ class _Items:
         encoded = self._mapper.remembered(message, self._waiting)
         if self._continued or encoded.answers <= self._awaited:
             return encoded
-        rest = without_answers(message, encoded.answers - self._awaited)
+        rest = _without_answers(message, encoded.answers - self._awaited)
         return self._mapper.encode(rest, self._waiting) if rest.content else EncodedItems(b"")
 
     def _reply(self, message: AIMessage) -> EncodedItems:

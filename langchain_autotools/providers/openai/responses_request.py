@@ -93,11 +93,11 @@ def check_sendable(asked: Mapping[str, Any], why: str) -> None:
         ConfigurationError: One of them asks for something.
     """
     for name, advice in _REFUSED.items():
-        if has_effect(name, asked.get(name)):
+        if _has_effect(name, asked.get(name)):
             raise ConfigurationError(f"{name} cannot be sent: {advice}{f'; the request goes there because of {why}' if why else ''}")
 
 
-def has_effect(name: str, value: Any) -> bool:
+def _has_effect(name: str, value: Any) -> bool:
     """Whether a parameter of chat completions has an effect. (A penalty of 0 has none; a seed of 0 does.)
 
     Args:

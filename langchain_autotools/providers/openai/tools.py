@@ -46,13 +46,13 @@ _OF_PEOPLE = frozenset({"title", "description", "default"})
 _MOST = {"properties": 5000, "enum": 1000}
 
 
-def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema in strict mode's dialect.
 
     Raises:
         ConfigurationError: Strict mode cannot express it.
     """
-    why = why_not_strict(schema)
+    why = _why_not_strict(schema)
     if why:
         raise ConfigurationError(f"strict mode cannot express {why}; change that, or leave strict out")
     definitions = {**(schema.get("definitions") or {}), **(schema.get("$defs") or {})}
@@ -60,7 +60,7 @@ def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     return closed
 
 
-def why_not_strict(schema: Any) -> str | None:
+def _why_not_strict(schema: Any) -> str | None:
     """Return the part of a schema that strict mode cannot express; None if there is none."""
     free = free_keys(schema)
     if free:
@@ -167,7 +167,7 @@ def _agreed(format: ResponseFormat, strict: bool | None) -> ResponseFormat:
         raise ConfigurationError(f"strict={strict} contradicts the schema, which says strict={inner['strict']}: say it in one place")
     held = inner.get("strict") if strict is None else strict
     given: Any = inner.get("schema")
-    closed: Any = {"schema": strict_schema(_object(at_the_top(given), given))} if held and isinstance(given, Mapping) else {}
+    closed: Any = {"schema": _strict_schema(_object(at_the_top(given), given))} if held and isinstance(given, Mapping) else {}
     whole: Any = {**inner, **closed, **({} if strict is None else {"strict": strict})}
     return {**format, "json_schema": whole}
 
@@ -175,11 +175,11 @@ def _agreed(format: ResponseFormat, strict: bool | None) -> ResponseFormat:
 def _of_class(schema: Any, strict: bool | None) -> ResponseFormat:
     declared = _object(at_the_top(schema.model_json_schema()), schema)
     if strict is None:
-        strict = why_not_strict(declared) is None
+        strict = _why_not_strict(declared) is None
     inner: JSONSchema = {"name": _legal_format_name(declared.get("title") or schema.__name__)}
     if declared.get("description"):
         inner["description"] = declared["description"]
-    return {"type": "json_schema", "json_schema": {**inner, "schema": strict_schema(declared) if strict else declared, "strict": strict}}
+    return {"type": "json_schema", "json_schema": {**inner, "schema": _strict_schema(declared) if strict else declared, "strict": strict}}
 
 
 def _of_function(schema: Any, strict: bool | None) -> ResponseFormat:
@@ -191,7 +191,7 @@ def _of_function(schema: Any, strict: bool | None) -> ResponseFormat:
         raise ConfigurationError(f"no JSON schema can be made of {schema!r}: {error}") from error
     strict = bool(function.pop("strict", False))
     body = _object(function.pop("parameters", {"type": "object", "properties": {}}), schema)
-    body = strict_schema(body) if strict else body
+    body = _strict_schema(body) if strict else body
     inner: JSONSchema = function
     return {"type": "json_schema", "json_schema": {**inner, "name": _legal_format_name(function["name"]), "schema": body, "strict": strict}}
 
@@ -286,7 +286,7 @@ def _function(tool: Any, strict: bool | None) -> Function:
     function = function_of(tool, strict=strict)
     if not function.get("strict"):
         return function
-    return {**function, "parameters": strict_schema(function.get("parameters") or {"type": "object", "properties": {}})}
+    return {**function, "parameters": _strict_schema(function.get("parameters") or {"type": "object", "properties": {}})}
 
 
 # ---------------------------------------------------------------------------------------------- choices
