@@ -27,7 +27,6 @@ from .turn import Turn, canonical_message, generation, result_of
 _SIGNATURE = "(self, messages, stop=None, **kwargs)"
 _STREAMS = ("raw_stream", "araw_stream")
 _NAMES = (*_STREAMS, "raw_invoke", "araw_invoke")
-_PACKAGE = f"{__name__.partition('.')[0]}."
 
 _WHOLE = (BaseMessage, ChatResult, Generation, str)
 """Types that a stream must never yield."""
@@ -51,22 +50,6 @@ def check_raw_methods(cls: Any, ours: type) -> None:
             problem = _kind_problem(name, method) or _signature_problem(method) or _return_problem(name, method)
             if problem:
                 raise ConfigurationError(f"{cls.__name__}.{name} {problem}")
-
-
-def compared(messages: list[BaseMessage], cls: Any) -> list[BaseMessage]:
-    """Return the messages that a request method was called with; as a plain list if they may have changed since they were compared.
-
-    A subclass's own method may change a message in place before it calls the inherited one.
-
-    Args:
-        messages: The messages.
-        cls: The model's class.
-    """
-    own = (cls.raw_stream, cls.araw_stream, cls.raw_invoke, cls.araw_invoke)
-    for method in own:
-        if not method.__module__.startswith(_PACKAGE):
-            return [*messages]
-    return messages
 
 
 def _kind_problem(name: str, method: Callable[..., Any]) -> str | None:

@@ -26,7 +26,6 @@ from ...messages.metadata import KEY, UNFORCED
 from ...mixin import ToolsAndMessagesMixin
 from ...retry import Attempts, RetryPolicy, RetryStrategies, checked_retry, pause
 from ...turn.accumulator import restart_chunk
-from ...turn.subclass_methods import compared
 from .._transport.clients import (
     PerLoopCache,
     Shared,
@@ -268,7 +267,7 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         if not messages and not self._says_enough(kwargs):
             raise ConfigurationError("there is no message to answer: the list is empty")
         try:
-            exchange = self._exchange(compared(messages, type(self)), stop, kwargs, stream=stream)
+            exchange = self._exchange(_compared(messages, type(self)), stop, kwargs, stream=stream)
             forces = kwargs.get("tool_choice") is not None and kwargs.get("tools")
             return self._forcing(exchange, messages, stop, kwargs, stream=stream) if forces else exchange
         except AutoToolsError:
@@ -292,7 +291,7 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         key = (self._client_settings(), kwargs.get("model")) if self._unforced else None
 
         def unforced() -> Exchange:
-            return replace(self._exchange(compared(messages, type(self)), stop, free, stream=stream), unforced=True)
+            return replace(self._exchange(_compared(messages, type(self)), stop, free, stream=stream), unforced=True)
 
         def change(error: Exception) -> Exchange | None:
             refusal = read_refusal(error, _OF_CHOICES, exchange.body)
@@ -564,6 +563,25 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
             _marked_unforced(lambda _: None, chunk)
         self._annotate(chunk, response)
         return exchange.with_events_of(value, chunk)
+
+
+_PACKAGE = f"{__name__.partition('.')[0]}."
+
+
+def _compared(messages: list[BaseMessage], cls: Any) -> list[BaseMessage]:
+    """Return the messages that a request method was called with; as a plain list if they may have changed since they were compared.
+
+    A subclass's own method may change a message in place before it calls the inherited one.
+
+    Args:
+        messages: The messages.
+        cls: The model's class.
+    """
+    own = (cls.raw_stream, cls.araw_stream, cls.raw_invoke, cls.araw_invoke)
+    for method in own:
+        if not method.__module__.startswith(_PACKAGE):
+            return [*messages]
+    return messages
 
 
 def _extra_headers(keywords: Mapping[str, Any]) -> dict[str, str]:
