@@ -22,7 +22,7 @@ from pydantic import Field, PrivateAttr, SecretStr, model_validator
 from .compat import CACHE_KEY, input_messages, should_stream
 from .errors import ConfigurationError, concise
 from .executor.approvals import portable_key
-from .executor.plan import CallWrapper
+from .executor.steps import CallWrapper
 from .executor.tools import dump_tools, restore_tools
 from .messages.metadata import keep_reply
 from .pickling import refuse, unportable

@@ -15,9 +15,7 @@ from .errors import ConfigurationError
 from .messages.metadata import failover_marks, is_cut_reply, own_metadata, paid_replies, rejected_replies, replies_inside
 from .messages.run_messages import HoldsRun, held_message, new_messages
 
-# ---------------------------------------------------------------------------------------------- costs
-#
-# What runs cost: the parts that vendors bill, their prices, their sums.
+# ---------------------------------------------------------------------------------------------- billed usage
 #
 # Kinds of usage are named as the price data of the extra `cost` names them. Counts do not overlap: what a detail counts is taken out of
 # the total that includes it.

@@ -18,7 +18,7 @@ CONSUMERS = {
 }
 SINGLE_KINDS = {
     "durable/conversation_runs.py": "picks the messages out of what a run has emitted",
-    "durable/run_reader.py": "raises what a run has failed with, behind its event",
+    "durable/runs.py": "raises what a run has failed with, behind its event",
     "encoders/ai_sdk_messages.py": "a run of a stored history is a message that it made, or the calls that wait behind it",
     "showing/gradio_chat.py": "the end of a run in the view model is one of two kinds",
     "showing/page.py": "the same",

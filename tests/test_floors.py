@@ -6,7 +6,7 @@ from tests.test_house import MODULES, all_imports, module_of, name_of, top_of
 EXECUTOR_FLOORS = (
     ("names", "pending", "user_functions"),
     ("context", "results", "signatures", "policies", "tool"),
-    ("call", "tools", "plan"),
+    ("call", "tools", "plan", "steps"),
     ("claims", "approvals", "handlers", "run_tool"),
     ("batch", "batch_drivers"),
     ("executor",),

@@ -281,6 +281,13 @@ def test_files_and_functions_stay_small(path: Path) -> None:
         assert size <= 60, f"{path.name}:{function.lineno} {function.name} has {size} lines"
 
 
+@each_file(MODULES)
+def test_a_section_has_a_title_of_its_own(path: Path) -> None:
+    """No two sections of a module have one title: what was joined is one text."""
+    titles = re.findall(r"(?m)^# -{20,} ?(.*)$", path.read_text(encoding="utf-8"))
+    assert len(titles) == len({*titles})
+
+
 def depth_of(node: ast.AST, depth: int = 0) -> int:
     """How deep branches and loops lie in one another.
 

@@ -1,12 +1,16 @@
 """One question to an agent: the conversation that it joins, its answer whole or as a stream."""
 
 import asyncio
+import base64
+import mimetypes
 import threading
 import uuid
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import aclosing, closing
 from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -141,6 +145,75 @@ def memory_of(history: Iterable[BaseMessage], conversation: Any) -> OwnMemory | 
     if any(True for _ in history):
         raise ConfigurationError("the conversation has its own history: give history=[...] or conversation=, not both")
     return KeptMemory(conversation)
+
+
+# ---------------------------------------------------------------------------------------------- attachments
+# What a question comes with: files, read into content blocks.
+
+
+Attachment = bytes | str | PathLike[str] | tuple[bytes | str | PathLike[str], str]
+"""An attachment of a question: bytes, the path of a local file, or a URL (`https://...`), which is passed on and not fetched here.
+
+In a tuple with its MIME type if neither its name nor its first bytes determine it."""
+
+
+_SIGNATURES = {
+    b"\x89PNG": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF8": "image/gif",
+    b"%PDF": "application/pdf",
+    b"ID3": "audio/mpeg",
+    b"OggS": "audio/ogg",
+    b"fLaC": "audio/flac",
+}
+
+
+_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+
+
+def question_message(question: str | HumanMessage, attachments: Sequence[Attachment]) -> HumanMessage:
+    """Return the question as a message with an id, with its attachments after its text.
+
+    Raises:
+        ConfigurationError: The type of an attachment cannot be told.
+        OSError: An attachment cannot be read.
+    """
+    message = HumanMessage(question) if isinstance(question, str) else question
+    changed: dict[str, Any] = {} if message.id else {"id": str(uuid.uuid4())}
+    if attachments:
+        before = [{"type": "text", "text": message.content}] if isinstance(message.content, str) else message.content
+        changed["content"] = [*before, *map(_block, attachments)]
+    return message.model_copy(update=changed) if changed else message
+
+
+def _block(attachment: Attachment) -> dict[str, Any]:
+    """Return an attachment as one of LangChain's standard content blocks."""
+    source, mime_type = attachment if isinstance(attachment, tuple) else (attachment, None)
+    if isinstance(source, str) and source.startswith(("https://", "http://")):
+        mime_type = mime_type or mimetypes.guess_type(source.partition("?")[0])[0]
+        return {"type": _kind(mime_type, source), "url": source, "mime_type": mime_type}
+    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    name = None if isinstance(source, bytes) else Path(source).name
+    mime_type = mime_type or (mimetypes.guess_type(name)[0] if name else None) or _sniffed(data)
+    kind = _kind(mime_type, name or "bytes")
+    if kind == "text-plain":
+        return {"type": kind, "text": data.decode("utf-8", "replace"), "mime_type": "text/plain", **({"title": name} if name else {})}
+    extra = {"filename": name} if name and kind == "file" else {}
+    return {"type": kind, "base64": base64.b64encode(data).decode(), "mime_type": mime_type, **extra}
+
+
+def _sniffed(data: bytes) -> str | None:
+    """Return the MIME type of data from its first bytes; None if they are unknown."""
+    if data[:4] == b"RIFF":
+        return _RIFF.get(data[8:12])
+    return next((mime_type for signature, mime_type in _SIGNATURES.items() if data.startswith(signature)), None)
+
+
+def _kind(mime_type: str | None, what: str) -> str:
+    if mime_type is None:
+        raise ConfigurationError(f"the type of the attachment {what!r} cannot be told: give a tuple ({what}, 'image/png')")
+    kind = mime_type.partition("/")[0]
+    return kind if kind in ("image", "audio", "video") else "text-plain" if kind == "text" else "file"
 
 
 # ---------------------------------------------------------------------------------------------- floor

@@ -31,8 +31,9 @@ from ..encoders.public import plain
 from ..event_bus import Listener, Scope, current_scope
 from ..event_types import NOTHING, EventTable, RunEvent
 from ..executor import Decision, PendingCall, ToolCallResult
-from ..executor.plan import PENDING, BatchEnded, InThread, Outcome, PlannedCall, Proceed, Steps, ends_as
+from ..executor.plan import PlannedCall
 from ..executor.results import describe, failed
+from ..executor.steps import PENDING, BatchEnded, InThread, Outcome, Proceed, Steps, ends_as
 from ..executor.user_functions import run_beside
 from ..messages.calls import ToolCallRecord
 from ..messages.run_messages import derived_id

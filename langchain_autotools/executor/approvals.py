@@ -35,7 +35,8 @@ from .pending import (
     read_decisions,
     shown_to_caller,
 )
-from .plan import Answer, CallWrapper
+from .plan import Answer
+from .steps import CallWrapper
 from .tool import ArgumentsOf
 from .user_functions import NOTHING, UserCall
 

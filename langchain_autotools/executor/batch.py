@@ -1,6 +1,5 @@
 """The common part of synchronous or asynchronous batches of running calls, with what stands around each call."""
 
-import asyncio
 import logging
 import time
 import uuid
@@ -14,34 +13,16 @@ from langchain_core.messages import ToolMessage
 
 from ..deadline import NEVER, Deadline
 from ..messages.calls import ToolCallRecord, compact
-from ..messages.run_messages import metadata_of_open_run, open_run
-from ..retry import Attempts, Decision, RetryPolicy
+from ..messages.run_messages import metadata_of_open_run
 from .approvals import Admission
 from .call import NOT_CONTINUED, ToolRun
 from .claims import Claims
 from .context import AsyncProgress, Progress
 from .pending import plain_json
-from .plan import (
-    PENDING,
-    Answer,
-    Attempt,
-    BatchEnded,
-    CallUser,
-    CallWrapper,
-    Follow,
-    Outcome,
-    Pause,
-    PlannedCall,
-    Proceed,
-    Step,
-    Steps,
-    Wrap,
-    ends_as,
-    not_approved,
-)
-from .policies import CachedCall, SharedResult, ToolPolicy
-from .results import ToolCallResult, cancelled_result, failed, overdue_result, shortened
+from .plan import Answer, PlannedCall, not_approved
+from .results import ToolCallResult, cancelled_result, failed, overdue_result
 from .run_tool import outer_call
+from .steps import PENDING, BatchEnded, CallUser, CallWrapper, Outcome, Pause, Proceed, Steps, Wrap, attempted_once, ends_as, policy_steps
 from .user_functions import UserCall
 
 
@@ -149,108 +130,10 @@ def _refused_change(call: ToolCallRecord) -> ToolCallResult:
     return failed(call, _REFUSED, PermissionError(_REFUSED))
 
 
-# ---------------------------------------------------------------------------------------------- attempts
-# Execution of a call under its policy: cache lookup, retries, sharing with equal calls, output limit.
-#
-# `policy_steps` is a generator that does nothing by itself: it yields what is to be done next and is sent what came of it, so that
-# threads and tasks follow the same policy.
-
-
 _logger = logging.getLogger("langchain_autotools")
 
-_Attempted = Generator[Step, Any, ToolCallResult]
 
-
-def policy_steps(
-    run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool, awaits: bool = False
-) -> _Attempted:
-    """Execute a call under its policy, as a generator of steps.
-
-    Args:
-        run: The call.
-        policy: The tool's policy.
-        may_wait: Tells whether its batch goes on for longer than some seconds.
-        in_thread: Whether the tool runs in a thread, which cannot be stopped.
-        awaits: Whether the batch awaits what asynchronous strategies of a retry return.
-
-    Returns:
-        Its result.
-
-    Raises:
-        ConfigurationError: It does not, and there is one.
-    """
-    attempts = _Attempts(run, policy, may_wait, in_thread=in_thread, awaits=awaits)
-    result = yield from (attempts.steps() if run.cached is None else _shared(run, run.cached, attempts))
-    tried = run.tried + int(result.executed)
-    result = replace(result, executed=tried > 0, attempts=tried)
-    return result if policy.max_output is None else shortened(result, policy.max_output)
-
-
-def _shared(run: ToolRun, cached: CachedCall, attempts: "_Attempts") -> _Attempted:
-    while True:
-        found = cached.enter()
-        if isinstance(found, ToolCallResult):
-            return found
-        if found is None:
-            break
-        yield Follow(found)
-        if not found.done():
-            return overdue_result(run.call)
-        landing = found.result()
-        if landing is not None and landing.is_for(run.timeout):
-            return cached.landed(landing.result)
-    given: SharedResult | None = None
-    try:
-        result = yield from attempts.steps()
-        if attempts.ended_by_itself(result):
-            given = SharedResult(result, run.timeout if run.is_late else None)
-        return result
-    finally:
-        cached.leave(given)
-
-
-class _Attempts:
-    """The attempts at one call."""
-
-    def __init__(self, run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool, awaits: bool) -> None:
-        self._run = run
-        self._errors = policy.retry_on or ()
-        self._retry = policy.retry_settings or RetryPolicy()
-        self._may_wait = may_wait
-        self._in_thread = in_thread
-        self._awaits = awaits
-
-    def steps(self) -> _Attempted:
-        """Try until the call succeeds, fails for good, or no attempt or time is left."""
-        attempts, number = Attempts(self._retry, self._run.call.name, awaits=self._awaits), 1
-        result: ToolCallResult = yield Attempt(number)
-        while (wait := (yield from self._wait(result, attempts))) is not None:
-            _logger.debug("tool %s has failed, call %s: attempt %d follows in %.2f s", result.call.name, result.call.id, number + 1, wait)
-            yield Pause(wait)
-            self._run.begin_anew()
-            result = yield Attempt(number + 1)
-            number += 1
-        return result
-
-    def _wait(self, result: ToolCallResult, attempts: Attempts) -> Decision:
-        """Return the seconds to wait before the next attempt; None if there is none."""
-        error, run = result.error, self._run
-        if not isinstance(error, Exception) or not result.executed or not _is_named(error, self._errors):
-            return None
-        if run.is_late and (self._in_thread or not run.ended):  # it may still be running
-            return None
-        return (yield from attempts.decide(error, self._may_wait))
-
-    def ended_by_itself(self, result: ToolCallResult) -> bool:
-        """Whether the result is the tool's own and valid for other calls, and not caused by this batch's end or timeout."""
-        if not result.executed or isinstance(result.error, asyncio.CancelledError) or open_run(result.message) is not None:
-            return False
-        return not (self._run.is_late and self._run.ends_with_batch)
-
-
-def _is_named(error: BaseException, errors: tuple[type[Exception], ...]) -> bool:
-    """Whether an error is one of these classes; for a group, whether all errors in it are."""
-    return error.split(errors)[1] is None if isinstance(error, BaseExceptionGroup) else isinstance(error, errors)
+# ---------------------------------------------------------------------------------------------- the batch
 
 
 GRACE_SECONDS = 1.0
@@ -517,7 +400,7 @@ class Batch:
         """Run the tool under its policy."""
         run = cast("ToolRun", planned.run)
         if run.policy is None:
-            return _attempted_once()
+            return attempted_once()
         return policy_steps(run, run.policy, self._may_wait, in_thread=self._uses_thread(run), awaits=self._awaits)
 
     def _take_up(self, index: int, outcome: Outcome) -> bool:
@@ -607,12 +490,6 @@ class Batch:
     def _uses_thread(self, run: ToolRun) -> bool:
         """Whether this batch runs the tool in a thread, which cannot be cancelled."""
         raise NotImplementedError
-
-
-def _attempted_once() -> Steps:
-    """Run the tool once, and return its result."""
-    result: ToolCallResult = yield Attempt(1)
-    return result
 
 
 def _exclusive(answers: Sequence[Answer]) -> frozenset[int]:

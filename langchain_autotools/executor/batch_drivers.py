@@ -18,8 +18,9 @@ from ..retry import Awaited
 from .batch import GRACE_SECONDS, Batch, BatchOptions, log_abandoned
 from .call import ToolRun
 from .context import AsyncProgress, Progress, ProgressReport
-from .plan import Answer, Attempt, BatchEnded, CallUser, Follow, InThread, Pause, Step, Wrap
+from .plan import Answer
 from .results import ToolCallResult, failed, overdue_result
+from .steps import Attempt, BatchEnded, CallUser, Follow, InThread, Pause, Step, Wrap
 from .tools import SourceTool
 from .user_functions import (
     NOTHING,

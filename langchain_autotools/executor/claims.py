@@ -17,8 +17,9 @@ from ..errors import AlreadyResumedError, ConfigurationError
 from ..messages.calls import ToolCallRecord
 from ..messages.run_messages import serialize_messages
 from .call import ToolRun
-from .plan import PENDING, Answer, BatchEnded, CallUser, PlannedCall, Proceed, Step, Steps
+from .plan import Answer, PlannedCall
 from .results import ToolCallResult, failed, is_changed, overdue_result
+from .steps import PENDING, BatchEnded, CallUser, Proceed, Step, Steps
 from .user_functions import NOTHING, call_user
 
 _logger = logging.getLogger("langchain_autotools")

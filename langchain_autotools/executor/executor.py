@@ -28,10 +28,11 @@ from .call import ToolRun
 from .claims import Claim
 from .names import find_name
 from .pending import Decision, PendingCall, identities_of_given, with_decision
-from .plan import Answer, Call, Calls, CallWrapper, Meaning, Only, PositionSetter, answer_of, position_setters, read_calls
+from .plan import Answer, Call, Calls, Meaning, Only, PositionSetter, answer_of, position_setters, read_calls
 from .policies import CachedCall, Policies, ToolPolicy, checked_cache
 from .results import ToolCallResult, current_nested_runs
 from .run_tool import continue_batch
+from .steps import CallWrapper
 from .tool import ArgumentsOf, PreparedTools
 from .tools import collected, dump_tools, restore_tools, tools_by_name
 from .user_functions import Home, running_loop

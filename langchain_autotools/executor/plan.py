@@ -1,12 +1,11 @@
 """What is planned for each of a model's calls before any of them runs: its tool, what will stand around it."""
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import partial
 from itertools import count, repeat
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any
 
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 
@@ -24,11 +23,9 @@ from ..messages.calls import (
 )
 from ..messages.metadata import inner_usage
 from ..messages.run_messages import open_run, position_metadata
-from ..retry import Awaited
 from ..strict_json import says_only
 from .call import ToolRun
 from .names import find_name
-from .policies import SharedFuture
 from .results import ToolCallResult, cancelled_result, failed, is_changed, output_content, tool_message_of, with_note
 from .tool import ArgumentsOf
 
@@ -47,6 +44,138 @@ _CANNOT_WAIT = "{name!r} cannot wait for a decision inside another call. Call it
 APPROVED = "Approved."
 DENIED = "This call was denied and did not run."
 _INTERRUPTED = "interrupted: the run ended before this call gave a result"
+
+
+# ---------------------------------------------------------------------------------------------- resolution
+# Resolution of calls: the tool by its name, the bundled calls, and permission to run.
+#
+# Everything that looks at a tool's name (a restriction, a limit, a gate, a list of names) looks at what stands here, so that no spelling
+# and no bundle passes it.
+
+
+Only = Collection[str] | Callable[[ToolCallRecord], bool]
+"""The calls that may be executed: a collection of tool names, or a predicate."""
+
+# A model's way to make several calls in one (wire quirk N-05).
+_BUNDLES = frozenset({"multi_tool_use.parallel", "multi_tool_use_parallel", "parallel"})
+_LEFT_TO_THE_CALLER = "Not run: a call of {name!r} is answered by the user. Call it by itself, not inside another call."
+_FORBIDDEN = "{name!r} is not allowed here, and was not run. {offer}"
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """The rules for reading the calls of one run.
+
+    Attributes:
+        tools: The tools that run, by name.
+        caller_tools: Names of tools whose calls are left to the caller. They go before `tools`.
+        only: The rule for calls that may be executed; None for all.
+        arguments: The validation of a tool's arguments for the rule's functions; None: these get the arguments as written.
+    """
+
+    tools: Mapping[str, Any]
+    caller_tools: Collection[str] = ()
+    only: Only | None = None
+    arguments: ArgumentsOf | None = None
+
+    def of(self, call: ToolCallRecord) -> ToolCallRecord:
+        """Return the call under its tool's own name, with unambiguous text and its bundled calls; with a reason if it must not run.
+
+        A call of a vendor's toolset is known by the toolset and its name: it is the caller's, whatever tool here bears the name. So is
+        a call that is an item of the vendor's own. A call that a handler answers has its name already.
+        """
+        if call.handler is not None:
+            return self._checked(call)
+        if call.toolset is not None:
+            checked = self._checked(_unambiguous(call))
+            return checked if checked.args is None else replace(checked, waits=CLIENT_TOOL)
+        if call.answer is not None:
+            return call
+        call = _unambiguous(call)
+        named = call if call.written_name is not None else self._named(call)
+        if named.inner:
+            return replace(named, inner=[self._checked(one) for one in named.inner])
+        return self._checked(named)
+
+    def _named(self, call: ToolCallRecord) -> ToolCallRecord:
+        known = {**self.tools, **dict.fromkeys(self.caller_tools)}
+        key = find_name(call.name, known)
+        if key is not None:
+            return replace(call, name=key, written_name=call.name)
+        inner = [self._inside(one, known) for one in _bundled_calls(call, known) or ()]
+        return replace(call, written_name=call.name, inner=inner)
+
+    def _inside(self, call: ToolCallRecord, known: Mapping[str, Any]) -> ToolCallRecord:
+        """Return a bundled call. One for the caller cannot be left open, because the bundle has one answer."""
+        key = find_name(call.name, known) or call.name
+        named = replace(call, name=key, written_name=call.name)
+        return replace(named, args=None, why=_LEFT_TO_THE_CALLER.format(name=key)) if key in self.caller_tools else named
+
+    def _checked(self, call: ToolCallRecord) -> ToolCallRecord:
+        if call.args is None or self.only is None:
+            return call
+        valid = self._validated(call) if callable(self.only) else call
+        if valid.args is None:
+            return valid
+        if self._allows(valid, self.only):
+            return call
+        return replace(call, args=None, why=forbidden(call.shown_name, self.only))
+
+    def _validated(self, call: ToolCallRecord) -> ToolCallRecord:
+        if self.arguments is None or call.toolset is not None or call.name in self.caller_tools:
+            return call
+        arguments = self.arguments(call.name)
+        return call if arguments is None else arguments.validated(call)
+
+    def _allows(self, call: ToolCallRecord, only: Only) -> bool:
+        if not callable(only):
+            return (call.toolset or call.name) in only if call.handler is None else self._allows_handler(call, only)
+        allowed = only(call)
+        if not isinstance(allowed, bool):
+            raise ConfigurationError(f"only must say True or False of a call, not {allowed!r}")
+        return allowed
+
+    def _allows_handler(self, call: ToolCallRecord, only: Collection[str]) -> bool:
+        """Whether names include the vendor's tool whose call a handler answers. A name of one of the tools here means that tool."""
+        names = (call.toolset or call.handler, call.spelling, call.spelling.removesuffix("_call"))
+        return any(name in only and name not in self.tools for name in names)
+
+
+def _unambiguous(call: ToolCallRecord) -> ToolCallRecord:
+    """Return the call with an argument text that can only be read as `args`."""
+    if call.args is None or call.arguments == compact(call.args) or says_only(call.arguments, call.args):
+        return call
+    return canonical_call(call)
+
+
+def forbidden(name: str, only: Only) -> str:
+    """Return the text for the model about a call that is not allowed."""
+    return _FORBIDDEN.format(name=name[:100], offer=_offer(only))
+
+
+def _offer(only: Only) -> str:
+    """Return the text for the model about the calls that are allowed."""
+    if callable(only):
+        return "Go on without it."
+    return f"The tools that may be called are: {', '.join(sorted(only))}." if only else "No tool may be called: answer with what is known."
+
+
+def _bundled_calls(call: ToolCallRecord, known: Mapping[str, Any]) -> list[ToolCallRecord] | None:
+    """Return the calls inside a bundling call; None if it is none, or if it names an unknown tool."""
+    uses = (call.args or {}).get("tool_uses")
+    if call.name.strip() not in _BUNDLES or not isinstance(uses, list) or not uses:
+        return None
+    calls: list[ToolCallRecord] = []
+    for position, use in enumerate(uses):
+        name, args = (use.get("recipient_name"), use.get("parameters", {})) if isinstance(use, dict) else (None, None)
+        if not isinstance(name, str) or not isinstance(args, dict) or find_name(name, known) is None:
+            return None
+        calls.append(ToolCallRecord(f"{call.id}_{position}", name, json.dumps(args, ensure_ascii=False), args))
+    return calls
+
+
+# ---------------------------------------------------------------------------------------------- planning
+# What will answer each call: its tool, a result that is there already, or the caller.
 
 
 @dataclass(frozen=True)
@@ -252,243 +381,3 @@ def _stopped(call: ToolCallRecord, results: Sequence[ToolCallResult]) -> ToolCal
     message = inner_usage(result.message for result in results).on(first.message)
     message = message.model_copy(update={"tool_call_id": call.id, "name": call.spelling})
     return replace(first, call=call, message=message, return_direct=False, commands=(), inner=tuple(results))
-
-
-# ---------------------------------------------------------------------------------------------- resolution
-# Resolution of calls: the tool by its name, the bundled calls, and permission to run.
-#
-# Everything that looks at a tool's name (a restriction, a limit, a gate, a list of names) looks at what stands here, so that no spelling
-# and no bundle passes it.
-
-
-Only = Collection[str] | Callable[[ToolCallRecord], bool]
-"""The calls that may be executed: a collection of tool names, or a predicate."""
-
-# A model's way to make several calls in one (wire quirk N-05).
-_BUNDLES = frozenset({"multi_tool_use.parallel", "multi_tool_use_parallel", "parallel"})
-_LEFT_TO_THE_CALLER = "Not run: a call of {name!r} is answered by the user. Call it by itself, not inside another call."
-_FORBIDDEN = "{name!r} is not allowed here, and was not run. {offer}"
-
-
-@dataclass(frozen=True)
-class Meaning:
-    """The rules for reading the calls of one run.
-
-    Attributes:
-        tools: The tools that run, by name.
-        caller_tools: Names of tools whose calls are left to the caller. They go before `tools`.
-        only: The rule for calls that may be executed; None for all.
-        arguments: The validation of a tool's arguments for the rule's functions; None: these get the arguments as written.
-    """
-
-    tools: Mapping[str, Any]
-    caller_tools: Collection[str] = ()
-    only: Only | None = None
-    arguments: ArgumentsOf | None = None
-
-    def of(self, call: ToolCallRecord) -> ToolCallRecord:
-        """Return the call under its tool's own name, with unambiguous text and its bundled calls; with a reason if it must not run.
-
-        A call of a vendor's toolset is known by the toolset and its name: it is the caller's, whatever tool here bears the name. So is
-        a call that is an item of the vendor's own. A call that a handler answers has its name already.
-        """
-        if call.handler is not None:
-            return self._checked(call)
-        if call.toolset is not None:
-            checked = self._checked(_unambiguous(call))
-            return checked if checked.args is None else replace(checked, waits=CLIENT_TOOL)
-        if call.answer is not None:
-            return call
-        call = _unambiguous(call)
-        named = call if call.written_name is not None else self._named(call)
-        if named.inner:
-            return replace(named, inner=[self._checked(one) for one in named.inner])
-        return self._checked(named)
-
-    def _named(self, call: ToolCallRecord) -> ToolCallRecord:
-        known = {**self.tools, **dict.fromkeys(self.caller_tools)}
-        key = find_name(call.name, known)
-        if key is not None:
-            return replace(call, name=key, written_name=call.name)
-        inner = [self._inside(one, known) for one in _bundled_calls(call, known) or ()]
-        return replace(call, written_name=call.name, inner=inner)
-
-    def _inside(self, call: ToolCallRecord, known: Mapping[str, Any]) -> ToolCallRecord:
-        """Return a bundled call. One for the caller cannot be left open, because the bundle has one answer."""
-        key = find_name(call.name, known) or call.name
-        named = replace(call, name=key, written_name=call.name)
-        return replace(named, args=None, why=_LEFT_TO_THE_CALLER.format(name=key)) if key in self.caller_tools else named
-
-    def _checked(self, call: ToolCallRecord) -> ToolCallRecord:
-        if call.args is None or self.only is None:
-            return call
-        valid = self._validated(call) if callable(self.only) else call
-        if valid.args is None:
-            return valid
-        if self._allows(valid, self.only):
-            return call
-        return replace(call, args=None, why=forbidden(call.shown_name, self.only))
-
-    def _validated(self, call: ToolCallRecord) -> ToolCallRecord:
-        if self.arguments is None or call.toolset is not None or call.name in self.caller_tools:
-            return call
-        arguments = self.arguments(call.name)
-        return call if arguments is None else arguments.validated(call)
-
-    def _allows(self, call: ToolCallRecord, only: Only) -> bool:
-        if not callable(only):
-            return (call.toolset or call.name) in only if call.handler is None else self._allows_handler(call, only)
-        allowed = only(call)
-        if not isinstance(allowed, bool):
-            raise ConfigurationError(f"only must say True or False of a call, not {allowed!r}")
-        return allowed
-
-    def _allows_handler(self, call: ToolCallRecord, only: Collection[str]) -> bool:
-        """Whether names include the vendor's tool whose call a handler answers. A name of one of the tools here means that tool."""
-        names = (call.toolset or call.handler, call.spelling, call.spelling.removesuffix("_call"))
-        return any(name in only and name not in self.tools for name in names)
-
-
-def _unambiguous(call: ToolCallRecord) -> ToolCallRecord:
-    """Return the call with an argument text that can only be read as `args`."""
-    if call.args is None or call.arguments == compact(call.args) or says_only(call.arguments, call.args):
-        return call
-    return canonical_call(call)
-
-
-def forbidden(name: str, only: Only) -> str:
-    """Return the text for the model about a call that is not allowed."""
-    return _FORBIDDEN.format(name=name[:100], offer=_offer(only))
-
-
-def _offer(only: Only) -> str:
-    """Return the text for the model about the calls that are allowed."""
-    if callable(only):
-        return "Go on without it."
-    return f"The tools that may be called are: {', '.join(sorted(only))}." if only else "No tool may be called: answer with what is known."
-
-
-def _bundled_calls(call: ToolCallRecord, known: Mapping[str, Any]) -> list[ToolCallRecord] | None:
-    """Return the calls inside a bundling call; None if it is none, or if it names an unknown tool."""
-    uses = (call.args or {}).get("tool_uses")
-    if call.name.strip() not in _BUNDLES or not isinstance(uses, list) or not uses:
-        return None
-    calls: list[ToolCallRecord] = []
-    for position, use in enumerate(uses):
-        name, args = (use.get("recipient_name"), use.get("parameters", {})) if isinstance(use, dict) else (None, None)
-        if not isinstance(name, str) or not isinstance(args, dict) or find_name(name, known) is None:
-            return None
-        calls.append(ToolCallRecord(f"{call.id}_{position}", name, json.dumps(args, ensure_ascii=False), args))
-    return calls
-
-
-# ---------------------------------------------------------------------------------------------- call hooks
-#
-# The interfaces of what stands around calls: their wrappers, what admits a batch, who observes it.
-#
-# A wrapper is a generator that does nothing by itself. It yields what has to be waited for or carried out and is sent what came of it, so
-# that one text serves threads and tasks. It returns a result, or `PENDING`.
-
-
-class _Pending(Enum):
-    LEFT = "left"
-
-
-PENDING: Final = _Pending.LEFT
-"""The outcome of a call without a result that stays pending, as if there were no decision about it."""
-
-Outcome = ToolCallResult | Literal[_Pending.LEFT]
-"""The outcome of a call."""
-
-
-class BatchEnded(BaseException):
-    """Raised to stop a call whose batch has ended, without a record. Wrappers cannot swallow it as an error of the tool."""
-
-
-class Attempt(NamedTuple):
-    """A step: run the tool. The generator receives its result.
-
-    Attributes:
-        number: Which attempt it is. `on_executing` is called before the first.
-    """
-
-    number: int
-
-
-class Pause(NamedTuple):
-    """A step: wait before the next step.
-
-    Attributes:
-        seconds: How long.
-    """
-
-    seconds: float
-
-
-class Follow(NamedTuple):
-    """A step: wait for an equal call that is already running, within the available time.
-
-    Attributes:
-        flight: That call.
-    """
-
-    flight: SharedFuture
-
-
-class CallUser(NamedTuple):
-    """A step: call a caller's function, possibly asynchronous. The generator receives its result, or `NOTHING` if the batch ended first.
-
-    Attributes:
-        function: The function.
-        argument: Its argument.
-        keeps: Whether it keeps what has been done: it has a second more than the batch.
-    """
-
-    function: Callable[[Any], Any]
-    argument: Any
-    keeps: bool = False
-
-
-class InThread(NamedTuple):
-    """A step: call a function in the thread of the call. The generator receives its result. For threads only.
-
-    Attributes:
-        function: Gets what carries out further steps there, and returns their outcome.
-    """
-
-    function: Callable[["Carry"], Outcome | None]
-
-
-class Wrap(NamedTuple):
-    """A step: call a caller's function that carries out further steps itself. The generator receives its result, or `NOTHING` if the
-    batch ended first.
-
-    Attributes:
-        function: Gets what carries out further steps, and returns their outcome.
-        afunction: The same for tasks: a coroutine function, whose argument returns an awaitable.
-        keeps: Whether it has a second more than the batch.
-    """
-
-    function: Callable[["Carry"], Any]
-    afunction: Callable[[Any], Awaitable[Any]]
-    keeps: bool = True
-
-
-Step = Attempt | Pause | Follow | CallUser | InThread | Wrap | Awaited
-Steps = Generator[Step, Any, Outcome]
-Carry = Callable[[Steps], Outcome]
-Proceed = Callable[[PlannedCall], Steps]
-"""A function that continues a call with the inner wrappers, down to its tool."""
-
-
-class CallWrapper(Protocol):
-    """A wrapper around a planned call, which continues it with `proceed`, or does not."""
-
-    def __call__(self, planned: PlannedCall, proceed: Proceed) -> Steps:
-        """Yield steps around those of `proceed(planned)`, and return the outcome."""
-
-
-def ends_as(outcome: Outcome) -> Steps:
-    """Return an outcome without yielding any step."""
-    return outcome
-    yield  # makes it a generator

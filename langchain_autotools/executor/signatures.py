@@ -344,8 +344,6 @@ def tool_runtime(context: InjectionContext) -> Any:
 Path = tuple[int | str, ...]
 """Keys, from the outside in."""
 
-# ---------------------------------------------------------------------------------------------- schemas
-
 
 @dataclass(frozen=True)
 class ReadAs:

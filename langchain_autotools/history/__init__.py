@@ -12,7 +12,7 @@ The order of the passes in `repair`, and why:
 3. Run messages are unfolded: from here on the history is the one that will be sent.
 4. The former function form is rewritten, and calls and results that stand in content blocks alone are read from there.
 5. Every call gets an id and a name of its own: from here on ids tell calls apart.
-6. Orphans are dropped, then results put in their place, then dangling calls answered; see `passes`.
+6. Orphans are dropped, then results put in their place, then dangling calls answered; see `pairing`.
 
 What is valid is not always sent as it stands: a request has the results of a message in call order, which servers go by that count them,
 and no message of the model's that says nothing, which several vendors refuse.
@@ -30,22 +30,8 @@ from ..messages.incremental import GrowingHistory, MessageMemo, growing
 from ..messages.metadata import FAILOVER, GO_ON, is_cut_reply, own_metadata
 from . import pairing
 from .expansion import expand, expand_runs
-from .pairing import (
-    Finding,
-    Item,
-    Problem,
-    ProblemKind,
-    apply_removals,
-    drop_empty,
-    fold_chunks,
-    messages_of,
-    name_calls,
-    needs_no_repair,
-    read_blocks,
-    soundness,
-    translate_functions,
-    with_call_ids,
-)
+from .pairing import Finding, Item, Problem, ProblemKind, drop_empty, messages_of, needs_no_repair, soundness
+from .repairs import apply_removals, fold_chunks, name_calls, read_blocks, translate_functions, with_call_ids
 
 __all__ = [
     "Problem",
@@ -137,26 +123,6 @@ def explain(messages: Sequence[BaseMessage]) -> str:
     return "\n".join([f"{len(problems)} to repair in {len(messages)} messages:", *lines])
 
 
-def drop_orphans(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return the messages without results that answer no call: one pass of `repair`."""
-    return messages_of(pairing.orphans_dropped(list(enumerate(messages)))[0])
-
-
-def order_results(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return the messages with every result directly after its AI message, in call order. Calls get unique ids first."""
-    return messages_of(pairing.results_ordered(name_calls(list(enumerate(messages)))[0])[0])
-
-
-def answer_dangling(messages: Sequence[BaseMessage], *, open_end: bool = False) -> list[BaseMessage]:
-    """Return the messages with an answer for every call without a result. Calls get unique ids first.
-
-    Args:
-        messages: The history.
-        open_end: Whether the calls of the last AI message may stay without results.
-    """
-    return messages_of(pairing.dangling_answered(name_calls(list(enumerate(messages)))[0], open_end=open_end)[0])
-
-
 def _mended(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -> Finding:
     steps: tuple[Callable[[list[Item]], Finding], ...] = (
         fold_chunks,
@@ -176,6 +142,26 @@ def _mended(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -
         items, found = step(items)
         problems += found
     return items, problems
+
+
+def drop_orphans(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return the messages without results that answer no call: one pass of `repair`."""
+    return messages_of(pairing.orphans_dropped(list(enumerate(messages)))[0])
+
+
+def order_results(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """Return the messages with every result directly after its AI message, in call order. Calls get unique ids first."""
+    return messages_of(pairing.results_ordered(name_calls(list(enumerate(messages)))[0])[0])
+
+
+def answer_dangling(messages: Sequence[BaseMessage], *, open_end: bool = False) -> list[BaseMessage]:
+    """Return the messages with an answer for every call without a result. Calls get unique ids first.
+
+    Args:
+        messages: The history.
+        open_end: Whether the calls of the last AI message may stay without results.
+    """
+    return messages_of(pairing.dangling_answered(name_calls(list(enumerate(messages)))[0], open_end=open_end)[0])
 
 
 # ---------------------------------------------------------------------------------------------- sent

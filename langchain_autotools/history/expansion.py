@@ -18,7 +18,8 @@ from ..errors import ConfigurationError
 from ..messages.calls import call_ids
 from ..messages.metadata import own_metadata, text_of
 from ..messages.run_messages import Separators, carried_messages, generation_id, may_repeat, serialize_messages, without_carrier
-from .pairing import Finding, Item, Problem, fold_chunks, is_call, is_run, messages_of
+from .pairing import Finding, Item, Problem, is_call, is_run, messages_of
+from .repairs import fold_chunks
 
 
 class GenerationRow(TypedDict):

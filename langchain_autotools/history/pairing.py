@@ -5,11 +5,10 @@ Pairing is positional: a result answers the latest call before it that carries i
 """
 
 import json
-import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, TypeAlias, TypeGuard, cast
+from typing import Any, Literal, TypeAlias, TypeGuard
 
 from langchain_core.messages import (
     AIMessage,
@@ -19,17 +18,14 @@ from langchain_core.messages import (
     HumanMessage,
     RemoveMessage,
     ToolMessage,
-    message_chunk_to_message,
 )
 
-from ..chunks import sum_chunks
 from ..errors import ConfigurationError
 from ..messages.blocks import NAMED_CALLS, holds_call
 from ..messages.calls import ToolCallRecord, call_ids, calls_of
 from ..messages.incremental import fold_over
-from ..messages.metadata import KEY, own_metadata, with_own_metadata
+from ..messages.metadata import KEY, own_metadata
 from ..messages.run_messages import open_run
-from ..strict_json import read_object
 
 _TEXT_KEYS = frozenset({"type", "text", "index", "id", "annotations"})
 
@@ -101,7 +97,7 @@ class Pairing:
 _Open: TypeAlias = tuple[Turn, list[int], AIMessage]  # a turn, its calls of one id that have no result yet, its message
 
 
-def _pair(messages: Sequence[BaseMessage]) -> Pairing:
+def pair(messages: Sequence[BaseMessage]) -> Pairing:
     """Pair every call with its result."""
     pairing = Pairing()
     latest: dict[str, _Open] = {}
@@ -147,6 +143,137 @@ def _best(waiting: list[int], message: AIMessage, result: ToolMessage) -> int:
     """Return the best of several waiting calls with one id: the first with the result's name, else the first."""
     calls = calls_of(message)
     return next((number for number in waiting if calls[number].name == result.name), waiting[0])
+
+
+# ---------------------------------------------------------------------------------------------- passes
+# Repair passes over a history, each a pure function with one purpose.
+#
+# Three of them mend the pairing of calls and results. Their order matters: what answers no call goes first (`orphans_dropped`), then what
+# is left is put in its place (`results_ordered`), and only then can what is missing be added in the places that are free
+# (`dangling_answered`).
+
+
+_INTERRUPTED = "This call was interrupted: no result was recorded. Call the tool again if the result is still needed."
+_NOT_EXECUTABLE = "This call did not run: {why}. Call the tool again with complete arguments if the result is still needed."
+
+_NOT_OURS = "a result for a tool of the vendor's own; it becomes an item in a user's message"
+_DUPLICATE = "a second result for call {0.tool_call_id!r}; the first counts, this one is left out"
+_MISPLACED = "it does not follow its AI message directly; it is moved there"
+
+
+def orphans_dropped(items: list[Item], *, open_start: bool = False, open_end: bool = False) -> Finding:
+    """Remove the results that answer no earlier call.
+
+    Args:
+        items: The history.
+        open_start: Keep the results before the first AI message: they answer calls that only the server knows.
+        open_end: Keep the answers to calls of the vendor's own tools that the history ends in: other calls may wait beside these.
+    """
+    start = next((place for place, (_, message) in enumerate(items) if isinstance(message, AIMessage)), len(items))
+    doomed = {place for place in pair(messages_of(items)).orphans if not (open_start and place < start)}
+    doomed |= {place for place, (_, message) in enumerate(items) if isinstance(message, FunctionMessage)}
+    in_content = _ids_in_content(items) if doomed else frozenset()
+    answers = {place: answer for place in doomed if (answer := _answer_to_vendor(items[place][1], in_content)) is not None}
+    if open_end and answers:
+        kept_from = next(place for place in range(len(items), 0, -1) if not isinstance(items[place - 1][1], ToolMessage))
+        doomed -= {place for place in answers if place >= kept_from}
+        answers = {place: answer for place, answer in answers.items() if place in doomed}
+    problems = [
+        Problem(items[place][0], "vendor_result", _NOT_OURS)
+        if place in answers
+        else Problem(items[place][0], "orphan_result", _orphan_text(items[place][1]))
+        for place in sorted(doomed)
+    ]
+    kept = ((place, (source, answers.get(place, message))) for place, (source, message) in enumerate(items))
+    return [item for place, item in kept if place not in doomed or place in answers], problems
+
+
+def _ids_in_content(items: list[Item]) -> frozenset[str]:
+    """Return the ids of calls that exist only in the content of AI messages: those of the vendor's own tools."""
+    contents = [message.content for _, message in items if isinstance(message, AIMessage) and isinstance(message.content, list)]
+    blocks = [block.get("value", block) for content in contents for block in content if isinstance(block, dict)]
+    return frozenset(str(block[key]) for block in blocks if isinstance(block, dict) for key in ("call_id", "id") if block.get(key))
+
+
+def _answer_to_vendor(message: BaseMessage, call_ids: Collection[str]) -> HumanMessage | None:
+    """Return a result for a call of the vendor's own tool as a block of a user's message; None if its type is unknown.
+
+    The block has the type that the result says, the call's id, the result's content as `output`, and `is_error`; its wire shapes it.
+    """
+    kind = message.additional_kwargs.get("type")
+    if not kind or not isinstance(message, ToolMessage) or message.tool_call_id not in call_ids:
+        return None
+    output = {"output": message.content, "is_error": message.status == "error"}
+    return HumanMessage([{"type": kind, "call_id": message.tool_call_id, **output, **message.additional_kwargs}])
+
+
+def _orphan_text(message: BaseMessage) -> str:
+    call = f"call {message.tool_call_id!r}" if isinstance(message, ToolMessage) else f"function {message.name!r}"
+    return f"a result for {call}, which nothing before it made; it is left out"
+
+
+def dangling_answered(items: list[Item], *, open_end: bool) -> Finding:
+    """Add an error result for every call without a result.
+
+    Args:
+        items: The history.
+        open_end: Leave the calls alone that the history ends in: those of its last message other than results.
+    """
+    messages = messages_of(items)
+    last = next((place for place in range(len(messages) - 1, -1, -1) if not isinstance(messages[place], ToolMessage)), -1)
+    answers: dict[int, list[Item]] = {}
+    problems: list[Problem] = []
+    for turn in pair(messages).turns:
+        if None not in turn.results or (open_end and turn.at == last):
+            continue
+        source, message = items[turn.at]
+        assert isinstance(message, AIMessage)
+        calls = {call.id: call for call in calls_of(message)}
+        placed = [result for result in turn.results if result is not None]
+        turned = _follow(turn.at, placed) and placed != sorted(placed)
+        before = max(placed) if turned else turn.at  # the answer goes behind this one: the AI message, or the last result in its place
+        for call_id, result in zip(turn.ids, turn.results, strict=True):
+            if result is None:
+                answers.setdefault(before, []).append((source, _interrupted_result(calls[call_id])))
+                text = f"call {call_id!r} of {calls[call_id].name!r} has no result; it is answered with an error"
+                problems.append(Problem(source, "unanswered_call", text))
+            elif result == before + 1:
+                before = result
+    return [one for place, item in enumerate(items) for one in (item, *answers.get(place, ()))], problems
+
+
+def _follow(at: int, places: Collection[int]) -> bool:
+    """Whether results follow their AI message directly, in whatever order."""
+    return set(places) == set(range(at + 1, at + 1 + len(places)))
+
+
+def _interrupted_result(call: ToolCallRecord) -> ToolMessage:
+    text = _INTERRUPTED if call.args is not None else _NOT_EXECUTABLE.format(why=(call.why or "").rstrip("."))
+    content = json.dumps({"error": text}, ensure_ascii=False)
+    return ToolMessage(content=content, tool_call_id=call.id, name=call.name or None, status="error")
+
+
+def results_ordered(items: list[Item], *, strict: bool = True) -> Finding:
+    """Move every result directly after its AI message, in call order, and keep only the first result of each call.
+
+    Args:
+        items: The history.
+        strict: Also where all results of a message follow it directly, in another order: those of a run that was resumed twice do.
+    """
+    doomed = pair(messages_of(items)).duplicates
+    unasked = [place for place in doomed if open_run(items[place][1]) is None]  # the run inside the others went on
+    problems = [Problem(items[place][0], "duplicate_result", _DUPLICATE.format(items[place][1])) for place in unasked]
+    kept = [item for place, item in enumerate(items) if place not in doomed] if doomed else items
+    results = {turn.at: [place for place in turn.results if place is not None] for turn in pair(messages_of(kept)).turns}
+    if not strict:
+        results = {at: sorted(places) if _follow(at, places) else places for at, places in results.items()}
+    moved = [place for at, places in results.items() for number, place in enumerate(places, at + 1) if place != number]
+    problems += [Problem(kept[place][0], "misplaced_result", _MISPLACED) for place in moved]
+    if moved:
+        placed = {place for places in results.values() for place in places}
+        order = [one for place in range(len(kept)) if place not in placed for one in (place, *results.get(place, ()))]
+        kept = [kept[place] for place in order]
+    return kept, sorted(problems, key=lambda problem: problem.index)
 
 
 # ---------------------------------------------------------------------------------------------- the quick look
@@ -227,7 +354,7 @@ class Soundness:
                     return False
             elif awaited or kind == "refused" or (loose and kind == "chunk"):
                 return False
-            if message.content.__class__ is list and _says_in_blocks(message):
+            if message.content.__class__ is list and says_in_blocks(message):
                 return False
             if kind in _AI_KINDS:
                 self._started = True
@@ -307,19 +434,19 @@ def is_call(entry: object) -> bool:
     return isinstance(entry, dict) and entry.get("type", "tool_call") in NAMED_CALLS
 
 
-def _says_in_blocks(message: BaseMessage) -> bool:
+def says_in_blocks(message: BaseMessage) -> bool:
     """Whether calls or results of a message exist only in its content blocks, or a call of the vendor's own among its calls too."""
     content = message.content
     if not content or isinstance(content, str):
         return False
     if isinstance(message, AIMessage):
         if message.tool_calls or message.invalid_tool_calls:
-            vendors = _ids_of_vendors_calls(content)
+            vendors = ids_of_vendors_calls(content)
             return bool(vendors) and any(call_id in vendors for call_id in call_ids(message))
         return any(map(holds_call, content))
     if isinstance(message, ToolMessage):
-        return all(map(_is_result_block, content))
-    return isinstance(message, HumanMessage) and any(map(_is_result_block, content))
+        return all(map(is_result_block, content))
+    return isinstance(message, HumanMessage) and any(map(is_result_block, content))
 
 
 def messages_of(items: Iterable[Item]) -> list[BaseMessage]:
@@ -327,439 +454,25 @@ def messages_of(items: Iterable[Item]) -> list[BaseMessage]:
     return [message for _, message in items]
 
 
-# ---------------------------------------------------------------------------------------------- repairs
-#
-# The passes that repair a history, each a pure function with one purpose.
-
-_NAMESPACE = uuid.UUID("0d0d5b0c-3d9b-5b7e-8a4e-6a0f4f5d2c11")
-_REMOVE_ALL = "__remove_all__"  # langgraph.graph.message.REMOVE_ALL_MESSAGES
-_NO_NAME = "unnamed_tool"
-
-
-def fold_chunks(items: list[Item]) -> Finding:
-    """Add up loose chunks of a stream, as stored one by one, to the message they form.
-
-    The chunks of one message follow each other up to the one whose `chunk_position` is "last"; two ids end a message too.
-    """
-    folded: list[Item] = []
-    problems: list[Problem] = []
-    for group in _chunk_groups(items):
-        source, first = group[0]
-        if len(group) == 1 or not isinstance(first, AIMessageChunk):
-            folded += group
-            continue
-        joined = _joined_chunks([chunk for _, chunk in group if isinstance(chunk, AIMessageChunk)])
-        folded += [(source, message) for message in joined]
-        problems.append(Problem(source, "loose_chunks", f"{len(group)} chunks of one message; they are joined"))
-    return folded, problems
-
-
-def _joined_chunks(chunks: Sequence[AIMessageChunk]) -> list[BaseMessage]:
-    """Return the message that the chunks form together; each as a message if core cannot add them up."""
-    try:
-        return [sum_chunks(chunks)]
-    except (TypeError, ValueError):  # one key with values of two types: a history may come from anywhere
-        return [message_chunk_to_message(chunk) for chunk in chunks]
-
-
-def _chunk_groups(items: list[Item]) -> list[list[Item]]:
-    groups: list[list[Item]] = []
-    for item in items:
-        if groups and _belongs_to(groups[-1][-1][1], item[1]):
-            groups[-1].append(item)
-        else:
-            groups.append([item])
-    return groups
-
-
-def _belongs_to(left: BaseMessage, right: BaseMessage) -> bool:
-    if not isinstance(left, AIMessageChunk) or not isinstance(right, AIMessageChunk) or left.chunk_position == "last":
-        return False
-    return not left.id or not right.id or left.id == right.id
-
-
-def apply_removals(items: list[Item], *, last: bool = False) -> Finding:
-    """Apply each RemoveMessage: remove it and the earlier messages with its id.
-
-    Args:
-        items: The history.
-        last: Whether those that find nothing to remove are left out too; else they stay.
-    """
-    if not any(isinstance(message, RemoveMessage) for _, message in items):
-        return items, []
-    kept: list[Item] = []
-    problems: list[Problem] = []
-    for source, message in items:
-        if not isinstance(message, RemoveMessage):
-            kept.append((source, message))
-            continue
-        left = [] if message.id == _REMOVE_ALL else [item for item in kept if item[1].id != message.id]
-        if len(left) < len(kept):
-            problems.append(Problem(source, "removal", f"a removal of message {message.id!r}, not a message; it is carried out"))
-        elif last:
-            problems.append(Problem(source, "removal", f"a removal of message {message.id!r}, which is not there"))
-        else:
-            left.append((source, message))
-        kept = left
-    return kept, problems
-
-
 def drop_empty(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return the messages without AI messages that have no content: no text, no calls, nothing beside them."""
-    return [one for one in messages if not isinstance(one, AIMessage) or _valid_or_invalid(one) or not _is_empty(one)]
+    return [one for one in messages if not isinstance(one, AIMessage) or valid_or_invalid(one) or not _is_empty(one)]
 
 
-def _valid_or_invalid(message: AIMessage) -> Sequence[Mapping[str, Any]]:
+def valid_or_invalid(message: AIMessage) -> Sequence[Mapping[str, Any]]:
+    """Return the calls of a message, or else those whose arguments nobody could read."""
     return message.tool_calls or message.invalid_tool_calls
-
-
-# ---------------------------------------------------------------------------------------------- the legacy function form
-
-
-def translate_functions(items: list[Item]) -> Finding:
-    """Convert calls and results in OpenAI's former function form (`function_call`, FunctionMessage) to tool calls and results."""
-    translated: list[Item] = []
-    problems: list[Problem] = []
-    open_calls: dict[str, str] = {}  # name of each function that was called and not yet answered -> id of the call
-    for source, message in items:
-        new: BaseMessage = message
-        if isinstance(message, AIMessage) and not _valid_or_invalid(message) and (call := _legacy_call(message)):
-            open_calls = {call["name"]: _derived_id(len(translated), 0)}
-            new = _as_tool_call(message, call, open_calls[call["name"]])
-        elif isinstance(message, FunctionMessage) and message.name in open_calls:
-            new = _as_result(message, open_calls.pop(message.name))
-        if new is not message:
-            problems.append(Problem(source, "legacy_function", "the former function form; it is rewritten as a tool call or its result"))
-        translated.append((source, new))
-    return (translated if problems else items), problems
-
-
-def _legacy_call(message: AIMessage) -> dict[str, Any] | None:
-    call = message.additional_kwargs.get("function_call")
-    return call if isinstance(call, dict) and isinstance(call.get("name"), str) and call["name"] else None
-
-
-def _as_tool_call(message: AIMessage, call: dict[str, Any], call_id: str) -> AIMessage:
-    extra = {key: value for key, value in message.additional_kwargs.items() if key != "function_call"}
-    entry = _call_entry(call["name"], str(call.get("arguments") or "{}"), call_id)
-    return _with_calls(message, [entry]).model_copy(update={"additional_kwargs": extra})
-
-
-def _as_result(message: FunctionMessage, call_id: str) -> ToolMessage:
-    fields = {name: value for name, value in message.__dict__.items() if name != "type"}
-    return ToolMessage(tool_call_id=call_id, **fields)
-
-
-# ---------------------------------------------------------------------------------------------- ids and names of calls
-
-
-def name_calls(items: list[Item]) -> Finding:
-    """Give every call a name and an id that is unique within its message.
-
-    New ids depend on positions alone, so the same history always gets the same ones, and a longer history keeps them. The
-    results of such calls get the same ids.
-    """
-    messages = messages_of(items)
-    named = list(items)
-    problems: list[Problem] = []
-    for turn in _pair(messages).turns:
-        source, message = items[turn.at]
-        assert isinstance(message, AIMessage)
-        ids = _unique(turn.ids, turn.at)
-        changed = [number for number, call_id in enumerate(ids) if call_id != turn.ids[number]]
-        nameless = not all(call["name"] for call in (*message.tool_calls, *message.invalid_tool_calls))
-        if not changed and not nameless:
-            continue
-        named[turn.at] = (source, with_call_ids(message, turn.ids, ids))
-        problems += [Problem(source, "call_id", _id_text(turn.ids[number], ids[number])) for number in changed]
-        problems += [Problem(source, "call_name", f"a call without a name; it is called {_NO_NAME!r}")] if nameless else []
-        for place, call_id in [(turn.results[number], ids[number]) for number in changed]:
-            if place is not None:
-                named[place] = (named[place][0], named[place][1].model_copy(update={"tool_call_id": call_id}))
-    return (named if problems else items), problems
-
-
-def _id_text(old: str, new: str) -> str:
-    what = f"two calls have the id {old!r}; the later one" if old else "a call without an id; it"
-    return f"{what} gets the id {new!r}"
-
-
-def _unique(ids: Sequence[str], at: int) -> list[str]:
-    used: set[str] = {""}
-    unique = []
-    for number, call_id in enumerate(ids):
-        unique.append(_derived_id(at, number) if call_id in used else call_id)
-        used.add(call_id)
-    return unique
-
-
-def _derived_id(at: int, number: int) -> str:
-    return f"call_{uuid.uuid5(_NAMESPACE, f'{at} {number}').hex}"
-
-
-def _call_entry(name: str, arguments: Any, call_id: str) -> dict[str, Any]:
-    """Return an entry of `tool_calls`; of `invalid_tool_calls` if the arguments are neither an object nor its JSON text.
-
-    Args:
-        name: The tool's name.
-        arguments: The arguments, as an object or as text.
-        call_id: The call's id.
-    """
-    args = read_object(arguments) if isinstance(arguments, str) else arguments
-    if isinstance(args, dict):
-        return {"type": "tool_call", "name": name, "args": args, "id": call_id}
-    return {"type": "invalid_tool_call", "name": name, "args": str(arguments), "id": call_id, "error": None}
-
-
-def _with_calls(message: AIMessage, entries: Sequence[Mapping[str, Any]]) -> AIMessage:
-    """Return the message with its calls replaced by these entries from `_call_entry`."""
-    valid = [entry for entry in entries if entry["type"] == "tool_call"]
-    invalid = [entry for entry in entries if entry["type"] != "tool_call"]
-    plain = cast("AIMessage", message_chunk_to_message(message))  # chunks keep their calls a second time
-    return plain.model_copy(update={"tool_calls": valid, "invalid_tool_calls": invalid})
-
-
-def with_call_ids(message: AIMessage, old: Sequence[str], new: Sequence[str]) -> AIMessage:
-    """Return the message with new call ids in all its fields, and a name for every call.
-
-    Args:
-        message: The message.
-        old: The ids that its calls have, in their order.
-        new: The id of each from now on.
-    """
-    plain = cast("AIMessage", message_chunk_to_message(message))
-    calls = _with_ids([*plain.tool_calls, *plain.invalid_tool_calls], old, new)
-    update: dict[str, Any] = {
-        "tool_calls": calls[: len(plain.tool_calls)],
-        "invalid_tool_calls": calls[len(plain.tool_calls) :],
-        "additional_kwargs": {key: value for key, value in plain.additional_kwargs.items() if key != "tool_calls"},
-    }
-    if isinstance(plain.content, list):
-        update["content"] = _with_ids(plain.content, old, new)
-    own = own_metadata(plain)
-    if "calls" in own:
-        renamed = {**own, "calls": _with_ids(own["calls"], old, new)}
-        update["response_metadata"] = with_own_metadata(plain.response_metadata, renamed)
-    return plain.model_copy(update=update)
-
-
-def _with_ids(entries: Iterable[Any], old: Sequence[str], new: Sequence[str]) -> list[Any]:
-    """Return calls, or data about calls, with new ids; entries of one old id get its new ones in order."""
-    waiting: dict[str, list[str]] = {}
-    for before, after in zip(old, new, strict=True):
-        waiting.setdefault(before, []).append(after)
-    return [_with_id(entry, waiting) if is_call(entry) else entry for entry in entries]
-
-
-def _with_id(entry: Mapping[str, Any], waiting: Mapping[str, list[str]]) -> dict[str, Any]:
-    field = "call_id" if "call_id" in entry else "id"  # a block of OpenAI's Responses API has both, and pairs by call_id
-    ids = waiting.get(str(entry.get(field) or ""))
-    name = {"name": _NO_NAME} if "name" in entry and not entry["name"] else {}
-    return {**entry, **name, **({field: ids.pop(0)} if ids else {})}
-
-
-# ---------------------------------------------------------------------------------------------- blocks
-# Calls and results that exist only in content blocks, as programs for Anthropic's or OpenAI's own client write them.
-#
-# There the assistant's content holds the calls (`tool_use`, `function_call`) and the user's content their results (`tool_result`).
-# LangChain makes messages of such dicts without looking into their blocks, so that `tool_calls` is empty. Here they become what they say:
-# calls of the message, and tool messages.
-
-
-def read_blocks(items: list[Item]) -> Finding:
-    """Convert calls and results that exist only in content blocks to LangChain's fields and messages."""
-    read: list[Item] = []
-    problems: list[Problem] = []
-    for source, message in items:
-        if not _says_in_blocks(message):
-            read.append((source, message))
-        elif isinstance(message, AIMessage) and call_ids(message):
-            read.append((source, _without_vendors_calls(message)))
-            problems.append(Problem(source, "call_in_content", _VENDORS))
-        elif isinstance(message, AIMessage):
-            read.append((source, _with_calls(message, [_call_in(block) for block in message.content if holds_call(block)])))
-            problems.append(Problem(source, "call_in_content", "calls that stand in its content alone; they are read from there"))
-        else:
-            read += [(source, part) for part in _results_and_rest(message)]
-            problems.append(Problem(source, "result_in_content", "results of calls in its content; each becomes a tool message"))
-    return (read if problems else items), problems
-
-
-_VENDORS = "a call that the vendor has answered itself, in its content, stands among its calls too; it is the vendor's alone"
-
-
-def _without_vendors_calls(message: AIMessage) -> AIMessage:
-    """Return a message without the calls that the vendor has answered: as calls of the caller's they would be sent twice under one id."""
-    vendors = _ids_of_vendors_calls(message.content)
-    lists = {"tool_calls": message.tool_calls, "invalid_tool_calls": message.invalid_tool_calls}
-    kept = {name: [call for call in calls if call["id"] not in vendors] for name, calls in lists.items()}  # type: ignore[attr-defined]
-    return message.model_copy(update=kept)
 
 
 _VENDORS_CALLS = frozenset({"server_tool_call", "server_tool_use", "mcp_tool_use"})
 
 
-def _ids_of_vendors_calls(content: str | list[Any]) -> set[str]:
+def ids_of_vendors_calls(content: str | list[Any]) -> set[str]:
     """Return the ids of the calls in a message's content that the vendor has executed itself."""
     blocks = content if isinstance(content, list) else ()
     return {str(block.get("id")) for block in blocks if isinstance(block, Mapping) and block.get("type") in _VENDORS_CALLS}
 
 
-def _call_in(block: Mapping[str, Any]) -> dict[str, Any]:
-    raw = next((block[key] for key in ("input", "args", "arguments") if block.get(key)), block.get("partial_json") or {})
-    return _call_entry(str(block.get("name") or ""), raw, str(block.get("call_id") or block.get("id") or ""))
-
-
-def _results_and_rest(message: BaseMessage) -> list[BaseMessage]:
-    """Return the results in a message as tool messages, followed by its other content."""
-    results: list[BaseMessage] = [_tool_message(block, message) for block in message.content if _is_result_block(block)]
-    rest = [block for block in message.content if not _is_result_block(block)]
-    return [*results, *([message.model_copy(update={"content": rest})] if rest and isinstance(message, HumanMessage) else [])]
-
-
-def _is_result_block(block: object) -> TypeGuard[dict[str, Any]]:
+def is_result_block(block: object) -> TypeGuard[dict[str, Any]]:
     """Whether a content block is a tool result, which in Anthropic's form belongs to the content of the user's message."""
     return isinstance(block, dict) and block.get("type") == "tool_result"
-
-
-def _tool_message(block: Mapping[str, Any], message: BaseMessage) -> ToolMessage:
-    content, mark = block.get("content") or "", block.get("cache_control")
-    content = content if isinstance(content, str | list) else str(content)
-    if mark:  # also on a result without content
-        blocks: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        last = blocks[-1] if isinstance(blocks[-1], dict) else {"type": "text", "text": str(blocks[-1])}
-        content = [*blocks[:-1], {**last, "cache_control": mark}]
-    failed = block.get("is_error") or getattr(message, "status", None) == "error"
-    identifier = block.get("tool_use_id") or getattr(message, "tool_call_id", "")
-    return ToolMessage(content=content, tool_call_id=str(identifier), name=message.name, status="error" if failed else "success")
-
-
-# ---------------------------------------------------------------------------------------------- passes
-# Repair passes over a history, each a pure function with one purpose.
-#
-# Three of them mend the pairing of calls and results. Their order matters: what answers no call goes first (`orphans_dropped`), then what
-# is left is put in its place (`results_ordered`), and only then can what is missing be added in the places that are free
-# (`dangling_answered`).
-
-
-_INTERRUPTED = "This call was interrupted: no result was recorded. Call the tool again if the result is still needed."
-_NOT_EXECUTABLE = "This call did not run: {why}. Call the tool again with complete arguments if the result is still needed."
-
-_NOT_OURS = "a result for a tool of the vendor's own; it becomes an item in a user's message"
-_DUPLICATE = "a second result for call {0.tool_call_id!r}; the first counts, this one is left out"
-_MISPLACED = "it does not follow its AI message directly; it is moved there"
-
-
-def orphans_dropped(items: list[Item], *, open_start: bool = False, open_end: bool = False) -> Finding:
-    """Remove the results that answer no earlier call.
-
-    Args:
-        items: The history.
-        open_start: Keep the results before the first AI message: they answer calls that only the server knows.
-        open_end: Keep the answers to calls of the vendor's own tools that the history ends in: other calls may wait beside these.
-    """
-    start = next((place for place, (_, message) in enumerate(items) if isinstance(message, AIMessage)), len(items))
-    doomed = {place for place in _pair(messages_of(items)).orphans if not (open_start and place < start)}
-    doomed |= {place for place, (_, message) in enumerate(items) if isinstance(message, FunctionMessage)}
-    in_content = _ids_in_content(items) if doomed else frozenset()
-    answers = {place: answer for place in doomed if (answer := _answer_to_vendor(items[place][1], in_content)) is not None}
-    if open_end and answers:
-        kept_from = next(place for place in range(len(items), 0, -1) if not isinstance(items[place - 1][1], ToolMessage))
-        doomed -= {place for place in answers if place >= kept_from}
-        answers = {place: answer for place, answer in answers.items() if place in doomed}
-    problems = [
-        Problem(items[place][0], "vendor_result", _NOT_OURS)
-        if place in answers
-        else Problem(items[place][0], "orphan_result", _orphan_text(items[place][1]))
-        for place in sorted(doomed)
-    ]
-    kept = ((place, (source, answers.get(place, message))) for place, (source, message) in enumerate(items))
-    return [item for place, item in kept if place not in doomed or place in answers], problems
-
-
-def _ids_in_content(items: list[Item]) -> frozenset[str]:
-    """Return the ids of calls that exist only in the content of AI messages: those of the vendor's own tools."""
-    contents = [message.content for _, message in items if isinstance(message, AIMessage) and isinstance(message.content, list)]
-    blocks = [block.get("value", block) for content in contents for block in content if isinstance(block, dict)]
-    return frozenset(str(block[key]) for block in blocks if isinstance(block, dict) for key in ("call_id", "id") if block.get(key))
-
-
-def _answer_to_vendor(message: BaseMessage, call_ids: Collection[str]) -> HumanMessage | None:
-    """Return a result for a call of the vendor's own tool as a block of a user's message; None if its type is unknown.
-
-    The block has the type that the result says, the call's id, the result's content as `output`, and `is_error`; its wire shapes it.
-    """
-    kind = message.additional_kwargs.get("type")
-    if not kind or not isinstance(message, ToolMessage) or message.tool_call_id not in call_ids:
-        return None
-    output = {"output": message.content, "is_error": message.status == "error"}
-    return HumanMessage([{"type": kind, "call_id": message.tool_call_id, **output, **message.additional_kwargs}])
-
-
-def _orphan_text(message: BaseMessage) -> str:
-    call = f"call {message.tool_call_id!r}" if isinstance(message, ToolMessage) else f"function {message.name!r}"
-    return f"a result for {call}, which nothing before it made; it is left out"
-
-
-def dangling_answered(items: list[Item], *, open_end: bool) -> Finding:
-    """Add an error result for every call without a result.
-
-    Args:
-        items: The history.
-        open_end: Leave the calls alone that the history ends in: those of its last message other than results.
-    """
-    messages = messages_of(items)
-    last = next((place for place in range(len(messages) - 1, -1, -1) if not isinstance(messages[place], ToolMessage)), -1)
-    answers: dict[int, list[Item]] = {}
-    problems: list[Problem] = []
-    for turn in _pair(messages).turns:
-        if None not in turn.results or (open_end and turn.at == last):
-            continue
-        source, message = items[turn.at]
-        assert isinstance(message, AIMessage)
-        calls = {call.id: call for call in calls_of(message)}
-        placed = [result for result in turn.results if result is not None]
-        turned = _follow(turn.at, placed) and placed != sorted(placed)
-        before = max(placed) if turned else turn.at  # the answer goes behind this one: the AI message, or the last result in its place
-        for call_id, result in zip(turn.ids, turn.results, strict=True):
-            if result is None:
-                answers.setdefault(before, []).append((source, _interrupted_result(calls[call_id])))
-                text = f"call {call_id!r} of {calls[call_id].name!r} has no result; it is answered with an error"
-                problems.append(Problem(source, "unanswered_call", text))
-            elif result == before + 1:
-                before = result
-    return [one for place, item in enumerate(items) for one in (item, *answers.get(place, ()))], problems
-
-
-def _follow(at: int, places: Collection[int]) -> bool:
-    """Whether results follow their AI message directly, in whatever order."""
-    return set(places) == set(range(at + 1, at + 1 + len(places)))
-
-
-def _interrupted_result(call: ToolCallRecord) -> ToolMessage:
-    text = _INTERRUPTED if call.args is not None else _NOT_EXECUTABLE.format(why=(call.why or "").rstrip("."))
-    content = json.dumps({"error": text}, ensure_ascii=False)
-    return ToolMessage(content=content, tool_call_id=call.id, name=call.name or None, status="error")
-
-
-def results_ordered(items: list[Item], *, strict: bool = True) -> Finding:
-    """Move every result directly after its AI message, in call order, and keep only the first result of each call.
-
-    Args:
-        items: The history.
-        strict: Also where all results of a message follow it directly, in another order: those of a run that was resumed twice do.
-    """
-    doomed = _pair(messages_of(items)).duplicates
-    unasked = [place for place in doomed if open_run(items[place][1]) is None]  # the run inside the others went on
-    problems = [Problem(items[place][0], "duplicate_result", _DUPLICATE.format(items[place][1])) for place in unasked]
-    kept = [item for place, item in enumerate(items) if place not in doomed] if doomed else items
-    results = {turn.at: [place for place in turn.results if place is not None] for turn in _pair(messages_of(kept)).turns}
-    if not strict:
-        results = {at: sorted(places) if _follow(at, places) else places for at, places in results.items()}
-    moved = [place for at, places in results.items() for number, place in enumerate(places, at + 1) if place != number]
-    problems += [Problem(kept[place][0], "misplaced_result", _MISPLACED) for place in moved]
-    if moved:
-        placed = {place for places in results.values() for place in places}
-        order = [one for place in range(len(kept)) if place not in placed for one in (place, *results.get(place, ()))]
-        kept = [kept[place] for place in order]
-    return kept, sorted(problems, key=lambda problem: problem.index)

@@ -185,89 +185,6 @@ def _predicate(condition: Any) -> Callable[[BaseException], bool]:
     return (lambda error: isinstance(error, condition)) if isinstance(condition, type) else lambda error: bool(condition(error))
 
 
-# ---------------------------------------------------------------------------------------------- a limit on the time until a reply begins
-
-
-_Part = TypeVar("_Part")
-_END: Any = object()
-
-
-def _first_in_time(parts: Iterator[_Part], seconds: float | None) -> Generator[_Part, None, None]:
-    """Yield parts of which the first must come within so many seconds; None for no limit. Closes them.
-
-    Raises:
-        ModelTimeoutError: It does not.
-    """
-    try:
-        if seconds is not None:
-            first = _first(parts, seconds)
-            if first is _END:
-                return
-            yield first
-        yield from parts
-    finally:
-        getattr(parts, "close", lambda: None)()
-
-
-def _first(parts: Iterator[_Part], seconds: float) -> _Part:
-    deadline = _BeginDeadline(seconds)
-    token = reply_begins.set(deadline.release)
-    try:
-        with deadline.in_sight():
-            return next(parts, _END)
-    except DeadlinePassed as passed:
-        if passed.deadline is not deadline:
-            raise
-        raise _too_late(seconds) from None
-    finally:
-        reply_begins.reset(token)
-        deadline.release()
-
-
-async def _afirst_in_time(parts: AsyncGenerator[_Part, None], seconds: float | None) -> AsyncGenerator[_Part, None]:
-    """Like `_first_in_time`, asynchronously."""
-    async with aclosing(parts):
-        if seconds is not None:
-            first = await _afirst(parts, seconds)
-            if first is _END:
-                return
-            yield first
-        async for part in parts:
-            yield part
-
-
-async def _afirst(parts: AsyncGenerator[_Part, None], seconds: float) -> _Part:
-    try:
-        async with asyncio.timeout(seconds) as scope:
-            token = reply_begins.set(lambda: scope.reschedule(None))
-            try:
-                return await anext(parts, _END)
-            finally:
-                reply_begins.reset(token)
-    except TimeoutError:
-        if not scope.expired():
-            raise
-        raise _too_late(seconds) from None
-
-
-class _BeginDeadline(Deadline):
-    """The end of the wait for a reply's first piece."""
-
-    ends_run = False
-
-    def longest(self) -> float | None:
-        """Return the time that the deadlines around this one leave: a reply that has begun may pause for longer than it took to begin."""
-        return None if self._around is None else self._around.longest()
-
-    def release(self) -> None:
-        """Let the reply go on: from here on only the deadlines around this one count."""
-        self.at = float("inf") if self._around is None else self._around.at
-
-
-def _too_late(seconds: float) -> ModelTimeoutError:
-    return ModelTimeoutError(f"the reply had not begun after {seconds:g} s")
-
-
 _logger = logging.getLogger("langchain_autotools")
 
 FALLBACK_FORMATS: Final = "fallback_formats"
@@ -794,3 +711,86 @@ def _settings_of(fallback: Any, model: Any) -> set[str]:
         for name in _OF_RUNS & fallback.model_fields_set
         if getattr(fallback, name) not in (getattr(model, name), type(fallback).model_fields[name].get_default())
     }
+
+
+# ---------------------------------------------------------------------------------------------- a limit on the time until a reply begins
+
+
+_Part = TypeVar("_Part")
+_END: Any = object()
+
+
+def _first_in_time(parts: Iterator[_Part], seconds: float | None) -> Generator[_Part, None, None]:
+    """Yield parts of which the first must come within so many seconds; None for no limit. Closes them.
+
+    Raises:
+        ModelTimeoutError: It does not.
+    """
+    try:
+        if seconds is not None:
+            first = _first(parts, seconds)
+            if first is _END:
+                return
+            yield first
+        yield from parts
+    finally:
+        getattr(parts, "close", lambda: None)()
+
+
+def _first(parts: Iterator[_Part], seconds: float) -> _Part:
+    deadline = _BeginDeadline(seconds)
+    token = reply_begins.set(deadline.release)
+    try:
+        with deadline.in_sight():
+            return next(parts, _END)
+    except DeadlinePassed as passed:
+        if passed.deadline is not deadline:
+            raise
+        raise _too_late(seconds) from None
+    finally:
+        reply_begins.reset(token)
+        deadline.release()
+
+
+async def _afirst_in_time(parts: AsyncGenerator[_Part, None], seconds: float | None) -> AsyncGenerator[_Part, None]:
+    """Like `_first_in_time`, asynchronously."""
+    async with aclosing(parts):
+        if seconds is not None:
+            first = await _afirst(parts, seconds)
+            if first is _END:
+                return
+            yield first
+        async for part in parts:
+            yield part
+
+
+async def _afirst(parts: AsyncGenerator[_Part, None], seconds: float) -> _Part:
+    try:
+        async with asyncio.timeout(seconds) as scope:
+            token = reply_begins.set(lambda: scope.reschedule(None))
+            try:
+                return await anext(parts, _END)
+            finally:
+                reply_begins.reset(token)
+    except TimeoutError:
+        if not scope.expired():
+            raise
+        raise _too_late(seconds) from None
+
+
+class _BeginDeadline(Deadline):
+    """The end of the wait for a reply's first piece."""
+
+    ends_run = False
+
+    def longest(self) -> float | None:
+        """Return the time that the deadlines around this one leave: a reply that has begun may pause for longer than it took to begin."""
+        return None if self._around is None else self._around.longest()
+
+    def release(self) -> None:
+        """Let the reply go on: from here on only the deadlines around this one count."""
+        self.at = float("inf") if self._around is None else self._around.at
+
+
+def _too_late(seconds: float) -> ModelTimeoutError:
+    return ModelTimeoutError(f"the reply had not begun after {seconds:g} s")

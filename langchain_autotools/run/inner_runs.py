@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 from langchain_core.messages import BaseMessage
 
 from ..executor.call import ToolRun
-from ..executor.plan import PENDING, PlannedCall, Proceed, Steps, ends_as
+from ..executor.plan import PlannedCall
 from ..executor.results import InnerBudget, failed
 from ..executor.run_tool import is_run_tool
+from ..executor.steps import PENDING, Proceed, Steps, ends_as
 from ..messages.metadata import InnerUsage, paid_replies
 from ..messages.run_messages import open_run
 from .loop import Limits, Progress

@@ -26,9 +26,10 @@ from ..deadline import Deadline
 from ..errors import ConfigurationError
 from ..executor import ToolExecutor
 from ..executor.call import ToolRun
-from ..executor.plan import PENDING, CallWrapper, Outcome, PlannedCall, Steps, Wrap
-from ..executor.plan import Proceed as CallProceed
+from ..executor.plan import PlannedCall
 from ..executor.results import ToolCallResult, is_changed, tool_message_of
+from ..executor.steps import PENDING, CallWrapper, Outcome, Steps, Wrap
+from ..executor.steps import Proceed as CallProceed
 from ..executor.user_functions import NOTHING, run_beside
 from ..messages.blocks import is_call_block
 from ..messages.incremental import copy_containers

@@ -21,7 +21,8 @@ from ..event_bus import NobodyListens
 from ..executor import ToolCallResult
 from ..executor.batch import NOBODY, CallObserver
 from ..executor.names import tool_name
-from ..executor.plan import CallWrapper, Meaning, forbidden
+from ..executor.plan import Meaning, forbidden
+from ..executor.steps import CallWrapper
 from ..messages.calls import AWAITS, ToolCallRecord
 from ..messages.metadata import KEY
 from ..messages.run_messages import StopReason

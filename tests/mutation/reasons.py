@@ -44,7 +44,7 @@ ACCEPTED: dict[str, str] = {
     "_Reports.close: self._waiting.clear() -> pass": "open: only a report that waits while its batch is closed could tell, and a closed batch tells nobody",
     "-: SLOW_SECONDS = 5.0 -> SLOW_SECONDS = 6.0": "a number that was chosen",
     "_ThreadBatch._run_with_timeout: self._in_time(run) -> pass": "a call that waited for its thread would have that time once more: no test measures it",
-    "_after_fork: _depths.clear() -> pass": "only in a forked process, which tests see from outside: their program runs without the change",
+    "_threads_after_fork: _depths.clear() -> pass": "only in a forked process, which tests see from outside: their program runs without the change",
     "translate_functions: open_calls = {call['name']: _derived_id(len(translated), 0)}: _derived_id(len(translated), 0) -> _derived_id(len(translated), 1)": "which id is made says nothing: it is the same each time, and no other's",
     "_sound_ids: if not all(ids) or (len(ids) > 1 and len(set(ids)) != len(ids)): len(ids) > 1 -> len(ids) > 0": "killed since by `test_a_call_without_an_id_is_given_one_beside_one_that_has_one`",
     "_first_text: return next((number for number, block in enumerate(content) if isinstance(block, str) or block.get('type') ...: next((number for number, block in enumerate(content) if isinstance(block, str) or block.get('type') == 'tex... -> next((number for number, block in enumerate(content) if isinstance(block, str) or block.get('type') == 'tex...": "the same blocks leave in two chunks and not in one",

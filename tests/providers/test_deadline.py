@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_autotools import ChatOpenAI, LimitReachedError, new_messages
 from langchain_autotools.deadline import Deadline
-from langchain_autotools.providers._transport.clients import opened_in_time
+from langchain_autotools.providers._transport.timeouts import opened_in_time
 from tests.support.at_once import at_once, with_time_for_it
 from tests.support.endless import REPLIES, EndlessServer, ended, endless, head, silent
 from tests.support.endless_chat import (

@@ -34,7 +34,6 @@ from ...messages.run_messages import carried_messages
 from ...pickling import differing, findable, left_out, refuse
 from ...turn.model import names_of, unknown_argument
 from .._encode.sources import ODD, block_text, document_text, extra, is_media, search_result_text, source_of, unwrapped
-from .._transport.clients import check_timeout, is_duration
 from .._transport.secrets import (
     digest,
     has_password,
@@ -48,6 +47,7 @@ from .._transport.secrets import (
     secret_values,
     shown,
 )
+from .._transport.timeouts import check_timeout, is_duration
 from .parameters import (
     OWN_CLIENTS,
     Check,

@@ -26,21 +26,11 @@ from ...messages.metadata import KEY, UNFORCED
 from ...mixin import ToolsAndMessagesMixin
 from ...retry import Attempts, RetryPolicy, RetryStrategies, checked_retry, pause
 from ...turn.accumulator import restart_chunk
-from .._transport.clients import (
-    PerLoopCache,
-    Shared,
-    adrain,
-    drain,
-    holding,
-    opened_in_time,
-    own_timeout,
-    read_timeout,
-    request_timeout,
-    whole_in_time,
-)
+from .._transport.clients import PerLoopCache, Shared, adrain, drain
 from .._transport.exchange import ClientSettings, Exchange, Response
 from .._transport.reader import MISREAD, EndedEarly, ReplyReader, is_unasked_stream, leaves_at_once, misshapen, read_body, read_stream
 from .._transport.secrets import SecretDict, secret_query, spelled
+from .._transport.timeouts import holding, opened_in_time, own_timeout, read_timeout, request_timeout, whole_in_time
 from .errors import ErrorMapping, ErrorTable, is_streaming_unsupported, read_refusal
 from .parameters import check_headers
 

@@ -21,7 +21,7 @@ from ...addresses import query_of
 from ...deadline import DeadlinePassed
 from ...errors import AutoToolsError, ConfigurationError
 from ...turn.model import argument_names, names_of
-from .._transport.clients import PATIENCE, read_timeout, value_in_time
+from .._transport.timeouts import PATIENCE, read_timeout, value_in_time
 
 Check = Callable[[str, Any], None]
 

@@ -21,14 +21,11 @@ from ...errors import ConfigurationError
 from ...event_bus import current_scope
 from ...turn.accumulator import with_events
 from .clients import (
-    PATIENCE,
     SHARED_POOLS,
     LoopPool,
     PerLoopCache,
-    async_hooks,
     closing_whole,
     connection_environment,
-    hooks,
     http_library,
     shared_async_client,
     shared_client,
@@ -36,7 +33,8 @@ from .clients import (
     usable,
 )
 from .reader import EventDecoder, ReplyDecoder, ReplyWatch, SSEDecoder
-from .secrets import SecretDict, secret_query, spelled
+from .secrets import SecretDict, async_hooks, hooks, secret_query, spelled
+from .timeouts import PATIENCE
 
 ANSWERED = "autotools_answered"
 """The extension of an HTTP library's request that says that its reply has begun."""

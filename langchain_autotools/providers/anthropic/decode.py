@@ -30,7 +30,7 @@ from .._base.replies import (
     token_count,
 )
 from .._encode.encoder import read_object
-from .errors import ERRORS
+from .errors import error_from_body
 
 if TYPE_CHECKING:
     from anthropic.types import CacheControlEphemeralParam, CitationsConfigParam
@@ -197,9 +197,6 @@ class _Block:
         self.arguments: list[str] = []
         self.signature = ""
         self.written = False
-
-
-error_from_body = ERRORS.from_body
 
 
 class MessagesDecoder:

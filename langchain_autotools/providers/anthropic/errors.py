@@ -57,3 +57,4 @@ ERRORS = ErrorMapping(
 )
 
 error_table = ERRORS.table
+error_from_body = ERRORS.from_body

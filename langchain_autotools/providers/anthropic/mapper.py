@@ -361,8 +361,8 @@ def _citation(note: Block) -> Part | None:
 # ---------------------------------------------------------------------------------------------- encode
 # Conversion of messages of any vendor to messages of the Messages API.
 #
-# Each message is encoded alone, so that it can be remembered; `mapper` joins neighbours that the wire wants as one message. All results
-# of a turn come first in their user message (wire quirk C-18).
+# Each message is encoded alone, so that it can be remembered; `MessagesMapper` joins neighbours that the wire wants as one message. All
+# results of a turn come first in their user message (wire quirk C-18).
 
 
 Role = Literal["system", "user", "assistant"]
@@ -510,6 +510,9 @@ def _tool_result(call: CallId, message: ToolMessage, parts: list[Part]) -> tuple
     if marks and not any("cache_control" in part for part in behind):
         result["cache_control"] = marks[-1]
     return result, [text_part(FROM_TOOL.format(call.sent)), *behind] if behind else []
+
+
+# ---------------------------------------------------------------------------------------------- whole conversations
 
 
 _THOUGHTS = (b'{"type":"thinking"', b'{"type":"redacted_thinking"')

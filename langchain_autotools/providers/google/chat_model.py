@@ -24,9 +24,9 @@ from .._base.errors import ErrorMapping
 from .._base.parameters import log_parallel
 from .._encode.encoder import origin_of
 from .._encode.tools import json_schema_of
-from .._transport.clients import DEFAULT_READ_TIMEOUT, own_timeout, read_timeout, timeout_parts
 from .._transport.exchange import Exchange
 from .._transport.secrets import portable_arguments
+from .._transport.timeouts import DEFAULT_READ_TIMEOUT, own_timeout, read_timeout, timeout_parts
 from .decode import GenerateContentDecoder, GenerateContentEvents, camel
 from .errors import ERRORS
 from .mapper import GenerateContentMapper

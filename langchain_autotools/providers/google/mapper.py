@@ -303,8 +303,8 @@ def _code(identifier: str | None, language: str | None, code: str | None) -> Par
 # ---------------------------------------------------------------------------------------------- encode
 # Conversion of messages of any vendor to parts of Contents.
 #
-# Each message is encoded alone, so that it can be remembered; `mapper` joins neighbours that the wire wants as one Content. The responses
-# of a turn stand alone in a Content of their own, one for each call (wire quirk G-10).
+# Each message is encoded alone, so that it can be remembered; `GenerateContentMapper` joins neighbours that the wire wants as one
+# Content. The responses of a turn stand alone in a Content of their own, one for each call (wire quirk G-10).
 
 
 Role = Literal["system", "user", "model"]

@@ -20,9 +20,10 @@ from ...turn.model import Secret
 from .._base.chat_model import ProviderChatModel
 from .._base.parameters import Check, Environment, check_client_arguments, check_count, check_headers, check_in_path, first_of
 from .._transport import exchange as _http
-from .._transport.clients import PerLoopCache, timeout_parts
+from .._transport.clients import PerLoopCache
 from .._transport.exchange import Exchange, Response
 from .._transport.secrets import SecretDict, header_secrets
+from .._transport.timeouts import timeout_parts
 from .decode import snake
 from .errors import ERRORS, status_error
 from .tools import plain_tool

@@ -23,10 +23,10 @@ from .._base.errors import ErrorMapping
 from .._base.parameters import log_parallel
 from .._encode.encoder import origin_of, read_object
 from .._encode.sources import image_type
-from .._transport.clients import timeout_parts
 from .._transport.exchange import Exchange
 from .._transport.reader import NDJSONDecoder
 from .._transport.secrets import SecretDict, portable, portable_arguments, secret_values
+from .._transport.timeouts import timeout_parts
 from .decode import OllamaDecoder, OllamaEvents
 from .errors import ERRORS
 from .mapper import OllamaMapper

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._base.errors import ErrorMapping, lazy_classes
+from .._base.errors import ErrorMapping, hint_for_missing_page, lazy_classes
 
 if TYPE_CHECKING:
     from .error_types import *  # noqa: F403 - the classes, for type checkers
@@ -80,3 +80,11 @@ def error_text(error: Any) -> str:
         inner = error.get("message")
         return inner if isinstance(inner, str) and inner else json.dumps(error, ensure_ascii=False, default=str)
     return str(error)
+
+
+def error_of_response(response: Any) -> Exception:
+    """Return the error for a reply with an error status."""
+    message = message_of(response)
+    if response.status_code == 404 and not response.text.strip().startswith("{"):  # no server of this protocol said so
+        message = f"{message} {hint_for_missing_page(response.request.url)}"
+    return ERRORS.status_error(message, response, None)

@@ -14,12 +14,11 @@ from pydantic import Field, field_validator
 from ...errors import ConfigurationError
 from ...turn.model import Secret
 from .._base.chat_model import ProviderChatModel
-from .._base.errors import hint_for_missing_page
 from .._base.parameters import Check, Environment, check_client_arguments, check_count, check_header
 from .._transport.clients import PerLoopCache
 from .._transport.exchange import ClientArguments, Exchange, HttpClients, Response, apost, post
 from .decode import is_model_mistake
-from .errors import ERRORS, message_of
+from .errors import error_of_response, message_of
 from .tools import output_format
 
 _PORT = 11434
@@ -130,15 +129,7 @@ class ClientSettings:
 
 def _refusal(response: Any) -> Exception | None:
     """Return the error for an error status; None for a call that the server could not parse, a normal reply (wire quirk T-07)."""
-    return None if is_model_mistake(message_of(response)) else _error_of_response(response)
-
-
-def _error_of_response(response: Any) -> Exception:
-    """Return the error for a reply with an error status."""
-    message = message_of(response)
-    if response.status_code == 404 and not response.text.strip().startswith("{"):  # no server of this protocol said so
-        message = f"{message} {hint_for_missing_page(response.request.url)}"
-    return ERRORS.status_error(message, response, None)
+    return None if is_model_mistake(message_of(response)) else error_of_response(response)
 
 
 _TO_THE_END = -2

@@ -11,7 +11,8 @@ from langchain_core.tools import tool
 
 from langchain_autotools import ToolExecutor, new_messages, pending_calls, stop_reason
 from langchain_autotools.durable import RunFailedError
-from langchain_autotools.executor.plan import PENDING, PlannedCall, Proceed, Steps, ends_as
+from langchain_autotools.executor.plan import PlannedCall
+from langchain_autotools.executor.steps import PENDING, Proceed, Steps, ends_as
 from tests.support.durable import Life, asks, contents, crash
 
 entered: list[str] = []

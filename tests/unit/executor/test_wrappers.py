@@ -24,7 +24,8 @@ from langchain_autotools import (
 from langchain_autotools.deadline import Cancel
 from langchain_autotools.executor import AsyncToolCallBatch, ToolCallBatch
 from langchain_autotools.executor.approvals import Reservation
-from langchain_autotools.executor.plan import PENDING, Pause, PlannedCall, Proceed, Steps, ends_as
+from langchain_autotools.executor.plan import PlannedCall
+from langchain_autotools.executor.steps import PENDING, Pause, Proceed, Steps, ends_as
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.calls import call

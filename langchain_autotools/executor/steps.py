@@ -1,0 +1,237 @@
+"""The steps of a call: what a wrapper around it yields, what is tried of it under its policy.
+
+A generator of steps does nothing by itself. It yields what has to be waited for or carried out and is sent what came of it, so that one
+text serves threads and tasks. It returns a result, or `PENDING`.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Generator
+from dataclasses import replace
+from enum import Enum
+from typing import Any, Final, Literal, NamedTuple, Protocol
+
+from ..messages.run_messages import open_run
+from ..retry import Attempts, Awaited, RetryPolicy, RetrySteps
+from .call import ToolRun
+from .plan import PlannedCall
+from .policies import CachedCall, SharedFuture, SharedResult, ToolPolicy
+from .results import ToolCallResult, overdue_result, shortened
+
+_logger = logging.getLogger("langchain_autotools")
+
+
+class _Pending(Enum):
+    LEFT = "left"
+
+
+PENDING: Final = _Pending.LEFT
+"""The outcome of a call without a result that stays pending, as if there were no decision about it."""
+
+
+Outcome = ToolCallResult | Literal[_Pending.LEFT]
+"""The outcome of a call."""
+
+
+class BatchEnded(BaseException):
+    """Raised to stop a call whose batch has ended, without a record. Wrappers cannot swallow it as an error of the tool."""
+
+
+class Attempt(NamedTuple):
+    """A step: run the tool. The generator receives its result.
+
+    Attributes:
+        number: Which attempt it is. `on_executing` is called before the first.
+    """
+
+    number: int
+
+
+class Pause(NamedTuple):
+    """A step: wait before the next step.
+
+    Attributes:
+        seconds: How long.
+    """
+
+    seconds: float
+
+
+class Follow(NamedTuple):
+    """A step: wait for an equal call that is already running, within the available time.
+
+    Attributes:
+        flight: That call.
+    """
+
+    flight: SharedFuture
+
+
+class CallUser(NamedTuple):
+    """A step: call a caller's function, possibly asynchronous. The generator receives its result, or `NOTHING` if the batch ended first.
+
+    Attributes:
+        function: The function.
+        argument: Its argument.
+        keeps: Whether it keeps what has been done: it has a second more than the batch.
+    """
+
+    function: Callable[[Any], Any]
+    argument: Any
+    keeps: bool = False
+
+
+class InThread(NamedTuple):
+    """A step: call a function in the thread of the call. The generator receives its result. For threads only.
+
+    Attributes:
+        function: Gets what carries out further steps there, and returns their outcome.
+    """
+
+    function: Callable[["Carry"], Outcome | None]
+
+
+class Wrap(NamedTuple):
+    """A step: call a caller's function that carries out further steps itself. The generator receives its result, or `NOTHING` if the
+    batch ended first.
+
+    Attributes:
+        function: Gets what carries out further steps, and returns their outcome.
+        afunction: The same for tasks: a coroutine function, whose argument returns an awaitable.
+        keeps: Whether it has a second more than the batch.
+    """
+
+    function: Callable[["Carry"], Any]
+    afunction: Callable[[Any], Awaitable[Any]]
+    keeps: bool = True
+
+
+Step = Attempt | Pause | Follow | CallUser | InThread | Wrap | Awaited
+
+
+Steps = Generator[Step, Any, Outcome]
+
+
+Carry = Callable[[Steps], Outcome]
+
+
+Proceed = Callable[[PlannedCall], Steps]
+"""A function that continues a call with the inner wrappers, down to its tool."""
+
+
+class CallWrapper(Protocol):
+    """A wrapper around a planned call, which continues it with `proceed`, or does not."""
+
+    def __call__(self, planned: PlannedCall, proceed: Proceed) -> Steps:
+        """Yield steps around those of `proceed(planned)`, and return the outcome."""
+
+
+def ends_as(outcome: Outcome) -> Steps:
+    """Return an outcome without yielding any step."""
+    return outcome
+    yield  # makes it a generator
+
+
+# ---------------------------------------------------------------------------------------------- attempts
+# Execution of a call under its policy: cache lookup, retries, sharing with equal calls, output limit.
+
+
+_Attempted = Generator[Step, Any, ToolCallResult]
+
+
+def policy_steps(
+    run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool, awaits: bool = False
+) -> _Attempted:
+    """Execute a call under its policy, as a generator of steps.
+
+    Args:
+        run: The call.
+        policy: The tool's policy.
+        may_wait: Tells whether its batch goes on for longer than some seconds.
+        in_thread: Whether the tool runs in a thread, which cannot be stopped.
+        awaits: Whether the batch awaits what asynchronous strategies of a retry return.
+
+    Returns:
+        Its result.
+
+    Raises:
+        ConfigurationError: It does not, and there is one.
+    """
+    attempts = _Attempts(run, policy, may_wait, in_thread=in_thread, awaits=awaits)
+    result = yield from (attempts.steps() if run.cached is None else _shared(run, run.cached, attempts))
+    tried = run.tried + int(result.executed)
+    result = replace(result, executed=tried > 0, attempts=tried)
+    return result if policy.max_output is None else shortened(result, policy.max_output)
+
+
+def _shared(run: ToolRun, cached: CachedCall, attempts: "_Attempts") -> _Attempted:
+    while True:
+        found = cached.enter()
+        if isinstance(found, ToolCallResult):
+            return found
+        if found is None:
+            break
+        yield Follow(found)
+        if not found.done():
+            return overdue_result(run.call)
+        landing = found.result()
+        if landing is not None and landing.is_for(run.timeout):
+            return cached.landed(landing.result)
+    given: SharedResult | None = None
+    try:
+        result = yield from attempts.steps()
+        if attempts.ended_by_itself(result):
+            given = SharedResult(result, run.timeout if run.is_late else None)
+        return result
+    finally:
+        cached.leave(given)
+
+
+class _Attempts:
+    """The attempts at one call."""
+
+    def __init__(self, run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool, awaits: bool) -> None:
+        self._run = run
+        self._errors = policy.retry_on or ()
+        self._retry = policy.retry_settings or RetryPolicy()
+        self._may_wait = may_wait
+        self._in_thread = in_thread
+        self._awaits = awaits
+
+    def steps(self) -> _Attempted:
+        """Try until the call succeeds, fails for good, or no attempt or time is left."""
+        attempts, number = Attempts(self._retry, self._run.call.name, awaits=self._awaits), 1
+        result: ToolCallResult = yield Attempt(number)
+        while (wait := (yield from self._wait(result, attempts))) is not None:
+            _logger.debug("tool %s has failed, call %s: attempt %d follows in %.2f s", result.call.name, result.call.id, number + 1, wait)
+            yield Pause(wait)
+            self._run.begin_anew()
+            result = yield Attempt(number + 1)
+            number += 1
+        return result
+
+    def _wait(self, result: ToolCallResult, attempts: Attempts) -> RetrySteps:
+        """Return the seconds to wait before the next attempt; None if there is none."""
+        error, run = result.error, self._run
+        if not isinstance(error, Exception) or not result.executed or not _is_named(error, self._errors):
+            return None
+        if run.is_late and (self._in_thread or not run.ended):  # it may still be running
+            return None
+        return (yield from attempts.decide(error, self._may_wait))
+
+    def ended_by_itself(self, result: ToolCallResult) -> bool:
+        """Whether the result is the tool's own and valid for other calls, and not caused by this batch's end or timeout."""
+        if not result.executed or isinstance(result.error, asyncio.CancelledError) or open_run(result.message) is not None:
+            return False
+        return not (self._run.is_late and self._run.ends_with_batch)
+
+
+def _is_named(error: BaseException, errors: tuple[type[Exception], ...]) -> bool:
+    """Whether an error is one of these classes; for a group, whether all errors in it are."""
+    return error.split(errors)[1] is None if isinstance(error, BaseExceptionGroup) else isinstance(error, errors)
+
+
+def attempted_once() -> Steps:
+    """Run the tool once, and return its result."""
+    result: ToolCallResult = yield Attempt(1)
+    return result
