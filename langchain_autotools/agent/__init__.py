@@ -15,6 +15,8 @@ from langchain_core.tools import BaseTool
 from ..errors import ConfigurationError
 from ..executor.run_tool import RunTool
 from ..executor.tools import GivenAsTool
+from ..mixin import ToolsAndMessagesMixin
+from ..run.binding import BoundChatModel
 from .exchange import (
     AgentResult,
     AgentStream,
@@ -26,7 +28,7 @@ from .exchange import (
     memory_of,
     question_message,
 )
-from .model import AgentModel, StructuredOutput, agent_model, check_given_as_tool, plain_model
+from .model import AgentModel, StructuredOutput, agent_model, plain_model
 
 if TYPE_CHECKING:
     from langchain_core.chat_history import BaseChatMessageHistory
@@ -181,7 +183,7 @@ class Agent(GivenAsTool):
         Raises:
             ConfigurationError: There is no name, or the agent's model is a durable one.
         """
-        check_given_as_tool(self.model)
+        _check_given_as_tool(self.model)
         return RunTool.of(self, "an agent", name or plain_model(self.model).name, description)
 
     def _exchange(
@@ -200,3 +202,16 @@ class Agent(GivenAsTool):
     def _asked(self, kwargs: dict[str, Any]) -> dict[str, Any]:
         """Return the keywords of a run."""
         return kwargs if self._output is None else self._output.keywords(kwargs)
+
+
+def _check_given_as_tool(model: AgentModel) -> None:
+    """Raise if the runs of an agent's model cannot be runs inside a tool.
+
+    Raises:
+        ConfigurationError: They are made elsewhere, as those of a durable model.
+    """
+    if not isinstance(model, ToolsAndMessagesMixin | BoundChatModel):
+        raise ConfigurationError(
+            f"an agent whose model is a {type(model).__name__} cannot be a tool: its runs are apart from the run around them. Give an "
+            "agent of the chat model itself, and make the outer model durable"
+        )

@@ -82,19 +82,6 @@ def plain_model(model: AgentModel) -> Any:
     return model.bound if isinstance(model, BoundChatModel) else model.model
 
 
-def check_given_as_tool(model: AgentModel) -> None:
-    """Raise if the runs of an agent's model cannot be runs inside a tool.
-
-    Raises:
-        ConfigurationError: They are made elsewhere, as those of a durable model.
-    """
-    if not isinstance(model, ToolsAndMessagesMixin | BoundChatModel):
-        raise ConfigurationError(
-            f"an agent whose model is a {type(model).__name__} cannot be a tool: its runs are apart from the run around them. Give an "
-            "agent of the chat model itself, and make the outer model durable"
-        )
-
-
 # ---------------------------------------------------------------------------------------------- output
 # The structured output of an agent.
 

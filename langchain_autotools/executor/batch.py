@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from langchain_core.messages import ToolMessage
 
@@ -22,7 +22,7 @@ from .pending import plain_json
 from .plan import Answer, PlannedCall, not_approved
 from .results import ToolCallResult, cancelled_result, failed, overdue_result
 from .run_tool import outer_call
-from .steps import PENDING, BatchEnded, CallUser, CallWrapper, Outcome, Pause, Proceed, Steps, Wrap, attempted_once, ends_as, policy_steps
+from .steps import PENDING, Attempt, BatchEnded, CallUser, CallWrapper, Outcome, Pause, Proceed, Steps, Wrap, ends_as, policy_steps
 from .user_functions import UserCall
 
 
@@ -400,7 +400,7 @@ class Batch:
         """Run the tool under its policy."""
         run = cast("ToolRun", planned.run)
         if run.policy is None:
-            return attempted_once()
+            return _attempted_once()
         return policy_steps(run, run.policy, self._may_wait, in_thread=self._uses_thread(run), awaits=self._awaits)
 
     def _take_up(self, index: int, outcome: Outcome) -> bool:
@@ -492,17 +492,16 @@ class Batch:
         raise NotImplementedError
 
 
+def _attempted_once() -> Steps:
+    """Run the tool once, and return its result."""
+    result: ToolCallResult = yield Attempt(1)
+    return result
+
+
 def _exclusive(answers: Sequence[Answer]) -> frozenset[int]:
     """Return the numbers of the exclusive calls."""
     policies = [(number, one.run.policy) for number, answer in enumerate(answers) for one in answer.planned if one.run is not None]
     return frozenset(number for number, policy in policies if policy is not None and policy.exclusive)
-
-
-class HasResults(Protocol):
-    """The interface of running calls whose results can be settled."""
-
-    def settled(self) -> list[ToolCallResult]:
-        """Return the result of each call."""
 
 
 def log_abandoned(run: ToolRun) -> None:

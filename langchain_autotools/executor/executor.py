@@ -18,17 +18,17 @@ from pydantic import SecretStr
 from ..compat import is_resumed
 from ..deadline import NEVER, CancelFlag, Deadline, deadline_of
 from ..errors import AlreadyResumedError, ConfigurationError
-from ..messages.calls import ToolCallRecord
+from ..messages.calls import ToolCallRecord, awaited_calls, calls_of, read_call
 from ..messages.metadata import attach_messages
 from ..pickling import check_portable
 from .approvals import Admission, Approvals, Gate
-from .batch import NOBODY, BatchOptions, CallObserver, HasResults
+from .batch import NOBODY, BatchOptions, CallObserver
 from .batch_drivers import AsyncToolCallBatch, ToolCallBatch
 from .call import ToolRun
 from .claims import Claim
 from .names import find_name
 from .pending import Decision, PendingCall, identities_of_given, with_decision
-from .plan import Answer, Call, Calls, Meaning, Only, PositionSetter, answer_of, position_setters, read_calls
+from .plan import Answer, Call, Calls, Meaning, Only, PositionSetter, answer_of, position_setters
 from .policies import CachedCall, Policies, ToolPolicy, checked_cache
 from .results import ToolCallResult, current_nested_runs
 from .run_tool import continue_batch
@@ -267,8 +267,8 @@ class ReadsCalls(Portable):
         Args:
             calls: The AI message, or its calls.
         """
-        read = read_calls(calls)
-        known = identities_of_given(calls, read, [], read_calls)
+        read = _read_calls(calls)
+        known = identities_of_given(calls, read, [], _read_calls)
         meant = self.meant(self.handled(read))
         return (self.approvals or Approvals()).pending(meant, known, self.prepared.arguments_of, in_order=self.parallel is False)
 
@@ -605,11 +605,11 @@ class ToolExecutor(ReadsCalls):
         own.pop("run_id", None)  # these two name one run, not each of many
         own.pop("run_name", None)
         places = position_setters(calls) if placed is None else repeat(placed)
-        read = read_calls(calls)
+        read = _read_calls(calls)
         meant = self.meant(self.handled(read) if isinstance(calls, AIMessage) else read, only=only)
         gated = decisions is not None or any(call.waits for call in meant)
         approvals = self.approvals or (Approvals() if gated else None)
-        known = identities_of_given(calls, read, messages, read_calls, results_only=approvals is None)
+        known = identities_of_given(calls, read, messages, _read_calls, results_only=approvals is None)
         run = partial(self._run, own, messages)
         govern = partial(_apply_policies, policies=self._changes, cache=cache)
         if approvals is not None:
@@ -655,6 +655,19 @@ class ToolExecutor(ReadsCalls):
         if key in self._changes and self._changes[key].progress:
             prepared = prepared.yielding
         return ToolRun(call, prepared, config, messages, self.tools, self._timeouts.get(key, self._timeout), self._home, self.approvals)
+
+
+def _read_calls(calls: Calls) -> list[ToolCallRecord]:
+    """Return the calls as records; one without an id gets one derived from its position."""
+    records = [*calls_of(calls), *awaited_calls(calls)] if isinstance(calls, AIMessage) else [read_call(call) for call in calls]
+    return [record if record.id else replace(record, id=f"call_{position}") for position, record in enumerate(records)]
+
+
+class HasResults(Protocol):
+    """The interface of running calls whose results can be settled."""
+
+    def settled(self) -> list[ToolCallResult]:
+        """Return the result of each call."""
 
 
 @contextmanager

@@ -15,11 +15,8 @@ from ..messages.calls import (
     NOT_ONE_OBJECT,
     GivenCall,
     ToolCallRecord,
-    awaited_calls,
-    calls_of,
     canonical_call,
     compact,
-    read_call,
 )
 from ..messages.metadata import inner_usage
 from ..messages.run_messages import open_run, position_metadata
@@ -271,12 +268,6 @@ def _positions_of_results(message: AIMessage) -> Iterator[dict[str, Any]]:
     """Yield the positions of the results of an AI message's calls, in call order."""
     generation = message.response_metadata.get("generation_id")
     return (position_metadata(generation, number) for number in count(1))
-
-
-def read_calls(calls: Calls) -> list[ToolCallRecord]:
-    """Return the calls as records; one without an id gets one derived from its position."""
-    records = [*calls_of(calls), *awaited_calls(calls)] if isinstance(calls, AIMessage) else [read_call(call) for call in calls]
-    return [record if record.id else replace(record, id=f"call_{position}") for position, record in enumerate(records)]
 
 
 def _not_run(call: ToolCallRecord) -> ToolCallResult:

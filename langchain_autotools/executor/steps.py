@@ -229,9 +229,3 @@ class _Attempts:
 def _is_named(error: BaseException, errors: tuple[type[Exception], ...]) -> bool:
     """Whether an error is one of these classes; for a group, whether all errors in it are."""
     return error.split(errors)[1] is None if isinstance(error, BaseExceptionGroup) else isinstance(error, errors)
-
-
-def attempted_once() -> Steps:
-    """Run the tool once, and return its result."""
-    result: ToolCallResult = yield Attempt(1)
-    return result

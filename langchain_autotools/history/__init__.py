@@ -21,13 +21,13 @@ and no message of the model's that says nothing, which several vendors refuse.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ..messages.calls import call_ids
 from ..messages.incremental import GrowingHistory, MessageMemo, growing
-from ..messages.metadata import FAILOVER, GO_ON, is_cut_reply, own_metadata
+from ..messages.metadata import FAILOVER, is_cut_reply, own_metadata
 from . import pairing
 from .expansion import expand, expand_runs
 from .pairing import Finding, Item, Problem, ProblemKind, drop_empty, messages_of, needs_no_repair, soundness
@@ -210,6 +210,13 @@ class _SentCopies:
                 self.copies[place] = _with_ids_sent(message, {message.tool_call_id: sent[message.tool_call_id]})
         self._sent = sent
         self._count += len(messages)
+
+
+GO_ON: Final = HumanMessage(
+    "Your reply above was cut off by a technical fault, and is shown as far as it came. Go on exactly where it stops, so that both parts "
+    "read as one reply: repeat nothing of it, say nothing about the interruption, and call tools where that is the next step."
+)
+"""The request to go on with a reply that was cut off."""
 
 
 def as_sent(messages: Sequence[BaseMessage]) -> list[BaseMessage]:

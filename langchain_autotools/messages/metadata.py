@@ -76,12 +76,6 @@ FAILOVER: Final = "failover"
 OF_RUN: Final = "of_run"
 """The key of True in the metadata of a human message that the run itself has added to a request: no new run begins with it."""
 
-GO_ON: Final = HumanMessage(
-    "Your reply above was cut off by a technical fault, and is shown as far as it came. Go on exactly where it stops, so that both parts "
-    "read as one reply: repeat nothing of it, say nothing about the interruption, and call tools where that is the next step."
-)
-"""The request to go on with a reply that was cut off."""
-
 _Reply = TypeVar("_Reply", bound=AIMessage)
 
 

@@ -6,10 +6,10 @@ say. If not, it is missing, or the same for all calls, and `reading` looks at ev
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from ..strict_json import canonical, same
-from .slot import COPY, MIXED, OPENER, Fragment, Progress, Slot, has_other_split, spell_text
+from .slot import COPY, MIXED, Fragment, Progress, Slot, has_other_split, spell_text
 
 Groups: TypeAlias = dict[int | None, list[Fragment | str]]
 """Fragments by index, in the order of their first appearance; a fragment with only text is given as a string."""
@@ -160,12 +160,15 @@ def _without_copies(slots: list[Slot]) -> list[Slot]:
     return kept
 
 
+_OPENER: Final = "it may be only the beginning of the call that follows"
+
+
 def _absorbs(first: Slot, again: Slot) -> bool:
     """Whether `again` repeats or completes `first`. A call without arguments may be only a header, and is ambiguous."""
     one, two = first.arguments, again.arguments
     if one and two:
         if not one.value and two.value:
-            first.ambiguity = OPENER
+            first.ambiguity = _OPENER
         return same(one.value, two.value)
     if one or two:
         return not again.pieces
@@ -701,7 +704,7 @@ def _mark_openers(slots: Sequence[Slot]) -> None:
     """
     for opening in ("", "{}"):
         for slot in _openers(slots, opening):
-            slot.ambiguity = OPENER
+            slot.ambiguity = _OPENER
 
 
 def _openers(slots: Sequence[Slot], opening: str) -> list[Slot]:
@@ -725,4 +728,4 @@ def _mark_empty(slots: Sequence[Slot]) -> None:
     """Mark all calls without arguments if some fragments could not be assigned, because these may be their arguments."""
     for slot in slots:
         if slot.fragments == 1 and slot.progress in (Progress.EMPTY, Progress.BARE):
-            slot.ambiguity = slot.ambiguity or OPENER
+            slot.ambiguity = slot.ambiguity or _OPENER

@@ -631,4 +631,3 @@ def _is_object(text: str) -> bool:
 
 MIXED: Final = "it is unclear which of the calls the arguments belong to"
 COPY: Final = "it may be the call before it, sent once more"
-OPENER: Final = "it may be only the beginning of the call that follows"

@@ -28,12 +28,12 @@ from pydantic import AliasChoices, AliasPath, BaseModel, SecretStr, model_valida
 
 from ..compat import CACHE_KEY, should_stream
 from ..errors import ConfigurationError
-from ..executor.names import tool_name
+from ..executor.names import own_name, tool_name
 from ..messages.blocks import media_type, unnumbered, whole_content
 from ..messages.incremental import MessageMemo
 from ..messages.metadata import CACHED_ID, keep_reply, own_metadata, with_own_metadata
 from .subclass_methods import check_raw_methods, derived_methods, install_overrides
-from .tools import ToolChoice, declaring, distinct_tools, format_tools, listed, read_choice
+from .tools import ToolChoice, declaring, format_tools, listed, read_choice
 from .turn import Turn, combined_outputs, generation, in_time, stored_message
 
 MISTAKEN: Final = {"tool_timeout": "the time of a tool is that of its policy: default_policy=ToolPolicy(timeout=...)"}
@@ -544,7 +544,7 @@ class SingleTurnChatModel(BaseChatModel):
                 ConfigurationError: Two of the `tools` have one name, and are not the same.
             """
             if kwargs.get("tools"):
-                kwargs["tools"] = distinct_tools(listed(kwargs["tools"]))
+                kwargs["tools"] = _distinct_tools(listed(kwargs["tools"]))
             return super().bind(**kwargs)
 
     def bind_tools(
@@ -576,6 +576,24 @@ class SingleTurnChatModel(BaseChatModel):
         if parallel_tool_calls is not None:
             kwargs["parallel_tool_calls"] = parallel_tool_calls
         return self.bind(tools=declared, **kwargs)
+
+
+def _distinct_tools(tools: Iterable[Any]) -> list[Any]:
+    """Return the declared tools, each once: no vendor accepts two with one name."""
+    distinct: dict[object, Any] = {}
+    for tool in tools:
+        name = own_name(tool) if isinstance(tool, Mapping) else None
+        first = distinct.setdefault(name or object(), tool)
+        if first is not tool and _essence(first) != _essence(tool):
+            raise ConfigurationError(f"two tools are named {name!r}: the model could not tell which one it calls; rename one")
+    return list(distinct.values())
+
+
+def _essence(value: Any) -> Any:
+    """Return a declaration without the titles that pydantic derives from names, which some forms of a tool lack."""
+    if isinstance(value, Mapping):
+        return {key: _essence(inner) for key, inner in value.items() if not (key == "title" and isinstance(inner, str))}
+    return [_essence(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _identify_cached(generations: list[ChatGeneration], run_manager: Any) -> None:

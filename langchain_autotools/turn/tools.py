@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 
 from ..errors import ConfigurationError
-from ..executor.names import own_name, tool_name
+from ..executor.names import tool_name
 from ..executor.tools import SourceTool, ToolSource, declarable
 
 _logger = logging.getLogger("langchain_autotools")
@@ -168,24 +168,6 @@ def is_builtin(tool: object) -> bool:
     if not isinstance(tool, Mapping) or tool.get("type") == "function" or "function" in tool:
         return False
     return "type" in tool or not _OF_FUNCTIONS & tool.keys()
-
-
-def distinct_tools(tools: Iterable[Any]) -> list[Any]:
-    """Return the declared tools, each once: no vendor accepts two with one name."""
-    distinct: dict[object, Any] = {}
-    for tool in tools:
-        name = own_name(tool) if isinstance(tool, Mapping) else None
-        first = distinct.setdefault(name or object(), tool)
-        if first is not tool and _essence(first) != _essence(tool):
-            raise ConfigurationError(f"two tools are named {name!r}: the model could not tell which one it calls; rename one")
-    return list(distinct.values())
-
-
-def _essence(value: Any) -> Any:
-    """Return a declaration without the titles that pydantic derives from names, which some forms of a tool lack."""
-    if isinstance(value, Mapping):
-        return {key: _essence(inner) for key, inner in value.items() if not (key == "title" and isinstance(inner, str))}
-    return [_essence(inner) for inner in value] if isinstance(value, list) else value
 
 
 def format_tool_choice(model: Formatter, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:

@@ -7,7 +7,7 @@ EQUIVALENT: dict[str, str] = {
     "Batch._reports: raise NotImplementedError -> pass": "never called: the classes that there are have their own",
     "_only_raises: return False -> return None": "callers ask only whether it is true",
     "_problems: entries: list[Any] = list(error.errors(include_url=False, include_context=False, include_input=False)): include_url=False -> include_url=True": "of the entries only their places and messages are read",
-    "cancel_tasks: if not task.wait(max(0.0, end - time.monotonic())): max(0.0, end - time.monotonic()) -> max(-1.0, end - time.monotonic())": "a wait of less than nothing is a wait of nothing",
+    "_cancel_tasks: if not task.wait(max(0.0, end - time.monotonic())): max(0.0, end - time.monotonic()) -> max(-1.0, end - time.monotonic())": "a wait of less than nothing is a wait of nothing",
     "_Depth.__init__: self.ended = 0 -> self.ended = 1": "it is only compared with what it was before",
     "_with_ids: for before, after in zip(old, new, strict=True): strict=True -> strict=False": "an assertion, both are of one length",
     "_sound_ids: if not all(ids) or (len(ids) > 1 and len(set(ids)) != len(ids)): len(ids) > 1 -> len(ids) > 0": "one id is as many as its set has",
@@ -53,7 +53,7 @@ ACCEPTED: dict[str, str] = {
     "is_prefix: return False -> return True": "killed since by `test_a_value_that_no_json_has_is_not_a_text_that_was_cut_off`",
     "Slot.__init__: self.twin = 0 -> pass": "no difference in 25,000 random streams: it is read of calls that began with a fragment, which sets it",
     "Slot.grows_to: last = self.pieces[-1] if self.pieces else '': -1 -> -0": "no difference in 20,000 random streams: text that grows and then does not breaks either way",
-    "describe_fields: if name in fields and fields[name].description is None: name in fields -> name not in fields": "run when the classes are made, before any test begins: `tests/unit/providers/test_field_descriptions.py` sees what came of it",
+    "_describe_fields: if name in fields and fields[name].description is None: name in fields -> name not in fields": "run when the classes are made, before any test begins: `tests/unit/providers/test_field_descriptions.py` sees what came of it",
     "_Reading.chunk: self._decided = True -> self._decided = False": "open: a `_stream` of a subclass that passes on a turn which the inherited one has ended; the tests of it see the first end",
     "read_astream: return _astream -> return None": "run when a class is made, before any test begins",
 }

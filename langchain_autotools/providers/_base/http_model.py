@@ -19,7 +19,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import Field, PrivateAttr, WrapValidator
 
 from ...chunks import as_chunk, merge_chunks
-from ...deadline import current_deadline
+from ...deadline import current_deadline, reply_begins
 from ...errors import AutoToolsError, ConfigurationError, UnsupportedFeatureError, map_errors
 from ...event_bus import current_scope
 from ...messages.metadata import KEY, UNFORCED
@@ -28,9 +28,9 @@ from ...retry import Attempts, RetryPolicy, RetryStrategies, checked_retry, paus
 from ...turn.accumulator import restart_chunk
 from .._transport.clients import PerLoopCache, Shared, adrain, drain
 from .._transport.exchange import ClientSettings, Exchange, Response
-from .._transport.reader import MISREAD, EndedEarly, ReplyReader, is_unasked_stream, leaves_at_once, misshapen, read_body, read_stream
+from .._transport.reader import MISREAD, EndedEarly, ReplyReader, is_unasked_stream, misshapen, read_body, read_stream
 from .._transport.secrets import SecretDict, secret_query, spelled
-from .._transport.timeouts import holding, opened_in_time, own_timeout, read_timeout, request_timeout, whole_in_time
+from .._transport.timeouts import holding, opened_in_time, own_timeout, read_timeout, timeout_parts, whole_in_time
 from .errors import ErrorMapping, ErrorTable, is_streaming_unsupported, read_refusal
 from .parameters import check_headers
 
@@ -52,7 +52,7 @@ def _retrying_stream(attempts: Attempts, opened: Callable[[], Opened]) -> Genera
         try:
             with closing(rest):
                 for chunk in chain(begun, rest):
-                    reply.left = reply.left or leaves_at_once(chunk)
+                    reply.left = reply.left or _leaves_at_once(chunk)
                     yield chunk
         except Exception as error:
             yield from reply.tail(error)
@@ -70,10 +70,10 @@ async def _aretrying_stream(attempts: Attempts, opened: Callable[[], Awaitable[A
         try:
             async with aclosing(rest):
                 for chunk in begun:
-                    reply.left = reply.left or leaves_at_once(chunk)
+                    reply.left = reply.left or _leaves_at_once(chunk)
                     yield chunk
                 async for chunk in rest:
-                    reply.left = reply.left or leaves_at_once(chunk)
+                    reply.left = reply.left or _leaves_at_once(chunk)
                     yield chunk
         except Exception as error:
             for chunk in await reply.atail(error):
@@ -399,7 +399,7 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         try:
             for chunk in chunks:
                 begun.append(chunk)
-                if at_once or leaves_at_once(chunk):
+                if at_once or _leaves_at_once(chunk):
                     break
         except EndedEarly as early:
             early.chunks[:0] = begun
@@ -412,7 +412,7 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         try:
             async for chunk in chunks:
                 begun.append(chunk)
-                if at_once or leaves_at_once(chunk):
+                if at_once or _leaves_at_once(chunk):
                     break
         except EndedEarly as early:
             early.chunks[:0] = begun
@@ -553,6 +553,35 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
             _marked_unforced(lambda _: None, chunk)
         self._annotate(chunk, response)
         return exchange.with_events_of(value, chunk)
+
+
+_KEPT_BACK = frozenset({"tool_calls", "function_call"})
+
+
+def _leaves_at_once(chunk: AIMessageChunk) -> bool:
+    """Whether any part of a raw chunk reaches the caller before the turn ends: all but fragments of calls do. These too end a wait for the
+    beginning of the reply."""
+    if chunk.content or chunk.additional_kwargs.keys() - _KEPT_BACK or chunk.response_metadata:
+        return True
+    if (begins := reply_begins.get()) is not None and (chunk.tool_call_chunks or chunk.additional_kwargs):
+        begins()
+    return False
+
+
+def request_timeout(sdk: Any, timeout: Any, idle_timeout: float | None) -> Any:
+    """Return the timeout in the SDK's form; None uses the SDK's default.
+
+    Args:
+        sdk: Gives the SDK's module, for its public `Timeout` and `DEFAULT_TIMEOUT`.
+        timeout: The user's timeout.
+        idle_timeout: Seconds that shorten the time between two bytes.
+    """
+    if idle_timeout is None and (timeout is None or isinstance(timeout, int | float)):
+        return timeout
+    module = sdk()
+    if idle_timeout is None and isinstance(timeout, module.Timeout):  # another HTTP library's object is converted
+        return timeout
+    return module.Timeout(timeout_parts(module.DEFAULT_TIMEOUT if timeout is None else timeout, idle_timeout))
 
 
 _PACKAGE = f"{__name__.partition('.')[0]}."

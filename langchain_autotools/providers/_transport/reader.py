@@ -17,7 +17,7 @@ from jiter import from_json
 from langchain_core.messages import AIMessageChunk
 
 from ...chunks import merge_chunks, new_chunk
-from ...deadline import Deadline, current_deadline, reply_begins
+from ...deadline import Deadline, current_deadline
 from ...errors import StreamError
 from ...event_types import RunEvent
 from ...messages.metadata import attach_cut_reply
@@ -303,9 +303,6 @@ MISREAD = (TypeError, AttributeError, LookupError, ValueError, OverflowError)
 """Errors that a decoder raises for a field of an unexpected type."""
 
 
-_KEPT_BACK = frozenset({"tool_calls", "function_call"})
-
-
 class EndedEarly(StreamError):
     """Raised when a stream ends before its wire's end marker although it seems whole.
 
@@ -316,16 +313,6 @@ class EndedEarly(StreamError):
     def __init__(self, chunks: list[AIMessageChunk]) -> None:
         super().__init__("the reply ended before the end that its protocol marks")
         self.chunks = chunks
-
-
-def leaves_at_once(chunk: AIMessageChunk) -> bool:
-    """Whether any part of a raw chunk reaches the caller before the turn ends: all but fragments of calls do. These too end a wait for the
-    beginning of the reply."""
-    if chunk.content or chunk.additional_kwargs.keys() - _KEPT_BACK or chunk.response_metadata:
-        return True
-    if (begins := reply_begins.get()) is not None and (chunk.tool_call_chunks or chunk.additional_kwargs):
-        begins()
-    return False
 
 
 class EventDecoder(Protocol):

@@ -70,22 +70,6 @@ def timeout_parts(timeout: Any, idle_timeout: float | None = None) -> tuple[floa
     return connect, read, write, pool
 
 
-def request_timeout(sdk: Any, timeout: Any, idle_timeout: float | None) -> Any:
-    """Return the timeout in the SDK's form; None uses the SDK's default.
-
-    Args:
-        sdk: Gives the SDK's module, for its public `Timeout` and `DEFAULT_TIMEOUT`.
-        timeout: The user's timeout.
-        idle_timeout: Seconds that shorten the time between two bytes.
-    """
-    if idle_timeout is None and (timeout is None or isinstance(timeout, int | float)):
-        return timeout
-    module = sdk()
-    if idle_timeout is None and isinstance(timeout, module.Timeout):  # another HTTP library's object is converted
-        return timeout
-    return module.Timeout(timeout_parts(module.DEFAULT_TIMEOUT if timeout is None else timeout, idle_timeout))
-
-
 def own_timeout(*clients: Any) -> Any:
     """Return the timeout of the first of the user's own HTTP clients that sets one; None: none does, or not another than every client."""
     timeouts = [timeout for client in clients if (timeout := getattr(client, "timeout", None)) is not None]

@@ -20,7 +20,7 @@ from .decode import MessagesDecoder, MessagesEvents
 from .errors import ERRORS
 from .mapper import SUMMARY, MessagesMapper
 from .parameters import PROFILES, AnthropicParameters, ClientSettings, profile_of
-from .tools import client_tool_names, format_tool, format_tool_choice, has_format, is_builtin, output_format, read_choice
+from .tools import client_tool_names, format_tool, format_tool_choice, has_format, is_builtin, output_format
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -223,7 +223,7 @@ class ChatAnthropic(AnthropicParameters):
 
     def read_tool_choice(self, choice: Any) -> ToolChoice:
         """Return the effect of a wire choice on a run: a ban on parallel calls stays for every turn."""
-        return read_choice(choice)
+        return _read_choice(choice)
 
     def _default_method(self) -> str:
         return "function_calling"
@@ -305,7 +305,7 @@ def _may_hold_blocks(params: Mapping[str, Any], body: bytes) -> bool:
 
 def _tool_choice(params: Mapping[str, Any], parallel: bool | None) -> dict[str, Any] | None:
     """Return the tool choice. A forced one is not sent to a thinking model, because the vendor rejects it (wire quirk C-18)."""
-    choice = read_choice(format_tool_choice(params.get("tool_choice"), params["tools"]))
+    choice = _read_choice(format_tool_choice(params.get("tool_choice"), params["tools"]))
     if choice.forced and _is_thinking(params.get("thinking")):
         _logger.warning("a model that thinks cannot be forced to call a tool: the forced tool_choice is not sent")
         return _choice_with_parallel(choice.lasting, parallel)
@@ -347,8 +347,22 @@ def _implied_thinking(profile: Mapping[str, Any], params: Mapping[str, Any]) -> 
     Models with every effort level think adaptively, with summaries. None with a forced tool call, which the vendor rejects
     together with thinking.
     """
-    forced = read_choice(params.get("tool_choice")).forced
+    forced = _read_choice(params.get("tool_choice")).forced
     return None if forced or "xhigh" not in (profile.get("reasoning_effort_levels") or ()) else _IMPLIED
+
+
+_DEMANDS = ("any", "tool")
+
+
+def _read_choice(choice: Mapping[str, Any] | None) -> ToolChoice:
+    """Return the effect of a wire choice on a run. A ban on parallel calls is not a demand: it stays for every turn."""
+    kind = (choice or {}).get("type")
+    if kind == "none":
+        return ToolChoice(choice, choice, ())
+    if kind not in _DEMANDS:
+        return ToolChoice(choice, choice)
+    single = (choice or {}).get("disable_parallel_tool_use")
+    return ToolChoice(choice, None if single is None else {"type": "auto", "disable_parallel_tool_use": single}, forced=True)
 
 
 # ---------------------------------------------------------------------------------------------- caching

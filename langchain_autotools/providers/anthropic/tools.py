@@ -14,7 +14,7 @@ from typing import Any
 from langchain_core.tools import BaseTool
 
 from ...errors import ConfigurationError
-from ...turn.tools import ToolChoice, declaring
+from ...turn.tools import declaring
 from .._encode.tools import (
     TYPES,
     JsonSchema,
@@ -140,7 +140,6 @@ _DEFINITION = "provider_tool_definition"
 _ON_CLIENT = re.compile(r"(bash|text_editor|computer|memory)_\d")
 _KINDS = {"bash": "shell"}
 _COMBINED = ("anyOf", "oneOf", "allOf")
-_DEMANDS = ("any", "tool")
 _MCP = "mcp_toolset"
 _MODES = {"any": "any", "required": "any", "auto": "auto", "none": "none"}
 
@@ -228,17 +227,6 @@ def format_tool_choice(choice: Any, tools: Tools) -> dict[str, Any] | None:
 
 def _any_tool(tools: Tools) -> dict[str, Any]:
     return {"type": "tool", "name": tools[0]["name"]} if len(tools) == 1 and "name" in tools[0] else {"type": "any"}
-
-
-def read_choice(choice: Mapping[str, Any] | None) -> ToolChoice:
-    """Return the effect of a wire choice on a run. A ban on parallel calls is not a demand: it stays for every turn."""
-    kind = (choice or {}).get("type")
-    if kind == "none":
-        return ToolChoice(choice, choice, ())
-    if kind not in _DEMANDS:
-        return ToolChoice(choice, choice)
-    single = (choice or {}).get("disable_parallel_tool_use")
-    return ToolChoice(choice, None if single is None else {"type": "auto", "disable_parallel_tool_use": single}, forced=True)
 
 
 def _named(choice: str, tools: Tools) -> dict[str, Any]:

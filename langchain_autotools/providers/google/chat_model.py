@@ -8,7 +8,7 @@ from contextlib import closing, nullcontext
 from enum import Enum
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Required, TypedDict
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -31,7 +31,7 @@ from .decode import GenerateContentDecoder, GenerateContentEvents, camel
 from .errors import ERRORS
 from .mapper import GenerateContentMapper
 from .parameters import AccessTokens, ClientSettings, Endpoint, GoogleParameters, check_sdk_names
-from .tools import CallingConfig, Choice, dialect, flat_tools, format_tool, format_tool_choice, wire_tools
+from .tools import Choice, dialect, flat_tools, format_tool, format_tool_choice, wire_tools
 
 if TYPE_CHECKING:
     from google import genai
@@ -406,6 +406,13 @@ def _tool_config(given: Any, choice: Any, tools: Sequence[Mapping[str, Any]]) ->
     if chosen is not None:
         config["functionCallingConfig"] = {**_as_mapping(config.get("functionCallingConfig")), **wire_choice(chosen)}
     return config
+
+
+class CallingConfig(TypedDict, total=False):
+    """A tool choice in a request (`functionCallingConfig`)."""
+
+    mode: Required[str]
+    allowedFunctionNames: list[str]
 
 
 def wire_choice(choice: Choice) -> CallingConfig:

@@ -280,10 +280,3 @@ def _allowed(choice: Mapping[str, Any], tools: Tools) -> Choice:
     if not names:
         raise ConfigurationError(f"tool_choice {dict(choice)!r} names no tool: 'none' allows none")
     return _only(names, _MODES.get(str(body.get("mode")), "auto"), tools)
-
-
-class CallingConfig(TypedDict, total=False):
-    """A tool choice in a request (`functionCallingConfig`)."""
-
-    mode: Required[str]
-    allowedFunctionNames: list[str]

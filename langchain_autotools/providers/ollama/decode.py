@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
@@ -13,15 +13,7 @@ from ...event_types import RunEvent
 from ...messages.metadata import KEY
 from .._base.replies import VendorEvents, file_made, reply_metadata, sum_of
 from .._encode.sources import image_type
-from .._encode.tools import Function
 from .errors import error_from_body, error_text
-
-
-class Tool(TypedDict):
-    """A declared tool; in a choice, the named one."""
-
-    type: Literal["function"]
-    function: Function
 
 
 class ReplyMessage(TypedDict, total=False):

@@ -7,14 +7,13 @@ a schema in `format` the server makes a grammar, which knows references; it is s
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from ...errors import ConfigurationError
 from ...executor.names import tool_name
 from ...turn.tools import declaring
 from .._encode.encoder import dumps
-from .._encode.tools import TYPES, JsonSchema, Tools, format_choice, function_of, heading, json_schema_of, mapped, unknown_choice
-from .decode import Tool
+from .._encode.tools import TYPES, Function, JsonSchema, Tools, format_choice, function_of, heading, json_schema_of, mapped, unknown_choice
 
 _SILENT = frozenset({"title", "$defs", "definitions", "$schema", "additionalProperties", "deprecated", "readOnly", "writeOnly"})
 _COMBINED = frozenset({"anyOf", "oneOf", "allOf", "$ref", "const"})
@@ -154,6 +153,13 @@ def _of_mapping(schema: JsonSchema) -> Any:
 
 
 _MODES = {"any": "required", "required": "required", "auto": "auto", "none": "none"}
+
+
+class Tool(TypedDict):
+    """A declared tool; in a choice, the named one."""
+
+    type: Literal["function"]
+    function: Function
 
 
 def format_tool(tool: Any) -> Tool:

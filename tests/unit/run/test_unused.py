@@ -71,7 +71,7 @@ def test_a_run_that_uses_none_of_it_enters_none_of_it(tool: Any, way: str) -> No
         RUNS[way](model)  # the first run gets the tools ready
         functions.clear()
         RUNS[way](model)
-    assert (str(PACKAGE / "executor" / "plan.py"), "read_calls") in functions
+    assert (str(PACKAGE / "executor" / "executor.py"), "_read_calls") in functions
     optional = {str(PACKAGE / path) for path in OPTIONAL}
     named = {(str(PACKAGE / path), name) for path, names in OPTIONAL_NAMES.items() for name in names}
     assert sorted((file, name) for file, name in functions if file in optional or (file, name.partition(".")[0]) in named) == []
