@@ -128,8 +128,9 @@ def _is_asynchronous(function: Any) -> bool:
 #
 # The settings of retries: `RetryPolicy`, or tenacity's own objects.
 #
-# It is the only owner of retries: the vendors' SDKs get `max_retries=0`. It knows no vendor: an error says itself whether the same request
-# may succeed (`is_retryable`, as `langchain_core.exceptions` defines it) and how long the server asked to wait (`retry_after`, seconds).
+# This is the only owner of retries: the vendors' SDKs get `max_retries=0`. It knows no vendor: an error says itself whether the same
+# request may succeed (`is_retryable`, as `langchain_core.exceptions` defines it) and how long the server asked to wait (`retry_after`,
+# seconds).
 
 _NUMBERS = ("attempts", "wait_initial", "wait_max", "jitter", "retry_after_max", "timeout", "wait_scale")
 _FUNCTIONS = ("retry_if", "before_sleep")

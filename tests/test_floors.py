@@ -5,7 +5,7 @@ from tests.test_house import MODULES, all_imports, module_of, name_of, top_of
 # The floors of `executor`, from the ground up. A module imports from its own floor and from those below it.
 EXECUTOR_FLOORS = (
     ("names", "pending", "user_functions"),
-    ("context", "results", "signatures", "policies", "tool"),
+    ("context", "nested_runs", "results", "signatures", "policies", "tool"),
     ("call", "tools", "plan", "steps"),
     ("claims", "approvals", "handlers", "run_tool"),
     ("batch", "batch_drivers"),

@@ -1,6 +1,6 @@
 """The execution of one tool call, from its input to its result.
 
-Nothing here decides when a call runs, or in which thread or task: `batch` and `async_batch` do.
+Nothing here decides when a call runs, or in which thread or task: `batch` and `batch_drivers` do.
 """
 
 import asyncio
@@ -21,19 +21,9 @@ from ..deadline import DeadlinePassed
 from ..errors import AlreadyResumedError, ConfigurationError
 from ..messages.calls import ToolCallRecord
 from .context import AsyncProgress, Progress, Reporting
+from .nested_runs import InnerBudget, NestedRuns, current_nested_runs
 from .policies import CachedCall, ToolPolicy
-from .results import (
-    InnerBudget,
-    NestedRuns,
-    ToolCallResult,
-    cancelled_result,
-    current_nested_runs,
-    describe,
-    failed,
-    has_other_effects,
-    tool_message_of,
-    with_note,
-)
+from .results import ToolCallResult, cancelled_result, describe, failed, has_other_effects, tool_message_of, with_note
 from .signatures import InjectionContext, tool_runtime
 from .tool import Cancelled, NoException, PreparedTool, current_call
 from .user_functions import Home

@@ -27,10 +27,11 @@ from .batch_drivers import AsyncToolCallBatch, ToolCallBatch
 from .call import ToolRun
 from .claims import Claim
 from .names import find_name
+from .nested_runs import current_nested_runs
 from .pending import Decision, PendingCall, identities_of_given, with_decision
 from .plan import Answer, Call, Calls, Meaning, Only, PositionSetter, answer_of, position_setters
 from .policies import CachedCall, Policies, ToolPolicy, checked_cache
-from .results import ToolCallResult, current_nested_runs
+from .results import ToolCallResult
 from .run_tool import continue_batch
 from .steps import CallWrapper
 from .tool import ArgumentsOf, PreparedTools

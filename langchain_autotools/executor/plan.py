@@ -1,4 +1,4 @@
-"""What is planned for each of a model's calls before any of them runs: its tool, what will stand around it."""
+"""What each of a model's calls means before any of them runs: its tool, what will answer it."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -10,14 +10,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 
 from ..errors import ConfigurationError
-from ..messages.calls import (
-    CLIENT_TOOL,
-    NOT_ONE_OBJECT,
-    GivenCall,
-    ToolCallRecord,
-    canonical_call,
-    compact,
-)
+from ..messages.calls import CLIENT_TOOL, NOT_ONE_OBJECT, GivenCall, ToolCallRecord, canonical_call, compact
 from ..messages.metadata import inner_usage
 from ..messages.run_messages import open_run, position_metadata
 from ..strict_json import says_only
@@ -172,7 +165,7 @@ def _bundled_calls(call: ToolCallRecord, known: Mapping[str, Any]) -> list[ToolC
 
 
 # ---------------------------------------------------------------------------------------------- planning
-# What will answer each call: its tool, a result that is there already, or the caller.
+# What will answer each call: runs of its tool, or a result that is there already.
 
 
 @dataclass(frozen=True)

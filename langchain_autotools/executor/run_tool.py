@@ -22,6 +22,7 @@ from ..messages.metadata import InnerUsage, own_metadata
 from ..messages.run_messages import HoldsRun, metadata_of_open_run, new_messages, open_results, open_run, run_message_of, serialize_messages
 from ..strict_json import equivalent
 from .approvals import Approvals, same_digest
+from .nested_runs import InnerBudget, NestedRuns, current_nested_runs, run_content
 from .pending import (
     CallIdentity,
     Decision,
@@ -35,7 +36,7 @@ from .pending import (
     with_edited_arguments,
 )
 from .plan import Meaning
-from .results import InnerBudget, NestedRuns, current_nested_runs, output_content, run_content
+from .results import output_content
 
 _CHANGED = "the record of the run inside call {id!r} is not the one that was made: it, its call or approval_key has changed since"
 

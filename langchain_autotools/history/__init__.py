@@ -12,7 +12,7 @@ The order of the passes in `repair`, and why:
 3. Run messages are unfolded: from here on the history is the one that will be sent.
 4. The former function form is rewritten, and calls and results that stand in content blocks alone are read from there.
 5. Every call gets an id and a name of its own: from here on ids tell calls apart.
-6. Orphans are dropped, then results put in their place, then dangling calls answered; see `pairing`.
+6. Orphans are dropped, then results put in their place, then dangling calls answered; see `repairs`.
 
 What is valid is not always sent as it stands: a request has the results of a message in call order, which servers go by that count them,
 and no message of the model's that says nothing, which several vendors refuse.
@@ -28,10 +28,19 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from ..messages.calls import call_ids
 from ..messages.incremental import GrowingHistory, MessageMemo, growing
 from ..messages.metadata import FAILOVER, is_cut_reply, own_metadata
-from . import pairing
 from .expansion import expand, expand_runs
 from .pairing import Finding, Item, Problem, ProblemKind, drop_empty, messages_of, needs_no_repair, soundness
-from .repairs import apply_removals, fold_chunks, name_calls, read_blocks, translate_functions, with_call_ids
+from .repairs import (
+    apply_removals,
+    dangling_answered,
+    fold_chunks,
+    name_calls,
+    orphans_dropped,
+    read_blocks,
+    results_ordered,
+    translate_functions,
+    with_call_ids,
+)
 
 __all__ = [
     "Problem",
@@ -88,7 +97,7 @@ def to_send(messages: Sequence[BaseMessage], *, open_start: bool = False) -> lis
         known.keep()
         return _grown_as_sent(known)
     repaired = [*messages] if found.is_sound(False) else _repaired(messages, False, open_start)
-    return as_sent(messages_of(pairing.results_ordered(list(enumerate(drop_empty(repaired))))[0]))
+    return as_sent(messages_of(results_ordered(list(enumerate(drop_empty(repaired))))[0]))
 
 
 def _repaired(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -> list[BaseMessage]:
@@ -132,9 +141,9 @@ def _mended(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -
         translate_functions,
         read_blocks,
         name_calls,
-        partial(pairing.orphans_dropped, open_start=open_start, open_end=open_end),
-        partial(pairing.results_ordered, strict=False),
-        partial(pairing.dangling_answered, open_end=open_end),
+        partial(orphans_dropped, open_start=open_start, open_end=open_end),
+        partial(results_ordered, strict=False),
+        partial(dangling_answered, open_end=open_end),
     )
     items: list[Item] = list(enumerate(messages))
     problems: list[Problem] = []
@@ -146,12 +155,12 @@ def _mended(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -
 
 def drop_orphans(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return the messages without results that answer no call: one pass of `repair`."""
-    return messages_of(pairing.orphans_dropped(list(enumerate(messages)))[0])
+    return messages_of(orphans_dropped(list(enumerate(messages)))[0])
 
 
 def order_results(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return the messages with every result directly after its AI message, in call order. Calls get unique ids first."""
-    return messages_of(pairing.results_ordered(name_calls(list(enumerate(messages)))[0])[0])
+    return messages_of(results_ordered(name_calls(list(enumerate(messages)))[0])[0])
 
 
 def answer_dangling(messages: Sequence[BaseMessage], *, open_end: bool = False) -> list[BaseMessage]:
@@ -161,7 +170,7 @@ def answer_dangling(messages: Sequence[BaseMessage], *, open_end: bool = False) 
         messages: The history.
         open_end: Whether the calls of the last AI message may stay without results.
     """
-    return messages_of(pairing.dangling_answered(name_calls(list(enumerate(messages)))[0], open_end=open_end)[0])
+    return messages_of(dangling_answered(name_calls(list(enumerate(messages)))[0], open_end=open_end)[0])
 
 
 # ---------------------------------------------------------------------------------------------- sent

@@ -17,8 +17,8 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import ToolException
 
 from ..executor.approvals import checked_decision, no_interrupt
+from ..executor.nested_runs import current_nested_runs
 from ..executor.pending import ELICITATION, Decision, PendingCall, check_answer, digest_of, misfit
-from ..executor.results import current_nested_runs
 from ..executor.run_tool import ContinuedRun, outer_call
 from ..executor.user_functions import acall_user
 from ..messages.calls import ToolCallRecord

@@ -4,12 +4,12 @@
 - Of a stored AI message: `{"calls": [{"id", "sent_id"?, "arguments", "wire_id"?, "extra"?}]}`, the arguments as the model wrote them;
   `sent_id` is what a call is sent with whose `id` was made here.
 - Of an AI message whose request could not force a call that it was to force, also `"unforced": True`.
-- Of an AI message where another model took over, also `"failover"`: see `failover`.
-- Of an AI message whose turn was made again, also `"rejected"`: see `rejected`.
+- Of an AI message where another model took over, also `"failover"`: which, and after what.
+- Of an AI message whose turn was made again, also `"rejected"`: the replies that were not taken.
 - Of a reply from LangChain's cache, until a run hands it out, also `"cached_id"`: the id under which it was cached.
 - Of a run message: `{"messages": [...], "stop_reason", "turns", "usage", "asked"?, "open_calls"?}`, the carrier.
-- Of the result of a call inside which a run waits: `{"open_run": {...}}`, see `open_runs`.
-- Of the result of a call inside which runs were made, `"used_inside"`: see `inner_usage`.
+- Of the result of a call inside which a run waits: `{"open_run": {...}}`, see `run_messages.open_run`.
+- Of the result of a call inside which runs were made, `"used_inside"`: what these have used.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

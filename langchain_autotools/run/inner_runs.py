@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 from langchain_core.messages import BaseMessage
 
 from ..executor.call import ToolRun
+from ..executor.nested_runs import InnerBudget
 from ..executor.plan import PlannedCall
-from ..executor.results import InnerBudget, failed
+from ..executor.results import failed
 from ..executor.run_tool import is_run_tool
 from ..executor.steps import PENDING, Proceed, Steps, ends_as
 from ..messages.metadata import InnerUsage, paid_replies

@@ -23,15 +23,15 @@ from ..compat import should_stream, unvalidated
 from ..errors import AlreadyResumedError, ConfigurationError, LimitReachedError
 from ..executor import AsyncToolCallBatch, PendingCall, ToolCallBatch, ToolCallResult, pending_calls
 from ..executor.approvals import Approvals
-from ..executor.results import current_nested_runs
+from ..executor.nested_runs import current_nested_runs
 from ..history import repair
 from ..messages.blocks import without_provisional
 from ..messages.calls import ToolCallRecord, awaited_calls, call_ids, calls_of, open_end, with_records
 from ..messages.metadata import CACHED_ID, KEY, attach_messages, known_of_cut_reply, take_reply, text_of, without_cached_id
 from ..messages.run_messages import is_paused, numbered_result, open_results, result_id, stop_reason
 from ..turn.accumulator import ai_message
+from ..turn.stored_messages import caller_metadata, canonical_message, with_output_version
 from ..turn.tools import ToolChoice, format_request_tools
-from ..turn.turn import caller_metadata, canonical_message, with_output_version
 from .decisions import open_calls
 from .loop import Action, CallModel, RunOutcome, RunTools, TurnCut, tool_loop, turn_calls
 from .output import RunOutput, is_unreadable

@@ -21,7 +21,7 @@ from ..executor import ToolExecutor
 from ..executor.approvals import Admission, Approvals, Reservation
 from ..executor.executor import ExecutionSettings, checked_listener
 from ..executor.names import tool_name
-from ..executor.results import current_nested_runs
+from ..executor.nested_runs import current_nested_runs
 from ..executor.run_tool import is_run_tool
 from ..executor.steps import CallWrapper
 from ..executor.tools import ToolSource, callable_tools

@@ -21,7 +21,8 @@ from ..messages.blocks import standard_blocks
 from ..messages.display import printable, short_result, text_and_media
 from ..messages.metadata import text_of
 from ..strict_json import mend_surrogates
-from .page import markdown_parts, part_text, value_text
+from .markdown import markdown_parts
+from .page import part_text, value_text
 from .view_model import (
     CallView,
     EndView,

@@ -1,21 +1,19 @@
-"""The assembly of a stream's fragments to tool calls, in any server's dialect."""
+"""The assembly of a stream's fragments to tool calls, in any server's dialect.
+
+No single field identifies a call: index, id, name, position and the end of the JSON text are each broken on some server, and each is the
+only thing that tells on another. So nothing is decided before the stream has ended. Then an index is believed if it tells calls apart;
+where it does not, the calls are read by id, by name, by order or by shape (`assignment`), and their arguments by a closed list of ways
+(`arguments`). A call that could be read in two ways is not `ok`: it must not run.
+"""
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..messages.calls import ToolCallRecord
+from .arguments import Arguments, agreed
 from .assignment import Groups, read_groups
-from .slot import MIXED, REPEATS, Arguments, Fragment, Progress, Slot, agreed, read_fragment, read_list, text_at
-
-# ---------------------------------------------------------------------------------------------- assembler
-#
-# The assembly of a stream's fragments to tool calls, in any server's dialect.
-#
-# No single field identifies a call: index, id, name, position and the end of the JSON text are each broken on some server, and
-# each is the only thing that tells on another. So nothing is decided before the stream has ended. Then an index is believed if
-# it tells calls apart (`groups`); where it does not, the calls are read by id, by name, by order or by shape (`reading`), and
-# their arguments by a closed list of ways (`arguments`). A call that could be read in two ways is not `ok`: it must not run.
+from .slot import MIXED, REPEATS, Fragment, Progress, Slot, read_fragment, read_list, text_at
 
 _logger = logging.getLogger("langchain_autotools")
 

@@ -1,7 +1,7 @@
 """The assignment of fragments to calls: by index, by order, or by the shape of their text.
 
 An index tells calls apart if names came under two or more of them: then each index is one call, whatever else its fragments
-say. If not, it is missing, or the same for all calls, and `reading` looks at everything else.
+say. If not, it is missing, or the same for all calls, and everything else is looked at.
 """
 
 from collections import Counter
@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from ..strict_json import canonical, same
-from .slot import COPY, MIXED, Fragment, Progress, Slot, has_other_split, spell_text
+from .arguments import has_other_split, spell_text
+from .slot import COPY, MIXED, Fragment, Progress, Slot
 
 Groups: TypeAlias = dict[int | None, list[Fragment | str]]
 """Fragments by index, in the order of their first appearance; a fragment with only text is given as a string."""

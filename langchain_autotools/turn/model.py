@@ -32,9 +32,10 @@ from ..executor.names import own_name, tool_name
 from ..messages.blocks import media_type, unnumbered, whole_content
 from ..messages.incremental import MessageMemo
 from ..messages.metadata import CACHED_ID, keep_reply, own_metadata, with_own_metadata
+from .stored_messages import stored_message
 from .subclass_methods import check_raw_methods, derived_methods, install_overrides
 from .tools import ToolChoice, declaring, format_tools, listed, read_choice
-from .turn import Turn, combined_outputs, generation, in_time, stored_message
+from .turn import Turn, combined_outputs, generation, in_time
 
 MISTAKEN: Final = {"tool_timeout": "the time of a tool is that of its policy: default_policy=ToolPolicy(timeout=...)"}
 """Replacements for unknown argument names that are not near to the right one."""

@@ -22,7 +22,8 @@ from ..errors import ConfigurationError
 from ..messages.calls import calls_of
 from ..messages.metadata import attach_cut_reply, cut_reply, own_metadata, with_own_metadata
 from .accumulator import ai_message, without_call_pieces
-from .turn import Turn, canonical_message, generation, result_of
+from .stored_messages import canonical_message
+from .turn import Turn, generation, result_of
 
 _SIGNATURE = "(self, messages, stop=None, **kwargs)"
 _STREAMS = ("raw_stream", "araw_stream")

@@ -15,7 +15,8 @@ from ...errors import StreamError
 from ...event_bus import current_scope
 from ...event_types import RunEvent
 from ...messages.metadata import KEY
-from ...tool_calls.slot import ACCOUNTS, as_text
+from ...tool_calls.arguments import as_text
+from ...tool_calls.slot import ACCOUNTS
 from ...turn.accumulator import CallPiece, piece_chunk
 from .._base.replies import (
     VendorEvents,

@@ -18,7 +18,8 @@ from ...chunks import merge_chunks, merge_given, new_chunk
 from ...errors import StreamError
 from ...event_types import RunEvent
 from ...messages.metadata import KEY
-from ...tool_calls.slot import ACCOUNTS, COPY, DOUBT, as_text, spell_text
+from ...tool_calls.arguments import as_text, spell_text
+from ...tool_calls.slot import ACCOUNTS, COPY, DOUBT
 from .._base.replies import (
     VendorEvents,
     detailed_usage,

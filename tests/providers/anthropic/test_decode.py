@@ -13,7 +13,8 @@ from langchain_autotools import StreamError
 from langchain_autotools.chunks import sum_chunks
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.providers.anthropic.decode import MessagesDecoder, usage_metadata
-from langchain_autotools.turn.turn import Turn, canonical_message
+from langchain_autotools.turn.stored_messages import canonical_message
+from langchain_autotools.turn.turn import Turn
 
 HEAD = {
     "type": "message_start",

@@ -15,7 +15,7 @@ from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.providers.openai.decode import REASONING_KEYS, ChatCompletionsDecoder
 from langchain_autotools.providers.openai.mapper import THINKING_PART, ChatCompletionsMapper
 from langchain_autotools.turn.accumulator import TurnAccumulator
-from langchain_autotools.turn.turn import canonical_message
+from langchain_autotools.turn.stored_messages import canonical_message
 from tests.support.recorded import Recording, recordings
 from tests.support.strict import Rules
 from tests.support.strict_openai import check_request

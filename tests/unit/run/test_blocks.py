@@ -14,7 +14,8 @@ from langchain_autotools.messages.metadata import KEY
 from langchain_autotools.run.loop import RunOutcome
 from langchain_autotools.run.output import RunOutput
 from langchain_autotools.turn.accumulator import TurnAccumulator
-from langchain_autotools.turn.turn import BlockWriter, canonical_message, generation, with_output_version
+from langchain_autotools.turn.stored_messages import BlockWriter, canonical_message, with_output_version
+from langchain_autotools.turn.turn import generation
 
 FORM = {KEY: {"call_blocks": {"type": "tool_use", "first": 3}}}
 VENDOR = {"model_provider": "anthropic"}

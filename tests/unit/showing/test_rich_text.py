@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from langchain_autotools.showing.page import markdown_html
+from langchain_autotools.showing.markdown import markdown_html
 from tests.support.seen_runs import TEXT_TAG, Read
 
 LINK = '<a href="{0}" target="_blank" rel="noopener noreferrer nofollow">{0}</a>'

@@ -8,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_autotools.strict_json import read_json, same
-from langchain_autotools.tool_calls.slot import JsonScanner, has_other_split, is_prefix, mend_json, read_arguments, spell_text, spelling
+from langchain_autotools.tool_calls.arguments import (
+    JsonScanner,
+    has_other_split,
+    is_prefix,
+    mend_json,
+    read_arguments,
+    spell_text,
+    spelling,
+)
 
 REFUSED = None
 BOUGHT = '"' + json.dumps({"q": 1}).replace('"', '\\"') + '"'

@@ -15,7 +15,7 @@ from langchain_core.messages.tool import tool_call_chunk
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.messages.metadata import KEY
 from langchain_autotools.turn.accumulator import BLOCKING, TurnAccumulator
-from langchain_autotools.turn.turn import canonical_message
+from langchain_autotools.turn.stored_messages import canonical_message
 from tests.support.quirks import Quirk, needs_quirks, quirks
 
 REPLY = "reply_0123456789ab"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 
-from langchain_autotools.turn.turn import BlockWriter, with_output_version
+from langchain_autotools.turn.stored_messages import BlockWriter, with_output_version
 
 CALL = {"name": "f", "args": {}, "id": "1", "type": "tool_call"}
 

@@ -1,0 +1,219 @@
+"""The form in which a turn's message is stored: calls by the turn's verdict, content in the model's configured form.
+
+That form is plain text, or numbered v1 content blocks. Core decides it by the handlers that happen to be attached (its event bridge
+always makes v1 blocks). What is stored and sent must not depend on that, so it is set here, from the model's `output_version` alone.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.messages import AIMessage, AIMessageChunk, InvalidToolCall
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
+
+from ..messages.blocks import STANDARD_CALLS, unnumbered, without_provisional
+from ..messages.metadata import KEY, REJECTED, with_own_metadata
+from ..messages.run_messages import adds_to_message
+from ..strict_json import read_json
+from ..tool_calls.arguments import as_text
+
+_MEDIA = frozenset({"audio", "video"})
+
+
+_REASONING = "reasoning_content"
+
+
+_ALONE = frozenset({"calls", "blocked", "origin", REJECTED})
+
+
+def stored_message(message: AIMessage, output_version: str | None, *, brief: bool = False) -> AIMessage:
+    """Return a turn's message in its stored form: calls by the verdict, content in the model's configured form."""
+    return with_output_version(canonical_message(message, stored=True, brief=brief), output_version)
+
+
+def canonical_message(message: AIMessage, *, stored: bool = False, brief: bool = False) -> AIMessage:
+    """Return a finished turn as one plain message, its calls rebuilt from the verdict.
+
+    Args:
+        message: The sum of a turn's chunks, or a message that core made of them. Without a verdict its calls stay as they are.
+        stored: Whether to keep of the verdict only what a stored message keeps: ids and argument texts.
+        brief: Whether to keep of that only what the message does not say itself.
+    """
+    message = without_provisional(message)
+    values = {name: getattr(message, name) for name in AIMessage.model_fields if name != "type"}
+    values["usage_metadata"] = _without_cost(message.usage_metadata)
+    verdict = message.response_metadata.get(KEY)
+    if isinstance(verdict, Mapping) and "blocked" in verdict:
+        records = verdict["calls"]
+        values["tool_calls"] = [_valid(record) for record in records if record["ok"]]
+        values["invalid_tool_calls"] = [_invalid(record) for record in records if not record["ok"]]
+        if stored:
+            values["response_metadata"] = _stored(message.response_metadata, verdict, brief=brief)
+    return AIMessage(**values)
+
+
+def caller_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a turn's last chunk for a caller who executes the calls: a brief message's, and why calls must not run."""
+    verdict = metadata.get(KEY)
+    if not isinstance(verdict, Mapping) or "blocked" not in verdict:
+        return metadata
+    return _stored(metadata, verdict, brief=True, reasons=True)
+
+
+def _without_cost(usage: UsageMetadata | None) -> Mapping[str, Any] | None:
+    """Return the usage without the cost that core adds on a cache hit: sent on, it would change the cache key."""
+    if not usage or "total_cost" not in usage:
+        return usage
+    return {key: value for key, value in usage.items() if key != "total_cost"} or None
+
+
+def _valid(record: Mapping[str, Any]) -> ToolCall:
+    return tool_call(name=record["name"], args=read_json(record["arguments"]), id=record["id"])
+
+
+def _invalid(record: Mapping[str, Any]) -> InvalidToolCall:
+    return invalid_tool_call(name=record["name"], args=record["arguments"], id=record["id"], error=record["why"])
+
+
+def _stored(metadata: Mapping[str, Any], verdict: Mapping[str, Any], *, brief: bool, reasons: bool = False) -> dict[str, Any]:
+    records = verdict["calls"]
+    brief = brief and not verdict.keys() - _ALONE  # what a wire remembers of a reply holds for the calls as they were written
+    kept = [_stored_entry(record, brief=brief, reasons=reasons) for record in records]
+    if brief and not adds_to_message(kept, mixed=len({record["ok"] for record in records}) > 1):
+        kept = []
+    own = {key: value for key, value in verdict.items() if key not in ("calls", "blocked")} | ({"calls": kept} if kept else {})
+    return with_own_metadata(metadata, own)
+
+
+def _stored_entry(record: Mapping[str, Any], *, brief: bool, reasons: bool) -> dict[str, Any]:
+    names = ["id", "sent_id", "arguments", "wire_id", "extra", *(["why"] if reasons else [])]
+    if brief and (not record["ok"] or as_text(read_json(record["arguments"])) == record["arguments"]):
+        names.remove("arguments")
+    return {key: record[key] for key in names if key in record}
+
+
+# ---------------------------------------------------------------------------------------------- the content by the output version
+
+
+def with_output_version(message: AIMessage, version: str | None) -> AIMessage:
+    """Return the message with content for `version`: v1 blocks for "v1", else text if the blocks contain only text.
+
+    Blocks that say more, for a vendor's signature stands in them, stay v1 blocks: nothing is lost, and mappers read both.
+    """
+    own = message.response_metadata.get("output_version")
+    if version == "v1":
+        blocks = _with_extras(message, list(map(_without_wrapper, message.content_blocks)))
+        blocks = [block for block in blocks if block["type"] not in STANDARD_CALLS]
+        plain = unnumbered(blocks)
+        calls = [{**call, "type": "tool_call"} for call in message.tool_calls]
+        invalid = [{**call, "type": "invalid_tool_call"} for call in message.invalid_tool_calls]
+        metadata = {**message.response_metadata, "output_version": "v1"}
+        return message.model_copy(update={"content": [*plain, *calls, *invalid], "response_metadata": metadata})
+    if own != "v1" or not isinstance(message.content, list):
+        return message
+    text = _unblocked(message)
+    return text if _meaning(text) == _meaning(message) else message
+
+
+def _meaning(message: AIMessage) -> list[Any]:
+    """Return the kinds of a message's standard blocks, and the data that only blocks can hold (signatures, citations).
+
+    Reasoning without a signature needs no block: it stands under `reasoning_content`.
+    """
+    blocks: list[Any] = message.content_blocks
+    meanings = [(block["type"], block.get("extras"), block.get("annotations")) for block in blocks if block["type"] != "invalid_tool_call"]
+    return [one for one in meanings if one != ("reasoning", None, None)]
+
+
+def _unblocked(message: AIMessage) -> AIMessage:
+    blocks = [block if isinstance(block, dict) else {"type": "text", "text": block} for block in message.content]
+    blocks = [block for block in blocks if block.get("type") not in STANDARD_CALLS]
+    reasoning = "".join(str(block.get("reasoning", "")) for block in blocks if block.get("type") == "reasoning")
+    others = [block for block in blocks if block.get("type") not in ("text", "reasoning")]
+    text = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
+    content = unnumbered(blocks) if others else text
+    extra = {_REASONING: reasoning, **message.additional_kwargs} if reasoning and not others else message.additional_kwargs
+    metadata = {key: value for key, value in message.response_metadata.items() if key != "output_version"}
+    return message.model_copy(update={"content": content, "additional_kwargs": extra, "response_metadata": metadata})
+
+
+class BlockWriter:
+    """Converts the chunks of one turn to v1 blocks with one counter, so that no two blocks merge by accident."""
+
+    def __init__(self) -> None:
+        self._index = -1
+        self._open: object = None
+        self._numbers: dict[object, int] = {}
+
+    def chunk(self, chunk: AIMessageChunk) -> AIMessageChunk:
+        """Return the chunk with its reasoning, text and calls as blocks."""
+        extra = dict(chunk.additional_kwargs)
+        blocks = [self._with_number(block) for block in self._unnumbered(chunk, extra)]
+        metadata = {**chunk.response_metadata, "output_version": "v1"}
+        return chunk.model_copy(update={"content": blocks, "additional_kwargs": extra, "response_metadata": metadata})
+
+    def _unnumbered(self, chunk: AIMessageChunk, extra: dict[str, Any]) -> list[dict[str, Any]]:
+        blocks: list[dict[str, Any]] = []
+        if isinstance(extra.get(_REASONING), str):
+            blocks.append({"type": "reasoning", "reasoning": extra.pop(_REASONING)})
+        if isinstance(chunk.content, str):
+            blocks += [{"type": "text", "text": chunk.content}] if chunk.content else []
+        else:
+            blocks += [block for block in map(_as_block, _standard(chunk)) if block["type"] not in STANDARD_CALLS]
+        return blocks + _calls_of_chunk(chunk)
+
+    def _with_number(self, block: dict[str, Any]) -> dict[str, Any]:
+        """Return the block with its number: fragments of text, or of one wire block, share one; a call has its own."""
+        kind, index = block["type"], block.get("index")
+        key = None if kind in STANDARD_CALLS else (kind, index)
+        if index is not None and key in self._numbers:  # more of an earlier block
+            return {**block, "index": self._numbers[key]}
+        if key is None or key != self._open:
+            self._index += 1
+        self._open = key
+        if index is not None:
+            self._numbers[key] = self._index
+        return {**block, "index": self._index}
+
+
+def _calls_of_chunk(chunk: AIMessageChunk) -> list[dict[str, Any]]:
+    """Return the calls of a chunk, for the last chunk the whole executable calls.
+
+    Core completes calls only when it adds up chunks, and a turn with calls alone may be one chunk."""
+    whole = {call["id"]: call for call in chunk.tool_calls} if chunk.chunk_position == "last" else {}
+    return [
+        {**whole[call["id"]], "type": "tool_call"} if call["id"] in whole else {**call, "type": "tool_call_chunk"}
+        for call in chunk.tool_call_chunks
+    ]
+
+
+def _standard(chunk: AIMessageChunk) -> list[Any]:
+    """Return the chunk's blocks; a vendor's own as the standard blocks that core makes of them."""
+    metadata = chunk.response_metadata
+    of_vendor = "model_provider" in metadata and metadata.get("output_version") != "v1"
+    return _with_extras(chunk, list(map(_without_wrapper, chunk.content_blocks))) if of_vendor else list(chunk.content)
+
+
+def _without_wrapper(block: Any) -> Any:
+    """Return a standard media block without the wrapper that core adds where it expects a vendor's own."""
+    value = block.get("value") if block["type"] == "non_standard" else None
+    if not isinstance(value, dict) or value.get("type") not in _MEDIA or not value.get("base64"):
+        return block
+    return {**value, **({"index": block["index"]} if "index" in block else {})}
+
+
+def _with_extras(message: AIMessage, blocks: list[Any]) -> list[Any]:
+    """Return standard blocks with the `extras` of their sources, of which core drops some, signatures included."""
+    if not isinstance(message.content, list):
+        return blocks
+    made = [block for block in blocks if block["type"] not in STANDARD_CALLS]
+    for source, block in zip(message.content, made, strict=False) if len(made) == len(message.content) else ():
+        if isinstance(source, dict) and source.get("extras") and block["type"] != "non_standard":
+            block["extras"] = {**source["extras"], **(block.get("extras") or {})}
+    return blocks
+
+
+def _as_block(part: Any) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return part if "type" in part else {"type": "non_standard", "value": part}
