@@ -663,7 +663,7 @@ class ResponsesDecoder:
         known = {
             "model_provider": _PROVIDER,
             "output_version": "v1" if self._blocks else None,
-            "id": self._response.get("id"),
+            "id": str(self._response.get("id") or ""),
             "model_name": self._response.get("model"),
             "finish_reason": self._finish_reason,
             "token_usage": self._response.get("usage"),
