@@ -335,6 +335,7 @@ async def test_calls_that_wait_for_their_turn_do_not_begin_after_a_failure(is_as
 
     def act(who: str) -> str:
         assert failed.wait(20)
+        threading.Event().wait(0.1)  # the failure is on its way from the listener to the batch
         ran.append(who)
         return who
 
