@@ -17,11 +17,11 @@ What is recorded is plain JSON. (DBOS reads a row in the form that the row names
 the workers.) Models and keys are no part of it: every worker makes its own models, by the same names. An execution that has lost its run
 to another worker notices at its next record, before it runs the next call.
 
-`stored` is the form in which values are recorded, `journal` records turns and calls, `recorded_events` records events and keeps a large
-text from being stored twice; `run_reader` reads the events of a run. `engine` is DBOS in this process, with what is kept of conversations
+`stored` is the form in which values are recorded; `journal` records turns, calls and events, and keeps a large text from being stored
+twice; `run_reader` reads the events of a run. `engine` is DBOS in this process, with what is kept of conversations
 in memory; `workers` is what becomes of runs whose worker ends, falls silent, crashes repeatedly or has a full disk. `runs` and
-`conversations` are what users call. `conversation_requests` makes the requests of a conversation's runs; `conversation_runs` is how they
-stand in the database, how a deleted conversation begins anew, and how they get on; `conversation_reader` reads a conversation's events,
+`conversations` are what users call. `conversation_runs` is what each run of a conversation is asked, how they stand in the database, how
+a deleted conversation begins anew, and how they get on; `conversation_reader` reads a conversation's events,
 `conversation_list` notes a conversation's owner, labels and title, and finds it by them.
 """
 

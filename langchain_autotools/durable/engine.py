@@ -325,12 +325,14 @@ def _request_arguments(stored: tuple[Any, ...], named: Any) -> tuple[tuple[Any, 
 def cancel_run(run_id: str) -> None:
     """Cancel a run, wherever it is executed.
 
-    Its row says so first: an execution that begins between the two steps reads it there.
+    Its row says so first: an execution that begins between the two steps reads it there. One that goes on in this process ends also where
+    the database fails.
     """
-    outside(DBOS.update_workflow_attributes, run_id, {CANCELLED: True}, merge=True)
-    flag = engine.cancelled.get(run_id)
-    if flag is not None:
-        flag.set()
+    try:
+        outside(DBOS.update_workflow_attributes, run_id, {CANCELLED: True}, merge=True)
+    finally:
+        if (flag := engine.cancelled.get(run_id)) is not None:
+            flag.set()
 
 
 def outside(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:

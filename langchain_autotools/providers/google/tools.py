@@ -81,7 +81,7 @@ class _Resolver:
 # ---------------------------------------------------------------------------------------------- tools
 # Tools and tool choices in the form of Google's two APIs.
 #
-# Wire facts: a function is `{name, description, parametersJsonSchema}` (see `schemas`) with a name of letters, digits, `_`, `.`, `:`, `-`
+# Wire facts: a function is `{name, description, parametersJsonSchema}` with a name of letters, digits, `_`, `.`, `:`, `-`
 # that begins with a letter or `_`, at most 64 long (wire quirk N-06); all functions stand in one entry of `tools`, each of the vendor's
 # own tools in one of its own, e.g. `{"googleSearch": {}}`. A choice is `toolConfig.functionCallingConfig`: `mode` AUTO, ANY, NONE or
 # VALIDATED, and for ANY and VALIDATED `allowedFunctionNames`.

@@ -316,7 +316,7 @@ class Slots:
 # Decoding of Responses API replies to raw chunks: whole bodies and streams, in the dialects of OpenAI and other servers.
 #
 # Text, reasoning and refusals leave with their deltas. Calls are taken from complete items at the end, together with the outline of the
-# items (see `items`) that lets them go back as they were. A whole body is a stream that brings everything with its last event.
+# items (see `responses_items`) that lets them go back as they were. A whole body is a stream that brings everything with its last event.
 
 
 _Blocks = list[dict[str, Any]]

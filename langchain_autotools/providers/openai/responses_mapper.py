@@ -251,7 +251,7 @@ _CONVERTERS: dict[str, Callable[[Block], Any]] = {
 # Conversion of messages of any vendor to input items of the Responses API.
 #
 # Each message is encoded alone, so that it can be remembered; what it asks of its neighbours is in `Encoded`. A reply of the same
-# endpoint and model goes back as the items that it was (see `items`); any other as its text and its calls.
+# endpoint and model goes back as the items that it was (see `responses_items`); any other as its text and its calls.
 #
 # Wire facts: a call's `call_id` pairs it with its output, has at most 64 characters and must be unique in the whole input (wire quirks
 # P-01, H-05, H-07); outputs are text, or a list of input parts (wire quirk P-10); an item's own `id` is something else and is never made

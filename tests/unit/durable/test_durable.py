@@ -111,6 +111,37 @@ def test_a_run_is_cancelled_by_its_id(life: Life, elsewhere: bool) -> None:
     assert [message for chunk in chunks for message in new_messages(chunk)] == new_messages(run)
 
 
+def test_a_run_here_is_cancelled_although_the_database_fails(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The caller is told of the failure, and the run that goes on in this process ends."""
+    begun = threading.Event()
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Iterator[str]:
+        yield "Wait"
+        begun.set()
+        while True:
+            threading.Event().wait(0.01)
+            yield "."
+
+    chat = life.model(reply)
+    life.begin()
+    chunks: list[AIMessageChunk] = []
+    client = threading.Thread(target=lambda: chunks.extend(chat.stream("Go", run_id="one")), daemon=True)
+    client.start()
+    assert begun.wait(20)
+    update = DBOS.update_workflow_attributes
+
+    def fails(run: str, noted: dict[str, Any], **keywords: Any) -> None:
+        if CANCELLED in noted:
+            raise OSError("the database is gone")
+        update(run, noted, **keywords)
+
+    monkeypatch.setattr(DBOS, "update_workflow_attributes", fails)
+    with pytest.raises(OSError, match="the database is gone"):
+        chat.cancel("one")
+    client.join(20)
+    assert stop_reason(chunks[-1]) == "cancelled"
+
+
 def test_calls_that_wait_for_approval_end_the_run_and_a_resumed_run_is_durable_too(life: Life) -> None:
     """Decisions travel as plain data."""
     script = lambda messages, **_: "Done." if answered(messages) else asks(("double", {"number": 3}))  # noqa: E731
