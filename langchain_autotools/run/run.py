@@ -158,9 +158,10 @@ class Run:
 
     # ------------------------------------------------------------------------------------------ steps
 
-    def next(self) -> Action | None:
-        """Return the next action; None at the end of the run."""
-        self._observer.check()
+    def next(self, *, unread: bool = False) -> Action | None:
+        """Return the next action, also of a run that nobody reads any more where it is to be `unread`; None at the end of the run."""
+        if not unread:
+            self._observer.check()
         sent, self._sent = self._sent, None
         self._tools = self._batch = None
         try:
@@ -387,7 +388,7 @@ class Run:
             self._chunks, self._whole = ChunkSum(), reply
         with suppress(Exception):  # the first exception is the one to raise
             self.turn_done()
-            if isinstance(action := self.next(), RunTools):
+            if isinstance(action := self.next(unread=True), RunTools):
                 self._answering(ToolCallBatch, action, None)
 
     def left(self) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from hypothesis import strategies as st
+from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import RunnableLambda
 
@@ -213,6 +214,41 @@ def test_a_reader_who_leaves_cancels_the_tools_that_run(way: str, shape: str) ->
         else:
             asyncio.run(aread(chain))
         assert ended.wait(WAIT)
+        assert len(server.exchanges) == 1
+
+
+class WaitsAtTheEnd(AsyncCallbackHandler):
+    """A callback handler that is not done with a reply until it is let go on."""
+
+    def __init__(self) -> None:
+        self.there, self.goes_on = asyncio.Event(), asyncio.Event()
+
+    async def on_llm_end(self, *_: Any, **__: Any) -> None:
+        """Wait."""
+        self.there.set()
+        await self.goes_on.wait()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_a_task_that_is_cancelled_while_a_handler_works_leaves_nothing(shape: str) -> None:
+    """The reply is whole and its reader is gone: the cancellation stays what ends the run, and every generator of a chain is closed."""
+    handler = WaitsAtTheEnd()
+    with serving(Script([Turn("Look.", [Call("tell_time")])])) as server, nothing_odd():
+        stream = aevents(SHAPES[shape](chat(server, tools=Workshop().tools(), callbacks=[handler])).astream([QUESTION]))
+
+        async def read() -> None:
+            async for _ in stream:
+                pass
+
+        task = asyncio.create_task(read())
+        async with asyncio.timeout(WAIT):
+            await handler.there.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        handler.goes_on.set()
+        del task
+        await settled()
         assert len(server.exchanges) == 1
 
 
