@@ -18,8 +18,9 @@ from tests.costs import ATTEMPTS, counted
 from tests.frames import tool_call
 from tests.support.http_server import Exchange
 from tests.support.script import Call, Turn
+from tests.support.trees import nodes_of
 from tests.test_costs import OpenAIInOnePiece
-from tests.test_house import MODULES, RULES, folder_of, imports_of, module_of, name_of, tree_of
+from tests.test_house import MODULES, RULES, folder_of, imports_of, module_of, name_of
 
 TABLE = Path(__file__).with_suffix(".csv")
 EVENTS = ("TextDelta", "CallStarted", "CallProgress", "ModelChanged", "RunEnded")
@@ -77,7 +78,7 @@ def names_across_borders() -> int:
         (module, "" if full.endswith(f".{module}") else full.rpartition(".")[2])
         for name, path in known.items()
         if name != "__init__"
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.ImportFrom)
         for full in imports_of(node, folder_of(path))
         if (module := module_of(full, known)) and (module != name)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import langchain_autotools
 from langchain_autotools import RunEvent
+from tests.support.trees import nodes_of
 
 PACKAGE = Path(langchain_autotools.__file__).parent
 DOCS = PACKAGE.parent / "docs"
@@ -44,7 +45,7 @@ def subclasses(kind: type[RunEvent]) -> Iterator[str]:
 
 def kinds_of(package: Path) -> set[str]:
     """The names of the kinds of events that a package defines, wherever it does."""
-    classes = [node for path in sources(package, "RunEvent") for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef)]
+    classes = [node for path in sources(package, "RunEvent") for node in nodes_of(path) if isinstance(node, ast.ClassDef)]
     known, before = {"RunEvent"}, 0
     while len(known) > before:
         before = len(known)
@@ -54,9 +55,7 @@ def kinds_of(package: Path) -> set[str]:
 
 def tables_of(package: Path) -> list[Table]:
     """The tables of a package's consumers."""
-    calls = [
-        node for path in sources(package, "EventTable(", "EventTable[") for node in ast.walk(parsed(path)) if isinstance(node, ast.Call)
-    ]
+    calls = [node for path in sources(package, "EventTable(", "EventTable[") for node in nodes_of(path) if isinstance(node, ast.Call)]
     return [
         table(call) for call in calls if name_of(call.func.value if isinstance(call.func, ast.Subscript) else call.func) == "EventTable"
     ]
@@ -79,11 +78,6 @@ def table(call: ast.Call) -> Table:
 def sources(package: Path, *words: str) -> list[Path]:
     """The modules of a package in which one of the words stands."""
     return [path for path in sorted(package.rglob("*.py")) if any(word in path.read_text(encoding="utf-8") for word in words)]
-
-
-def parsed(path: Path) -> ast.Module:
-    """The parsed source of a module."""
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def gaps(package: Path) -> list[str]:
@@ -115,7 +109,7 @@ def test_no_consumer_looks_for_kinds_of_events_beside_its_table() -> None:
     kinds = kinds_of(PACKAGE)
     beside = set()
     for path in sources(PACKAGE, *kinds):
-        for node in ast.walk(parsed(path)):
+        for node in nodes_of(path):
             is_check = isinstance(node, ast.Call) and name_of(node.func) == "isinstance"
             looked_for = node.args[1] if is_check and isinstance(node, ast.Call) else node.cls if isinstance(node, ast.MatchClass) else None
             if looked_for is not None and {name.split(".")[-1].strip() for name in ast.unparse(looked_for).split("|")} & kinds:

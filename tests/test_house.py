@@ -2,7 +2,6 @@
 
 import ast
 import csv
-import gc
 import re
 import subprocess
 import sys
@@ -14,6 +13,8 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+
+from tests.support.trees import nodes_of, tree_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PACKAGE = REPOSITORY / "langchain_autotools"
@@ -118,13 +119,6 @@ def each_file(paths: Iterable[Path]) -> Callable[[Callable[[Path], None]], Calla
     return decorate
 
 
-@cache
-def tree_of(path: Path) -> ast.Module:
-    """The parsed source of a file."""
-    gc.freeze()  # the trees stay: collections need not look at them
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 def imports_of(node: ast.AST, package: str) -> Iterator[str]:
     """The dotted names that `node` imports; relative imports are made absolute from `package`."""
     if isinstance(node, ast.Import):
@@ -138,7 +132,7 @@ def imports_of(node: ast.AST, package: str) -> Iterator[str]:
 @cache
 def all_imports(path: Path) -> list[str]:
     """Every import of a module, wherever it stands, type-only ones included."""
-    return [name for folder in [folder_of(path)] for node in ast.walk(tree_of(path)) for name in imports_of(node, folder)]
+    return [name for folder in [folder_of(path)] for node in nodes_of(path) for name in imports_of(node, folder)]
 
 
 def eager_nodes(tree: ast.Module) -> Iterator[ast.AST]:
@@ -158,7 +152,7 @@ def eager_nodes(tree: ast.Module) -> Iterator[ast.AST]:
 @cache
 def functions_of(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Every function of a file, methods and inner ones included."""
-    return [node for node in ast.walk(tree_of(path)) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    return [node for node in nodes_of(path) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
 
 
 def in_fresh_process(code: str) -> str:
@@ -251,6 +245,7 @@ def test_importing_the_package_loads_no_sdk_and_no_chat_model() -> None:
     assert "langchain_core.language_models.chat_models" not in loaded
 
 
+@pytest.mark.further
 def test_naming_a_chat_model_loads_no_sdk() -> None:
     """Importing a model class loads no SDK: it comes with the first client."""
     names = ("ChatOpenAI", "ChatAnthropic", "ChatGoogleGenerativeAI", "ChatOllama", "ChatLocal")
@@ -310,12 +305,12 @@ def test_nesting_stays_shallow(path: Path) -> None:
         assert depth_of(function) <= 3, f"{path.name}:{function.lineno} {function.name}"
 
 
-def words_outside_docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def words_outside_docstrings(path: Path) -> Iterator[tuple[int, str]]:
     """The words of every identifier and string of a file, with their lines. Docstrings may cite the source of a wire fact."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    holders = [node for node in ast.walk(tree) if isinstance(node, documented) and ast.get_docstring(node) is not None]
+    holders = [node for node in nodes_of(path) if isinstance(node, documented) and ast.get_docstring(node) is not None]
     docstrings = {id(node.body[0].value) for node in holders if isinstance(node.body[0], ast.Expr)}
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if id(node) in docstrings:
             continue
         for field in ("id", "attr", "name", "arg", "module", "value"):
@@ -329,7 +324,7 @@ def words_outside_docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
 @each_file(path for path in MODULES if top_of(path) not in {"providers", *NAME_TABLES})
 def test_no_provider_is_named_outside_providers(path: Path) -> None:
     """Law 6: no provider or model name stands outside `providers/`, save in the name tables of the root and the command line."""
-    found = [(line, word) for line, word in words_outside_docstrings(tree_of(path)) if word in VENDOR_WORDS]
+    found = [(line, word) for line, word in words_outside_docstrings(path) if word in VENDOR_WORDS]
     assert not found, f"{name_of(path)} names {found}"
 
 
@@ -439,7 +434,7 @@ def shared_aliases() -> set[str]:
     known = {name_of(path) for path in MODULES}
     meant: dict[str, set[str]] = defaultdict(set)
     for path in MODULES:
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.ImportFrom):
                 for alias, full in zip(node.names, imports_of(node, folder_of(path)), strict=True):
                     module = module_of(full, known)

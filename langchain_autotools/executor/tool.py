@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
 from json import dumps, loads
-from types import MappingProxyType
+from types import CodeType, MappingProxyType
 from typing import Any, Final, cast
 
 from langchain_core.messages import ToolMessage
@@ -525,8 +525,11 @@ def _signatures(tool: BaseTool, own: BaseTool) -> dict[str, Signature]:
 def _only_raises(function: Any) -> bool:
     """Whether a function is a placeholder that only raises NotImplementedError."""
     code = getattr(function, "__code__", None)
-    if code is None or "NotImplementedError" not in code.co_names:
-        return False
+    return code is not None and "NotImplementedError" in code.co_names and _returns_nothing(code)
+
+
+@functools.lru_cache(1_000)
+def _returns_nothing(code: CodeType) -> bool:
     operations = {instruction.opname for instruction in dis.get_instructions(code)}
     return not operations & {"RETURN_VALUE", "RETURN_CONST"}
 

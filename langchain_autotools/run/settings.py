@@ -202,7 +202,7 @@ def toolbox_of(model: Configured) -> Toolbox:
         (name, tool) for name, tool in executor.tools.items() if name not in on_client
     ]  # what runs the vendor's is not declared beside it
     objects = [*own, *((tool_name(tool), tool) for tool in builtin)]
-    declarations = format_tools(model, [tool for _, tool in objects])
+    declarations = format_tools(model, [tool for _, tool in objects], checked=True)
     sources = [tool for tool in (tools if isinstance(tools, Sequence) else ()) if isinstance(tool, ToolSource)]
     makes_runs = any(map(is_run_tool, executor.tools.values()))
     handlers = executor.handlers

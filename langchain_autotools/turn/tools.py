@@ -103,13 +103,14 @@ class Formatter(Protocol):
         """Remove the tool choice from the keywords of a call and return it."""
 
 
-def format_tools(model: Formatter, tools: Iterable[Any], *, strict: bool | None = None) -> list[Mapping[str, Any]]:
+def format_tools(model: Formatter, tools: Iterable[Any], *, strict: bool | None = None, checked: bool = False) -> list[Mapping[str, Any]]:
     """Return the tools in the wire's form, optionally omitting and logging those that the vendor rejects.
 
     Args:
         model: The model whose wire it is.
         tools: Functions, classes, `BaseTool`s, models and agents, sources of tools, or dicts in the wire's form.
         strict: Whether the vendor must hold to the schemas; None leaves that to the vendor.
+        checked: Whether they are an executor's, so that no argument of theirs is looked at again.
 
     Raises:
         ConfigurationError: A tool cannot be declared.
@@ -120,7 +121,7 @@ def format_tools(model: Formatter, tools: Iterable[Any], *, strict: bool | None 
             found += format_tools(model, tool.tools(), strict=strict)
             continue
         try:
-            found.append(model.format_tool(declarable(tool), strict=strict))
+            found.append(model.format_tool(tool if checked else declarable(tool), strict=strict))
         except ConfigurationError as error:
             if not (model.skip_invalid_tools or isinstance(tool, SourceTool)):
                 raise

@@ -5,7 +5,6 @@
 EQUIVALENT: dict[str, str] = {
     "_after: return int(text) if text.isascii() and text.isdigit() and (len(text) <= len(str(_LAST_ID))) else -1: -1 -> -2": "every frame comes after a number below 0",
     "Batch._reports: raise NotImplementedError -> pass": "never called: the classes that there are have their own",
-    "_only_raises: return False -> return None": "callers ask only whether it is true",
     "_problems: entries: list[Any] = list(error.errors(include_url=False, include_context=False, include_input=False)): include_url=False -> include_url=True": "of the entries only their places and messages are read",
     "_cancel_tasks: if not task.wait(max(0.0, end - time.monotonic())): max(0.0, end - time.monotonic()) -> max(-1.0, end - time.monotonic())": "a wait of less than nothing is a wait of nothing",
     "_Depth.__init__: self.ended = 0 -> self.ended = 1": "it is only compared with what it was before",

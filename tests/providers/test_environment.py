@@ -87,6 +87,7 @@ def arrived(exchange: Exchange) -> set[str]:
     return set(re.findall(r"marker-([A-Z0-9_]+)-marker", f"{exchange.path} {exchange.headers} {exchange.body!r}"))
 
 
+@pytest.mark.further
 def test_the_variables_are_found() -> None:
     """Those that are known to be read by an SDK are among them."""
     known = {"OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "AZURE_OPENAI_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY"}

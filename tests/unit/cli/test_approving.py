@@ -202,6 +202,7 @@ def test_without_tools_there_is_nothing_to_ask(monkeypatch, capsys):
     assert "Run it?" not in capsys.readouterr().err
 
 
+@pytest.mark.further
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo terminals are of other systems")
 def test_a_session_asks_at_its_terminal(tools):
     """A real terminal: y lets a call run; Ctrl-C at the next question refuses that call, and the session goes on."""

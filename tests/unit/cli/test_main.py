@@ -254,6 +254,7 @@ def test_help_names_the_providers_and_the_version_is_told(capsys):
     assert all(name in shown for name in PROVIDERS) and "langchain-autotools" in shown
 
 
+@pytest.mark.further
 def test_the_local_model_is_the_default_without_keys(tmp_path):
     """The whole program on the local model (a stand-in): named with its reason, tools run, no server is left behind."""
     file = tmp_path / "tiny.gguf"
@@ -351,6 +352,7 @@ def test_a_reader_that_leaves_ends_the_program_quietly(tmp_path):
             assert program.wait(60) == 141 and errors == b""
 
 
+@pytest.mark.further
 def test_an_interrupt_ends_a_single_question_with_code_130(tmp_path):
     """Ctrl-C while the answer is awaited: quiet, code 130, and the connection to the server ends."""
     gate = Gate()

@@ -127,6 +127,7 @@ def test_a_session_remembers_and_survives_interrupts_and_errors():
     assert last[-2]["content"].startswith("Once") and last[-1]["content"] == "Bye!"
 
 
+@pytest.mark.further
 def test_an_interrupt_at_the_prompt_drops_the_line_only():
     """Ctrl-C at the prompt gives a new prompt; `/new` forgets; `/exit` leaves."""
     with OpenAIServer([Turn("One."), Turn("Two.")]) as server, session(server) as terminal:
@@ -156,7 +157,8 @@ def test_pasted_lines_are_one_question():
     assert [messages[-1]["content"] for messages in server.messages] == ["first\nsecond"]
 
 
-@pytest.mark.parametrize("coloured", [True, pytest.param(False, marks=pytest.mark.further)])
+@pytest.mark.further
+@pytest.mark.parametrize("coloured", [True, False])
 def test_colours_where_rich_is_and_plain_text_elsewhere(coloured, tmp_path):
     """The same lines with colours where `rich` is installed, and without where it is not or NO_COLOR asks for none."""
     if coloured:

@@ -286,6 +286,7 @@ async def test_a_resume_value_that_does_not_fit_passes_through(monkeypatch: pyte
         ToolExecutor([ask]).execute_all([call("ask")])
 
 
+@pytest.mark.further
 def test_without_langgraph_nothing_imports_it() -> None:
     """A run of tools does not load LangGraph; an untyped `runtime` is the program's all the same, which has none."""
     code = """

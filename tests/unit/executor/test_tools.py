@@ -269,6 +269,7 @@ def test_threads_are_used_again() -> None:
     assert len(seen) < 50
 
 
+@pytest.mark.further
 def test_a_forked_process_and_the_end_of_a_program_work() -> None:
     """After a fork, threads and the background loop start anew; at its end a program waits for no tool that hangs."""
     code = """

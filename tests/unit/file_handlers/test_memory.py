@@ -111,6 +111,7 @@ def test_what_cannot_be_done_raises_for_the_model_and_changes_nothing(folder: Pa
         assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.further
 def test_the_sdk_is_loaded_with_the_first_call(folder: Path) -> None:
     """Neither naming the handlers nor making one loads it."""
     program = (  # a module of None cannot be imported: that it is asked for is enough, and takes no seconds

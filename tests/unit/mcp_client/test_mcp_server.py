@@ -290,7 +290,8 @@ print((asyncio.run(model.ainvoke("Go")) if sys.argv[-1] == "modern" else model.i
 """
 
 
-@pytest.mark.parametrize("last", [pytest.param([], id="sync"), pytest.param(["modern"], id="async", marks=pytest.mark.further)])
+@pytest.mark.further
+@pytest.mark.parametrize("last", [pytest.param([], id="sync"), pytest.param(["modern"], id="async")])
 def test_it_ends_with_the_process(last: list[str], notes: Notes) -> None:
     """A program that closes nothing ends at once, without a word, and so does its server."""
     command = [sys.executable, str(PROGRAM), str(notes.path), *last]
@@ -361,12 +362,14 @@ def test_a_program_that_is_no_server_is_an_error(command: list[str]) -> None:
         ScriptedChatModel(tools=[mcp_server(command)])
 
 
+@pytest.mark.further
 def test_a_program_that_says_nothing_is_given_up() -> None:
     """After the time that it has."""
     with pytest.raises(ValueError, match="cannot be opened: TimeoutError"):
         ScriptedChatModel(tools=[mcp_server([sys.executable, "-c", "import time; time.sleep(60)"], open_timeout=0.5)])
 
 
+@pytest.mark.further
 def test_a_program_may_have_put_another_stderr(notes: Notes) -> None:
     """One that is no file where the SDK is imported, and is closed later: a server's error output goes where that of the process goes."""
     command = [sys.executable, str(PROGRAM), str(notes.path)]

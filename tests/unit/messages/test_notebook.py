@@ -61,6 +61,7 @@ def test_a_run_is_shown_as_markdown_and_nothing_else_is(tmp_path: Path) -> None:
     assert others[-1]["text/plain"] == "ScriptedChatModel(tools=['forecast'])"
 
 
+@pytest.mark.further
 def test_a_formatter_of_the_users_own_stays(tmp_path: Path) -> None:
     """One that was registered before the package is imported."""
     key = '"langchain_core.messages.ai", "AIMessage"'
