@@ -49,6 +49,8 @@ from .._encode.sources import (
 )
 from .decode import PROVIDER, Media, MediaSource, Part, Text, ToolResult
 
+_logger = logging.getLogger("langchain_autotools")
+
 _CACHE = "cache_control"
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _NO_SUCH = "the Messages API has no such content"
@@ -59,136 +61,19 @@ def text_part(text: str) -> Text:
     return {"type": "text", "text": text}
 
 
-def part_of(block: str | Block) -> Part | None:
-    """Convert one content block to the wire's form; None for a text without visible characters.
-
-    Raises:
-        UnsupportedFeatureError: The wire cannot carry the block.
-    """
-    if isinstance(block, str):
-        return text_part(block) if block.strip() else None
-    block = unwrapped(block)
-    part = convert_block(block, text_part, _CONVERTERS, _NO_SUCH)
-    if part["type"] == "text" and not str(part.get("text")).strip():
-        return None
-    if part["type"] == "text" and _are_citations(block.get("citations")):
-        part = {**part, "citations": block["citations"]}
-    cache = extra(block, _CACHE)
-    return {**part, _CACHE: cache} if cache else part
-
-
-def _mark_of(block: Block) -> Any:
-    """Return a block's mark of the cache; None if it has none."""
-    return extra(unwrapped(block), _CACHE)
-
-
-def _are_citations(value: Any) -> bool:
-    """Whether a text's citations are the wire's own."""
-    kinds = [one.get("type") if isinstance(one, Mapping) else None for one in value] if isinstance(value, list) else []
-    return bool(kinds) and all(str(kind).endswith("_location") for kind in kinds)
-
-
-def _own(block: Block) -> dict[str, Any]:
-    """Return one of the wire's own blocks without LangChain's additions."""
-    return {key: value for key, value in block.items() if key not in ("index", "extras", _CACHE)}
-
-
-# ---------------------------------------------------------------------------------------------- media
-
-
-def _media(block: Block) -> Part:
-    source = media_of(block)
-    kind = block.get("type")
-    if source.file_id and str(source.file_id).startswith(("file-", "files/")):
-        raise unsupported(kind, f"the file {source.file_id!r} is another vendor's")
-    if source.kind in ("audio", "video"):
-        raise unsupported(kind, _NO_SUCH)
-    return _image(block, source) if source.kind == "image" else _document(block, source)
-
-
-def _image(block: Block, source: Source) -> Media:
-    image: Media = {"type": "image", "source": _image_source(source, block.get("type"))}
-    changes = extra(block, "transformations")
-    return {**image, "transformations": changes} if changes else image
-
-
-def _image_source(source: Source, kind: Any) -> MediaSource:
-    if source.url:
-        return {"type": "url", "url": source.url}
-    if source.file_id:
-        return {"type": "file", "file_id": source.file_id}
-    if source.data is None:
-        raise unsupported(kind, "an image needs a URL, base64 data or the id of an uploaded file")
-    mime_type = image_type(source.data) or source.essence
-    if not mime_type:
-        raise unsupported(kind, "its mime_type is missing")
-    if mime_type not in _IMAGES:
-        raise unsupported(kind, f"images are PNG, JPEG, GIF or WebP, not {mime_type}")
-    return {"type": "base64", "media_type": mime_type, "data": source.data}
-
-
-def _document(block: Block, source: Source) -> Media:
-    document: Media = {"type": "document", "source": _document_source(block, source)}
-    if title := extra(block, "title") or source.name:
-        document["title"] = title
-    if context := extra(block, "context"):
-        document["context"] = context
-    if citations := extra(block, "citations"):
-        document["citations"] = citations
-    return document
-
-
-def _document_source(block: Block, source: Source) -> MediaSource:
-    nested, kind = block.get("source"), block.get("type")
-    if isinstance(nested, Mapping) and nested.get("type") == "content":
-        return {"type": "content", "content": _inner(nested.get("content"))}
-    if source.file_id:
-        return {"type": "file", "file_id": source.file_id}
-    if source.url:
-        return {"type": "url", "url": source.url}
-    if source.kind == "text":
-        return {"type": "text", "media_type": "text/plain", "data": source_text(source, kind)}
-    if source.data is None:
-        raise unsupported(kind, "a document needs a URL, base64 data, text or the id of an uploaded file")
-    if source.kind != "pdf":
-        raise unsupported(kind, f"documents are PDF or text, not {source.essence or 'data of an unknown type'}")
-    return {"type": "base64", "media_type": PDF, "data": source.data}
-
-
-def _inner(content: Any) -> Any:
-    """Return the content of a document: a text, or texts and pictures."""
-    if not isinstance(content, list):
-        return content
-    return [part for part in map(part_of, content) if part is not None]
-
-
-def _joined_results(block: Block) -> Part:
-    """Convert a search result; an incomplete one becomes text."""
-    if block.get("source") and block.get("title") and isinstance(block.get("content"), list):
-        return _own(block)
-    return text_part(search_result_text(block))
-
-
-_CONVERTERS: dict[str, Callable[[Block], Part]] = {
-    "media": _media,
-    "search_result": _joined_results,
-    **dict.fromkeys(("container_upload", "tool_reference", "browser_state", "tool_addition", "tool_removal"), _own),
-}
-
-
-# ---------------------------------------------------------------------------------------------- calls
-# Tool calls of a history in the Messages API's form: ids, names, input.
+# ---------------------------------------------------------------------------------------------- one message
+# Conversion of messages of any vendor to messages of the Messages API.
 #
-# Wire facts: ids of `[a-zA-Z0-9_-]+`, each once in a request; names of `[a-zA-Z0-9_-]{1,128}`; input an object. What the model wrote goes
-# back as it wrote it wherever that is legal, so that prompt caches hit.
+# Each message is encoded alone, so that it can be remembered; `MessagesMapper` joins neighbours that the wire wants as one message. All
+# results of a turn come first in their user message (wire quirk C-18).
 
 
-LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-_LEGAL_ID = LEGAL_NAME
-_PREFIX = "toolu_"
-_ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
-_LONGEST_NAME = 128
-_UNREADABLE = "INVALID_JSON"  # the key under which the vendor's documentation sends back an input that was no object
+Role = Literal["system", "user", "assistant"]
+
+SUMMARY = b'{"type":"compaction"'
+"""The first bytes of a block that summarizes the conversation before it."""
+_CUT = ("incomplete", "max_tokens", "length", "model_context_window_exceeded")
+_OF_SYSTEM = frozenset({"text", "tool_addition", "tool_removal"})
 
 
 class CallId(NamedTuple):
@@ -205,172 +90,6 @@ class CallId(NamedTuple):
     sent: str
     toolset: str | None = None
     alone: bool = False
-
-
-def _legal_id(identifier: str) -> str:
-    """Return the id if the wire accepts it, else one derived from it."""
-    return identifier if _LEGAL_ID.fullmatch(identifier) else derived_id(_PREFIX, identifier)
-
-
-def wire_ids(calls: Sequence[ToolCallRecord], taken: Container[str], place: int) -> list[str]:
-    """Return the wire ids of a message's calls, unique within the request.
-
-    Args:
-        calls: The calls of one message.
-        taken: The ids of earlier messages' calls.
-        place: The number of calls before this message.
-    """
-    ids: list[str] = []
-    for position, call in enumerate(calls):
-        identifier = _legal_id(call.id)
-        if not call.id or identifier in ids or identifier in taken:
-            identifier = derived_id(_PREFIX, call.id, call.name, place + position)
-        ids.append(identifier)
-    return ids
-
-
-def _encode_call(call: ToolCallRecord, identifier: str, *, same_origin: bool) -> str:
-    """Encode one call as the JSON of a content block.
-
-    Args:
-        call: The call.
-        identifier: The id that it is sent with.
-        same_origin: Whether it goes back to the server that wrote it: then with its unknown keys.
-    """
-    name = _ILLEGAL.sub("_", call.name)[:_LONGEST_NAME] or "_"
-    head = dumps({"type": "tool_use", "id": identifier, "name": name})[:-1]
-    extra = dumps(dict(call.extra))[1:-1] if same_origin and call.extra else ""
-    return f'{head},"input":{legal_arguments(call, unreadable=_UNREADABLE)}{"," if extra else ""}{extra}}}'
-
-
-# ---------------------------------------------------------------------------------------------- assistant
-# Conversion of an AI message's content to Messages API blocks: text, and for their origin thinking and server tools' output.
-#
-# Opaque blocks (thinking with its signature, server tools and their results) go back unchanged and in their place, to the endpoint and
-# model that sent them; to any other they are left out, as every other vendor's inner state is.
-#
-# Wire facts (wire quirks C-09 to C-16, C-20): thinking may be empty and still be needed for its signature; without a signature the vendor
-# refuses it, and other servers of its wire want it back as they sent it; a text without a visible character is refused; citations in
-# replies name the uploaded file, those in requests may not.
-
-
-_logger = logging.getLogger("langchain_autotools")
-
-_SERVER_ENDINGS = ("_tool_use", "_tool_result")
-_OPAQUE = frozenset({"redacted_thinking", "fallback", "compaction", "container_upload", "mcp_tool_listing"})
-_STANDARD = frozenset({"server_tool_call", "server_tool_call_chunk", "server_tool_result", "non_standard"})
-_REMOTE = "remote_mcp"
-_NAMES = {"code_interpreter": "code_execution"}  # as core renames them
-
-
-def _assistant_part(block: str | Block, *, same_origin: bool, unsigned: bool = False) -> Part | None:
-    """Convert one content block of an AI message that is not a call; None if it is not sent.
-
-    Args:
-        block: The block, of any vendor.
-        same_origin: Whether it goes back to the endpoint and model that wrote it.
-        unsigned: Whether thinking without a signature goes back there too.
-    """
-    if isinstance(block, str):
-        return text_part(block) if block.strip() else None
-    kind = str(block.get("type") or ("text" if isinstance(block.get("text"), str) else ""))
-    if kind in ("text", "output_text"):
-        return _cited_text(block, same_origin)
-    if kind == "refusal":
-        return part_of(block)
-    if not same_origin:
-        _logger.debug("not sent: an assistant's content block of type %r", kind)
-        return None
-    if kind in ("thinking", "reasoning"):
-        return _thinking(block, unsigned)
-    if kind in _STANDARD:
-        return _from_standard(block, kind, unsigned)
-    return _verbatim(block) if kind in _OPAQUE or kind.endswith(_SERVER_ENDINGS) else None
-
-
-def _cited_text(block: Block, same_origin: bool) -> Part | None:
-    part = part_of({"type": "text", **{key: block[key] for key in ("text", "cache_control") if key in block}})
-    citations = block.get("citations") or [_citation(note) for note in block.get("annotations") or ()]
-    found = [{key: value for key, value in citation.items() if key != "file_id"} for citation in citations if citation]
-    return {**part, "citations": found} if part and found and same_origin else part
-
-
-def _thinking(block: Block, unsigned: bool) -> Part | None:
-    signature = extra(block, "signature")
-    if not signature and not unsigned:
-        return None
-    thinking = {"type": "thinking", "thinking": block.get("thinking") or block.get("reasoning") or ""}
-    return {**thinking, "signature": signature or ""} if signature or "signature" in block else thinking
-
-
-def _verbatim(block: Block) -> Part:
-    """Return a block as received, with the input of a server tool that langchain-anthropic stored as streamed text parsed."""
-    kept = {key: value for key, value in block.items() if key not in ("index", "partial_json")}
-    written = block.get("partial_json")
-    if written and not kept.get("input"):
-        kept["input"] = read_object(str(written)) or {}
-    return dict(sorted(kept.items(), key=lambda item: item[0] != "type"))
-
-
-def _from_standard(block: Block, kind: str, unsigned: bool) -> Part | None:
-    """Return the block that LangChain's standard block was made of."""
-    extras = dict(block.get("extras") or {})
-    if kind == "non_standard":
-        value = block.get("value")
-        if not isinstance(value, Mapping) or value.get("type") in ("non_standard", *CALLS):
-            return None
-        return _assistant_part(value, same_origin=True, unsigned=unsigned)
-    if kind == "server_tool_result":
-        output = {"content": block["output"]} if "output" in block else {"content": []}
-        failed = {"is_error": True} if extras.get("block_type") == "mcp_tool_result" and block.get("status") == "error" else {}
-        wire_kind = extras.pop("block_type", None)
-        return {"type": wire_kind, "tool_use_id": block.get("tool_call_id"), **output, **failed, **extras} if wire_kind else None
-    if kind == "server_tool_call_chunk":
-        return None
-    called = {"id": block.get("id"), "input": block.get("args") or {}}
-    if block.get("name") == _REMOTE:
-        return {"type": "mcp_tool_use", **called, "name": extras.pop("tool_name", ""), **extras}
-    return {"type": "server_tool_use", **called, "name": _NAMES.get(str(block.get("name")), block.get("name")), **extras}
-
-
-_PLACES = {
-    "start_char_index": "char_location",
-    "start_page_number": "page_location",
-    "search_result_index": "search_result_location",
-    "start_block_index": "content_block_location",
-}
-
-
-def _citation(note: Block) -> Part | None:
-    """Return the citation that LangChain's standard citation was made of."""
-    if note.get("type") == "non_standard_annotation":
-        return note.get("value")
-    if note.get("type") != "citation":
-        return None
-    extras = dict(note.get("extras") or {})
-    common = {"cited_text": note.get("cited_text"), **extras}
-    if note.get("url"):
-        return {"type": "web_search_result_location", "url": note["url"], "title": note.get("title"), **common}
-    kind = next((kind for key, kind in _PLACES.items() if key in extras), None)
-    if kind is None:
-        return None
-    name = "title" if kind == "search_result_location" else "document_title"
-    return {"type": kind, **common, **({name: note["title"]} if note.get("title") else {})}
-
-
-# ---------------------------------------------------------------------------------------------- encode
-# Conversion of messages of any vendor to messages of the Messages API.
-#
-# Each message is encoded alone, so that it can be remembered; `MessagesMapper` joins neighbours that the wire wants as one message. All
-# results of a turn come first in their user message (wire quirk C-18).
-
-
-Role = Literal["system", "user", "assistant"]
-
-SUMMARY = b'{"type":"compaction"'
-"""The first bytes of a block that summarizes the conversation before it."""
-_CUT = ("incomplete", "max_tokens", "length", "model_context_window_exceeded")
-_OF_SYSTEM = frozenset({"text", "tool_addition", "tool_removal"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -785,3 +504,284 @@ def _as_prefill(encoded: Encoded) -> Encoded:
         return encoded
     kept = {**block, "text": block["text"].rstrip()}
     return replace(encoded, blocks=(*encoded.blocks[:-1], encode(kept)))
+
+
+# ---------------------------------------------------------------------------------------------- assistant
+# Conversion of an AI message's content to Messages API blocks: text, and for their origin thinking and server tools' output.
+#
+# Opaque blocks (thinking with its signature, server tools and their results) go back unchanged and in their place, to the endpoint and
+# model that sent them; to any other they are left out, as every other vendor's inner state is.
+#
+# Wire facts (wire quirks C-09 to C-16, C-20): thinking may be empty and still be needed for its signature; without a signature the vendor
+# refuses it, and other servers of its wire want it back as they sent it; a text without a visible character is refused; citations in
+# replies name the uploaded file, those in requests may not.
+
+
+_SERVER_ENDINGS = ("_tool_use", "_tool_result")
+_OPAQUE = frozenset({"redacted_thinking", "fallback", "compaction", "container_upload", "mcp_tool_listing"})
+_STANDARD = frozenset({"server_tool_call", "server_tool_call_chunk", "server_tool_result", "non_standard"})
+_REMOTE = "remote_mcp"
+_NAMES = {"code_interpreter": "code_execution"}  # as core renames them
+
+
+def _assistant_part(block: str | Block, *, same_origin: bool, unsigned: bool = False) -> Part | None:
+    """Convert one content block of an AI message that is not a call; None if it is not sent.
+
+    Args:
+        block: The block, of any vendor.
+        same_origin: Whether it goes back to the endpoint and model that wrote it.
+        unsigned: Whether thinking without a signature goes back there too.
+    """
+    if isinstance(block, str):
+        return text_part(block) if block.strip() else None
+    kind = str(block.get("type") or ("text" if isinstance(block.get("text"), str) else ""))
+    if kind in ("text", "output_text"):
+        return _cited_text(block, same_origin)
+    if kind == "refusal":
+        return part_of(block)
+    if not same_origin:
+        _logger.debug("not sent: an assistant's content block of type %r", kind)
+        return None
+    if kind in ("thinking", "reasoning"):
+        return _thinking(block, unsigned)
+    if kind in _STANDARD:
+        return _from_standard(block, kind, unsigned)
+    return _verbatim(block) if kind in _OPAQUE or kind.endswith(_SERVER_ENDINGS) else None
+
+
+def _cited_text(block: Block, same_origin: bool) -> Part | None:
+    part = part_of({"type": "text", **{key: block[key] for key in ("text", "cache_control") if key in block}})
+    citations = block.get("citations") or [_citation(note) for note in block.get("annotations") or ()]
+    found = [{key: value for key, value in citation.items() if key != "file_id"} for citation in citations if citation]
+    return {**part, "citations": found} if part and found and same_origin else part
+
+
+def _thinking(block: Block, unsigned: bool) -> Part | None:
+    signature = extra(block, "signature")
+    if not signature and not unsigned:
+        return None
+    thinking = {"type": "thinking", "thinking": block.get("thinking") or block.get("reasoning") or ""}
+    return {**thinking, "signature": signature or ""} if signature or "signature" in block else thinking
+
+
+def _verbatim(block: Block) -> Part:
+    """Return a block as received, with the input of a server tool that langchain-anthropic stored as streamed text parsed."""
+    kept = {key: value for key, value in block.items() if key not in ("index", "partial_json")}
+    written = block.get("partial_json")
+    if written and not kept.get("input"):
+        kept["input"] = read_object(str(written)) or {}
+    return dict(sorted(kept.items(), key=lambda item: item[0] != "type"))
+
+
+def _from_standard(block: Block, kind: str, unsigned: bool) -> Part | None:
+    """Return the block that LangChain's standard block was made of."""
+    extras = dict(block.get("extras") or {})
+    if kind == "non_standard":
+        value = block.get("value")
+        if not isinstance(value, Mapping) or value.get("type") in ("non_standard", *CALLS):
+            return None
+        return _assistant_part(value, same_origin=True, unsigned=unsigned)
+    if kind == "server_tool_result":
+        output = {"content": block["output"]} if "output" in block else {"content": []}
+        failed = {"is_error": True} if extras.get("block_type") == "mcp_tool_result" and block.get("status") == "error" else {}
+        wire_kind = extras.pop("block_type", None)
+        return {"type": wire_kind, "tool_use_id": block.get("tool_call_id"), **output, **failed, **extras} if wire_kind else None
+    if kind == "server_tool_call_chunk":
+        return None
+    called = {"id": block.get("id"), "input": block.get("args") or {}}
+    if block.get("name") == _REMOTE:
+        return {"type": "mcp_tool_use", **called, "name": extras.pop("tool_name", ""), **extras}
+    return {"type": "server_tool_use", **called, "name": _NAMES.get(str(block.get("name")), block.get("name")), **extras}
+
+
+_PLACES = {
+    "start_char_index": "char_location",
+    "start_page_number": "page_location",
+    "search_result_index": "search_result_location",
+    "start_block_index": "content_block_location",
+}
+
+
+def _citation(note: Block) -> Part | None:
+    """Return the citation that LangChain's standard citation was made of."""
+    if note.get("type") == "non_standard_annotation":
+        return note.get("value")
+    if note.get("type") != "citation":
+        return None
+    extras = dict(note.get("extras") or {})
+    common = {"cited_text": note.get("cited_text"), **extras}
+    if note.get("url"):
+        return {"type": "web_search_result_location", "url": note["url"], "title": note.get("title"), **common}
+    kind = next((kind for key, kind in _PLACES.items() if key in extras), None)
+    if kind is None:
+        return None
+    name = "title" if kind == "search_result_location" else "document_title"
+    return {"type": kind, **common, **({name: note["title"]} if note.get("title") else {})}
+
+
+# ---------------------------------------------------------------------------------------------- blocks of content
+
+
+def part_of(block: str | Block) -> Part | None:
+    """Convert one content block to the wire's form; None for a text without visible characters.
+
+    Raises:
+        UnsupportedFeatureError: The wire cannot carry the block.
+    """
+    if isinstance(block, str):
+        return text_part(block) if block.strip() else None
+    block = unwrapped(block)
+    part = convert_block(block, text_part, _CONVERTERS, _NO_SUCH)
+    if part["type"] == "text" and not str(part.get("text")).strip():
+        return None
+    if part["type"] == "text" and _are_citations(block.get("citations")):
+        part = {**part, "citations": block["citations"]}
+    cache = extra(block, _CACHE)
+    return {**part, _CACHE: cache} if cache else part
+
+
+def _mark_of(block: Block) -> Any:
+    """Return a block's mark of the cache; None if it has none."""
+    return extra(unwrapped(block), _CACHE)
+
+
+def _are_citations(value: Any) -> bool:
+    """Whether a text's citations are the wire's own."""
+    kinds = [one.get("type") if isinstance(one, Mapping) else None for one in value] if isinstance(value, list) else []
+    return bool(kinds) and all(str(kind).endswith("_location") for kind in kinds)
+
+
+def _own(block: Block) -> dict[str, Any]:
+    """Return one of the wire's own blocks without LangChain's additions."""
+    return {key: value for key, value in block.items() if key not in ("index", "extras", _CACHE)}
+
+
+def _media(block: Block) -> Part:
+    source = media_of(block)
+    kind = block.get("type")
+    if source.file_id and str(source.file_id).startswith(("file-", "files/")):
+        raise unsupported(kind, f"the file {source.file_id!r} is another vendor's")
+    if source.kind in ("audio", "video"):
+        raise unsupported(kind, _NO_SUCH)
+    return _image(block, source) if source.kind == "image" else _document(block, source)
+
+
+def _image(block: Block, source: Source) -> Media:
+    image: Media = {"type": "image", "source": _image_source(source, block.get("type"))}
+    changes = extra(block, "transformations")
+    return {**image, "transformations": changes} if changes else image
+
+
+def _image_source(source: Source, kind: Any) -> MediaSource:
+    if source.url:
+        return {"type": "url", "url": source.url}
+    if source.file_id:
+        return {"type": "file", "file_id": source.file_id}
+    if source.data is None:
+        raise unsupported(kind, "an image needs a URL, base64 data or the id of an uploaded file")
+    mime_type = image_type(source.data) or source.essence
+    if not mime_type:
+        raise unsupported(kind, "its mime_type is missing")
+    if mime_type not in _IMAGES:
+        raise unsupported(kind, f"images are PNG, JPEG, GIF or WebP, not {mime_type}")
+    return {"type": "base64", "media_type": mime_type, "data": source.data}
+
+
+def _document(block: Block, source: Source) -> Media:
+    document: Media = {"type": "document", "source": _document_source(block, source)}
+    if title := extra(block, "title") or source.name:
+        document["title"] = title
+    if context := extra(block, "context"):
+        document["context"] = context
+    if citations := extra(block, "citations"):
+        document["citations"] = citations
+    return document
+
+
+def _document_source(block: Block, source: Source) -> MediaSource:
+    nested, kind = block.get("source"), block.get("type")
+    if isinstance(nested, Mapping) and nested.get("type") == "content":
+        return {"type": "content", "content": _inner(nested.get("content"))}
+    if source.file_id:
+        return {"type": "file", "file_id": source.file_id}
+    if source.url:
+        return {"type": "url", "url": source.url}
+    if source.kind == "text":
+        return {"type": "text", "media_type": "text/plain", "data": source_text(source, kind)}
+    if source.data is None:
+        raise unsupported(kind, "a document needs a URL, base64 data, text or the id of an uploaded file")
+    if source.kind != "pdf":
+        raise unsupported(kind, f"documents are PDF or text, not {source.essence or 'data of an unknown type'}")
+    return {"type": "base64", "media_type": PDF, "data": source.data}
+
+
+def _inner(content: Any) -> Any:
+    """Return the content of a document: a text, or texts and pictures."""
+    if not isinstance(content, list):
+        return content
+    return [part for part in map(part_of, content) if part is not None]
+
+
+def _joined_results(block: Block) -> Part:
+    """Convert a search result; an incomplete one becomes text."""
+    if block.get("source") and block.get("title") and isinstance(block.get("content"), list):
+        return _own(block)
+    return text_part(search_result_text(block))
+
+
+_CONVERTERS: dict[str, Callable[[Block], Part]] = {
+    "media": _media,
+    "search_result": _joined_results,
+    **dict.fromkeys(("container_upload", "tool_reference", "browser_state", "tool_addition", "tool_removal"), _own),
+}
+
+
+# ---------------------------------------------------------------------------------------------- calls
+# Tool calls of a history in the Messages API's form: ids, names, input.
+#
+# Wire facts: ids of `[a-zA-Z0-9_-]+`, each once in a request; names of `[a-zA-Z0-9_-]{1,128}`; input an object. What the model wrote goes
+# back as it wrote it wherever that is legal, so that prompt caches hit.
+
+
+LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+_LEGAL_ID = LEGAL_NAME
+_PREFIX = "toolu_"
+_ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_NAME = 128
+_UNREADABLE = "INVALID_JSON"  # the key under which the vendor's documentation sends back an input that was no object
+
+
+def _legal_id(identifier: str) -> str:
+    """Return the id if the wire accepts it, else one derived from it."""
+    return identifier if _LEGAL_ID.fullmatch(identifier) else derived_id(_PREFIX, identifier)
+
+
+def wire_ids(calls: Sequence[ToolCallRecord], taken: Container[str], place: int) -> list[str]:
+    """Return the wire ids of a message's calls, unique within the request.
+
+    Args:
+        calls: The calls of one message.
+        taken: The ids of earlier messages' calls.
+        place: The number of calls before this message.
+    """
+    ids: list[str] = []
+    for position, call in enumerate(calls):
+        identifier = _legal_id(call.id)
+        if not call.id or identifier in ids or identifier in taken:
+            identifier = derived_id(_PREFIX, call.id, call.name, place + position)
+        ids.append(identifier)
+    return ids
+
+
+def _encode_call(call: ToolCallRecord, identifier: str, *, same_origin: bool) -> str:
+    """Encode one call as the JSON of a content block.
+
+    Args:
+        call: The call.
+        identifier: The id that it is sent with.
+        same_origin: Whether it goes back to the server that wrote it: then with its unknown keys.
+    """
+    name = _ILLEGAL.sub("_", call.name)[:_LONGEST_NAME] or "_"
+    head = dumps({"type": "tool_use", "id": identifier, "name": name})[:-1]
+    extra = dumps(dict(call.extra))[1:-1] if same_origin and call.extra else ""
+    return f'{head},"input":{legal_arguments(call, unreadable=_UNREADABLE)}{"," if extra else ""}{extra}}}'

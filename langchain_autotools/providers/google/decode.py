@@ -126,106 +126,6 @@ class Candidate(TypedDict, total=False):
     continuationToken: str | None
 
 
-# ---------------------------------------------------------------------------------------------- metadata
-# Metadata of replies: the finish reason, and the keys of `response_metadata` that LangChain users expect.
-
-
-_PROMPT_BLOCKED = "PROMPT_BLOCKED"
-"""The finish reason of a reply without candidates, whose prompt was blocked."""
-
-_CALL_FAILURES = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"})
-"""Finish reasons of a wrongly written tool call; the model receives an error as that call's result (wire quirk G-07)."""
-
-_KNOWN = _CALL_FAILURES | {
-    *("STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "LANGUAGE", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"),
-    *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_OTHER", "IMAGE_RECITATION", "NO_IMAGE", "MISSING_THOUGHT_SIGNATURE"),
-    *("MALFORMED_RESPONSE", "ESCALATION", "PUP_LIMITED_DISABLED", "CONTINUATION"),
-}
-_GATEWAYS = frozenset({"END_TURN", "TOOL_CALLS", "TOOL_USE", "FUNCTION_CALL", "LENGTH", "CONTENT_FILTER"})  # words of other wires
-# The words behind the numbers that are the same in both APIs; others differ and mean at any rate no normal end.
-_REASONS = {0: None, 1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION", 5: "OTHER"}
-_UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
-_OF_CANDIDATES = frozenset({"content", "continuationToken", "finishReason", "index"})
-_OF_REPLIES = frozenset({"candidates", "modelVersion", "responseId", "usageMetadata"})
-"""The keys of a reply's events that are not metadata."""
-
-_UNDERSCORE = re.compile(r"_([a-z0-9])")
-_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
-
-
-def _finish_reason(value: Any) -> str | None:
-    """Return a finish reason as a word; None if there is none. An unknown one becomes `OTHER`, after which no calls run."""
-    if isinstance(value, int):
-        return _REASONS.get(value, "OTHER")
-    if not value or value == _UNSPECIFIED:
-        return None
-    word = str(value)
-    return word if word.upper() in _KNOWN or word.upper() in _GATEWAYS else "OTHER"
-
-
-def _of_candidate(candidate: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata of a candidate."""
-    return _snake_named(reply_metadata(candidate, _OF_CANDIDATES))
-
-
-def _of_reply(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata of a reply, other than candidates and token counts."""
-    return _snake_named(reply_metadata(reply, _OF_REPLIES))
-
-
-def _snake_named(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    return {snake(key): snake_keys(value) for key, value in metadata.items()}
-
-
-def camel(name: str) -> str:
-    """Return a name in camel case, the wire's form."""
-    return _UNDERSCORE.sub(lambda match: match[1].upper(), name)
-
-
-def snake(name: str) -> str:
-    """Return a wire name in snake case, the form of LangChain's packages."""
-    return _CAPITAL.sub(r"_\1", name).lower()
-
-
-def snake_keys(value: Any) -> Any:
-    """Return data with every key in snake case, in which LangChain's core looks for citations."""
-    if isinstance(value, Mapping):
-        return {snake(key): snake_keys(item) for key, item in value.items()}
-    return [snake_keys(item) for item in value] if isinstance(value, list) else value
-
-
-_MODALITIES = {1: "text", 2: "image", 3: "video", 4: "audio", 5: "document"}
-_TEXT = "text"
-
-
-def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata | None:
-    """Return the token counts of one reply; None if there are none, or one of them is no number of tokens.
-
-    Args:
-        usage: The wire's `usageMetadata`, which leaves zeros out.
-    """
-    input_tokens = sum_of(usage, "promptTokenCount", "toolUsePromptTokenCount")
-    output_tokens = sum_of(usage, "candidatesTokenCount", "thoughtsTokenCount")
-    if input_tokens is None or output_tokens is None or not any(isinstance(value, int | float) for value in usage.values()):
-        return None
-    put = _by_modality(usage, "promptTokensDetails", "toolUsePromptTokensDetails")
-    out = _by_modality(usage, "candidatesTokensDetails")
-    # The last event may leave out what it has written, and its total is then that of the rest.
-    total = max(token_count(usage, "totalTokenCount") or 0, input_tokens + output_tokens)
-    read = {"cache_read": token_count(usage, "cachedContentTokenCount"), **put}
-    return detailed_usage(input_tokens, output_tokens, read, {"reasoning": token_count(usage, "thoughtsTokenCount"), **out}, total)
-
-
-def _by_modality(usage: Mapping[str, Any], *names: str) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for detail in (detail for name in names for detail in usage.get(name) or ()):
-        modality = detail.get("modality") if isinstance(detail, Mapping) else None
-        name = _MODALITIES.get(modality) if isinstance(modality, int) else str(modality or "").lower()
-        if name and name != _TEXT:
-            found[name] = found.get(name, 0) + (token_count(detail, "tokenCount") or 0)
-    return found
-
-
 # ---------------------------------------------------------------------------------------------- decode
 # Decoding of generateContent replies to raw chunks: streams, and whole bodies read as a stream of one event.
 #
@@ -252,6 +152,8 @@ _NAMES_IN_MESSAGE = (
     re.compile(r"(?:default_api|functions|tools)[.:]\s*([A-Za-z_][\w.:-]*?)\s*[({]"),
     re.compile(r"undeclared function:?\s+([A-Za-z_][\w.:-]*)"),
 )
+_CALL_FAILURES = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"})
+"""Finish reasons of a wrongly written tool call; the model receives an error as that call's result (wire quirk G-07)."""
 _ASKED_AGAIN = _CALL_FAILURES | {"STOP"}
 
 
@@ -671,6 +573,103 @@ def _steps(path: str) -> list[Step]:
         return []
     found = (match.groups() for match in _STEP.finditer(rest))
     return [int(place) if place else plain or _ESCAPED.sub(r"\1", single or double or "") for plain, place, single, double in found]
+
+
+# ---------------------------------------------------------------------------------------------- metadata
+# Metadata of replies: the finish reason, and the keys of `response_metadata` that LangChain users expect.
+
+
+_PROMPT_BLOCKED = "PROMPT_BLOCKED"
+"""The finish reason of a reply without candidates, whose prompt was blocked."""
+
+_KNOWN = _CALL_FAILURES | {
+    *("STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "LANGUAGE", "OTHER", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR"),
+    *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_OTHER", "IMAGE_RECITATION", "NO_IMAGE", "MISSING_THOUGHT_SIGNATURE"),
+    *("MALFORMED_RESPONSE", "ESCALATION", "PUP_LIMITED_DISABLED", "CONTINUATION"),
+}
+_GATEWAYS = frozenset({"END_TURN", "TOOL_CALLS", "TOOL_USE", "FUNCTION_CALL", "LENGTH", "CONTENT_FILTER"})  # words of other wires
+# The words behind the numbers that are the same in both APIs; others differ and mean at any rate no normal end.
+_REASONS = {0: None, 1: "STOP", 2: "MAX_TOKENS", 3: "SAFETY", 4: "RECITATION", 5: "OTHER"}
+_UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
+_OF_CANDIDATES = frozenset({"content", "continuationToken", "finishReason", "index"})
+_OF_REPLIES = frozenset({"candidates", "modelVersion", "responseId", "usageMetadata"})
+"""The keys of a reply's events that are not metadata."""
+
+_UNDERSCORE = re.compile(r"_([a-z0-9])")
+_CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+def _finish_reason(value: Any) -> str | None:
+    """Return a finish reason as a word; None if there is none. An unknown one becomes `OTHER`, after which no calls run."""
+    if isinstance(value, int):
+        return _REASONS.get(value, "OTHER")
+    if not value or value == _UNSPECIFIED:
+        return None
+    word = str(value)
+    return word if word.upper() in _KNOWN or word.upper() in _GATEWAYS else "OTHER"
+
+
+def _of_candidate(candidate: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a candidate."""
+    return _snake_named(reply_metadata(candidate, _OF_CANDIDATES))
+
+
+def _of_reply(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a reply, other than candidates and token counts."""
+    return _snake_named(reply_metadata(reply, _OF_REPLIES))
+
+
+def _snake_named(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {snake(key): snake_keys(value) for key, value in metadata.items()}
+
+
+def camel(name: str) -> str:
+    """Return a name in camel case, the wire's form."""
+    return _UNDERSCORE.sub(lambda match: match[1].upper(), name)
+
+
+def snake(name: str) -> str:
+    """Return a wire name in snake case, the form of LangChain's packages."""
+    return _CAPITAL.sub(r"_\1", name).lower()
+
+
+def snake_keys(value: Any) -> Any:
+    """Return data with every key in snake case, in which LangChain's core looks for citations."""
+    if isinstance(value, Mapping):
+        return {snake(key): snake_keys(item) for key, item in value.items()}
+    return [snake_keys(item) for item in value] if isinstance(value, list) else value
+
+
+_MODALITIES = {1: "text", 2: "image", 3: "video", 4: "audio", 5: "document"}
+_TEXT = "text"
+
+
+def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata | None:
+    """Return the token counts of one reply; None if there are none, or one of them is no number of tokens.
+
+    Args:
+        usage: The wire's `usageMetadata`, which leaves zeros out.
+    """
+    input_tokens = sum_of(usage, "promptTokenCount", "toolUsePromptTokenCount")
+    output_tokens = sum_of(usage, "candidatesTokenCount", "thoughtsTokenCount")
+    if input_tokens is None or output_tokens is None or not any(isinstance(value, int | float) for value in usage.values()):
+        return None
+    put = _by_modality(usage, "promptTokensDetails", "toolUsePromptTokensDetails")
+    out = _by_modality(usage, "candidatesTokensDetails")
+    # The last event may leave out what it has written, and its total is then that of the rest.
+    total = max(token_count(usage, "totalTokenCount") or 0, input_tokens + output_tokens)
+    read = {"cache_read": token_count(usage, "cachedContentTokenCount"), **put}
+    return detailed_usage(input_tokens, output_tokens, read, {"reasoning": token_count(usage, "thoughtsTokenCount"), **out}, total)
+
+
+def _by_modality(usage: Mapping[str, Any], *names: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for detail in (detail for name in names for detail in usage.get(name) or ()):
+        modality = detail.get("modality") if isinstance(detail, Mapping) else None
+        name = _MODALITIES.get(modality) if isinstance(modality, int) else str(modality or "").lower()
+        if name and name != _TEXT:
+            found[name] = found.get(name, 0) + (token_count(detail, "tokenCount") or 0)
+    return found
 
 
 # ---------------------------------------------------------------------------------------------- vendor events
