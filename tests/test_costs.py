@@ -19,6 +19,8 @@ from tests.support.http_server import Exchange, HttpReply
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Call, Turn
 
+pytestmark = pytest.mark.house
+
 CITIES = ("Rome", "Oslo", "Lima")
 
 

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 import langchain_autotools
 from langchain_autotools import RunEvent
 from tests.support.trees import nodes_of
+
+pytestmark = pytest.mark.house
 
 PACKAGE = Path(langchain_autotools.__file__).parent
 DOCS = PACKAGE.parent / "docs"

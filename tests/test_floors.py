@@ -1,6 +1,10 @@
 """The floors inside the rooms that have many modules."""
 
+import pytest
+
 from tests.test_house import MODULES, all_imports, module_of, name_of, top_of
+
+pytestmark = pytest.mark.house
 
 # The floors of `executor`, from the ground up. A module imports from its own floor and from those below it.
 EXECUTOR_FLOORS = (

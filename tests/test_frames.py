@@ -4,8 +4,9 @@ import pytest
 
 from tests.frames import BEGIN, END, PAGE, parts
 
+pytestmark = pytest.mark.house
 
-@pytest.mark.further
+
 @pytest.mark.parametrize("name", ["frames", "files"])
 def test_the_page_is_true_of_the_code(name: str) -> None:
     """What stands on the page is what the code does: `python -m tests.frames` writes it."""

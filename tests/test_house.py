@@ -16,6 +16,8 @@ import pytest
 
 from tests.support.trees import nodes_of, tree_of
 
+pytestmark = pytest.mark.house
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 PACKAGE = REPOSITORY / "langchain_autotools"
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -245,7 +247,6 @@ def test_importing_the_package_loads_no_sdk_and_no_chat_model() -> None:
     assert "langchain_core.language_models.chat_models" not in loaded
 
 
-@pytest.mark.further
 def test_naming_a_chat_model_loads_no_sdk() -> None:
     """Importing a model class loads no SDK: it comes with the first client."""
     names = ("ChatOpenAI", "ChatAnthropic", "ChatGoogleGenerativeAI", "ChatOllama", "ChatLocal")

@@ -5,8 +5,9 @@ import pytest
 from tests.mutation.mutants import places
 from tests.mutation.reasons import REASONS
 
+pytestmark = pytest.mark.house
 
-@pytest.mark.further
+
 def test_every_reason_is_about_a_statement_that_there_is() -> None:
     """A reason whose function is gone, or reads otherwise now, excuses nothing; which module the function stands in is all one."""
     words = {word_of(*key.split(": ")[:2]) for key in REASONS}

@@ -6,6 +6,8 @@ import pytest
 
 from tests.ratchets import DEFS, MEASURED, stored
 
+pytestmark = pytest.mark.house
+
 
 @pytest.mark.parametrize("what", MEASURED)
 def test_the_package_becomes_no_more_dispersed(what: str) -> None:

@@ -21,6 +21,8 @@ from tests.support.http_server import Exchange, HttpReply
 from tests.support.script import Call, Turn
 from tests.test_costs import in_one_piece
 
+pytestmark = pytest.mark.house
+
 EARLY = 10
 ROOM = 1.02
 """The most that a late turn may cost of an early one. Today both cost the same."""

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from langchain_autotools import ChatAnthropic, ChatOpenAI, ConfigurationError, FirstToken
 from tests.laws.ways import run
 from tests.support.anthropic_server import AnthropicServer
-from tests.support.at_once import at_once
+from tests.support.at_once import at_once, with_time_for_it
 from tests.support.http_server import Gate, Pause
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Call, Cut, Failure, Turn
@@ -50,14 +50,14 @@ def gives_up_what_does_not_begin(way: str) -> None:
 
 def test_a_call_begins_a_reply_too() -> None:
     """Though nothing of it leaves before the turn ends: the rest of it may take longer."""
-    at_once({way: partial(waits_for_a_call, way) for way in ("stream", "astream")})
+    with_time_for_it(lambda seconds: at_once({way: partial(waits_for_a_call, way, seconds) for way in ("stream", "astream")}), 0.6, 2.5)
 
 
-def waits_for_a_call(way: str) -> None:
+def waits_for_a_call(way: str, seconds: float) -> None:
     """A run whose first model takes longer for its call than another one for its first token."""
-    slow = Turn(calls=[Call("look", {"city": "a city of a long name"})], holds={3: Pause(2.5)})
+    slow = Turn(calls=[Call("look", {"city": "a city of a long name"})], holds={3: Pause(seconds)})
     with OpenAIServer([slow, Turn("Done.")]) as server, OpenAIServer([]) as other:
-        model = openai(server, tools=[look], fallbacks=[openai(other)], fallback_on=FirstToken(2))
+        model = openai(server, tools=[look], fallbacks=[openai(other)], fallback_on=FirstToken(0.8 * seconds))
         ran = run(way, model, [HumanMessage("Go.")])
         assert ran.message is not None and ran.message.text == "Done." and other.exchanges == []
 

@@ -84,12 +84,25 @@ class Workshop:
             self._note("break_down", why=why)
             raise ValueError(why)
 
-        return [echo, add, tell_time, say_nothing, slow, only_async, break_down, self._anything()]
+        return [echo, tell_time, only_async, *map(_as_tool, (add, say_nothing, slow, break_down)), self.anything()]
 
-    def _anything(self) -> BaseTool:
+    def anything(self) -> BaseTool:
+        """The tool that takes any arguments, ready for a model."""
+
         def anything(**args: Any) -> str:
             self._note("anything", **args)
             return canonical(args)
 
         schema = {"type": "object", "properties": {}, "additionalProperties": True}
         return StructuredTool.from_function(anything, name="anything", description="Take anything.", args_schema=schema)
+
+
+_TOOLS: dict[str, StructuredTool] = {}
+
+
+def _as_tool(function: Any) -> BaseTool:
+    """The function as a tool of LangChain's, whose schema is made once for all workshops."""
+    name = function.__name__
+    if name not in _TOOLS:
+        _TOOLS[name] = StructuredTool.from_function(function)
+    return _TOOLS[name].model_copy(update={"func": function})

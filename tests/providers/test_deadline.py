@@ -141,12 +141,17 @@ def keeps_what_had_completed(way: Way, on_limit: str, seconds: float) -> None:
 def test_running_tools_end_with_the_deadline(caplog: pytest.LogCaptureFixture) -> None:
     """A thread is given up with a warning, an asynchronous tool is cancelled, each call is answered, no request follows."""
     cases = [(way, parallel) for way in EVERY_WAY for parallel in (True, False)]
+
+    def end(seconds: float) -> None:
+        caplog.clear()
+        at_once({f"{way.__name__} {parallel}": partial(ends_running_tools, way, parallel, seconds) for way, parallel in cases})
+        assert caplog.text.count("tool block is given up") == len(EVERY_WAY)  # where one call runs after another it has not begun
+
     with caplog.at_level(logging.WARNING, "langchain_autotools"):
-        at_once({f"{way.__name__} {parallel}": partial(ends_running_tools, way, parallel) for way, parallel in cases})
-    assert caplog.text.count("tool block is given up") == len(EVERY_WAY)  # where one call runs after another it has not begun
+        with_time_for_it(end, 1.2, 5)
 
 
-def ends_running_tools(way: Way, parallel: bool) -> None:
+def ends_running_tools(way: Way, parallel: bool, seconds: float) -> None:
     """A run whose tools do not end."""
     release, cancelled = threading.Event(), threading.Event()
 
@@ -167,7 +172,7 @@ def ends_running_tools(way: Way, parallel: bool) -> None:
     first = asks(way, "linger", "block", "look")
     try:
         with EndlessServer(lambda _: first) as server:
-            message, new = way(model_of(server, tools=[block, linger, look], parallel=parallel, deadline=5))
+            message, new = way(model_of(server, tools=[block, linger, look], parallel=parallel, deadline=seconds))
             assert (stop_reason(message), server.requests) == ("deadline", 1)
             assert [getattr(one, "status", None) for one in new] == [None, "error", "error", "success" if parallel else "error"]
             assert all("time for this run is over" in str(one.content) for one in new[1:] if one.status == "error")

@@ -10,7 +10,7 @@ from tests.support.pairwise import WAYS as WAYS_OF_A_MODEL
 
 ROWS, WAYS, VALUES = "abcde", "wxyz", "12345"
 MOST_OF_A_FUNCTION = 200
-MOST_OF_ALL = 10_600
+MOST_OF_ALL = 10_200
 """What four minutes on two cores leave room for; the number only goes down."""
 OF_AN_EXTRA = "tests/unit/durable/"
 """What is collected where the extra `durable` is installed, which the command of the README does not do."""

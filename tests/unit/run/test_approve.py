@@ -15,7 +15,7 @@ from langchain_autotools import ConfigurationError, Decision, PendingCall, ToolE
 from langchain_autotools.executor.pending import RECORD
 from langchain_autotools.messages.metadata import KEY
 from tests.laws.ways import WAYS, run
-from tests.support.at_once import at_once
+from tests.support.at_once import at_once, with_time_for_it
 from tests.support.desk import QUESTION, TURN, Desk, asking, call, reason
 
 RULE: dict[str, Any] = {"requires_approval": ["send"]}
@@ -139,10 +139,16 @@ def test_anything_else_ends_the_run_with_nothing_run(way: str, wrong: str) -> No
 def test_the_deadline_leaves_calls_pending() -> None:
     """Whoever is being asked is waited for no longer, and nobody else is asked."""
     cases = [(way, asynchronous) for way in WAYS for asynchronous in (False, True)]
-    at_once({f"{way} {asynchronous}": partial(leaves_calls_pending, way, asynchronous) for way, asynchronous in cases})
+    with_time_for_it(
+        lambda seconds: at_once(
+            {f"{way} {asynchronous}": partial(leaves_calls_pending, way, asynchronous, seconds) for way, asynchronous in cases}
+        ),
+        0.8,
+        3,
+    )
 
 
-def leaves_calls_pending(way: str, asynchronous: bool) -> None:
+def leaves_calls_pending(way: str, asynchronous: bool, seconds: float) -> None:
     """A run whose deadline comes while somebody is asked."""
     desk, asked, go = Desk(), [], threading.Event()
 
@@ -157,7 +163,7 @@ def leaves_calls_pending(way: str, asynchronous: bool) -> None:
         return pending.approve()
 
     try:
-        ran = run(way, desk.model(TURN, **RULE, approve=aslow if asynchronous else slow, deadline=3), [QUESTION])
+        ran = run(way, desk.model(TURN, **RULE, approve=aslow if asynchronous else slow, deadline=seconds), [QUESTION])
     finally:
         go.set()
     assert (asked, reason(ran)) == (["1"], "calls_pending")
