@@ -17,7 +17,7 @@ _B = TypeVar("_B", bound=BaseModel)
 def copier(model: _B, names: Iterable[str]) -> Callable[[Mapping[str, Any]], _B]:
     """Return a function that copies a message (or other pydantic model) with new values for some fields, without validation.
 
-    What `model_copy` does, at a third of its cost: one of these is made for every chunk of a stream.
+    What `model_copy` does, at a third of its cost: a copy is made for every chunk of a stream.
 
     Args:
         model: The model to copy.
@@ -121,7 +121,7 @@ class ChunkSum:
 
     @property
     def chunks(self) -> list[AIMessageChunk]:
-        """Return the chunks, with consecutive plain text chunks merged."""
+        """Return the chunks, with neighbours that bring nothing but text of one kind merged."""
         self._join()
         return self._chunks
 
@@ -137,7 +137,7 @@ def sum_chunks(chunks: Iterable[AIMessageChunk]) -> AIMessage:
 
 
 def is_blank(chunk: AIMessageChunk) -> bool:
-    """Whether a chunk has no part in its message: it brings nothing but a note (`messages.notes`), or is empty and hands over."""
+    """Whether a chunk has no part in its message: it brings nothing but a note (`messages.metadata`), or is empty and hands over."""
     fields = chunk.__dict__
     extra = fields["additional_kwargs"]
     says = fields["content"] or extra or fields["response_metadata"] or fields["tool_call_chunks"] or fields["usage_metadata"]

@@ -102,7 +102,7 @@ class Claims:
         return self._answers[number].claim_key is not None
 
     def waits(self, number: int) -> bool:
-        """Whether a call could not be claimed and stays pending."""
+        """Whether a call that is claimed before it runs has not been: it is not asked yet, or stays pending."""
         return self.concerns(number) and number not in self._taken and number not in self.given
 
     def begins(self, number: int) -> None:
@@ -165,7 +165,7 @@ class Claims:
         return outcome
 
     def _taking(self, number: int, key: str) -> Generator[Step, Any, Any]:
-        """Return the store's answer for a call, however the wait for it ends."""
+        """Return the store's answer for a call; one that comes after the wait for it has ended is given back."""
         try:
             answer = yield CallUser(self.take, key)
         except BaseException:

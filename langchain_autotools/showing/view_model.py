@@ -90,7 +90,7 @@ class CallView:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the call is complete."""
+        """Whether nothing more comes of the call: it has a result, was discarded, or was left."""
         return self.result is not None or self.discarded is not None or self.left
 
 
@@ -173,6 +173,7 @@ class RunView:
 
     Attributes:
         name: The model's name.
+        inside: The run around it, and the call in which it was made; None where there is none.
         parts: What has been seen of it, in order.
         waiting: The calls that it leaves to somebody.
         ended: Whether it has ended.

@@ -1,6 +1,7 @@
 """Decoding of a reply's bytes to raw chunks, without I/O, so that threads share it with event loops.
 
-Both decoders have `feed(bytes) -> events` and `flush() -> events` and do no I/O. They are lenient where servers are known to
+`ReplyReader` reads one reply: a decoder of this module finds its events, one of the vendor's what they say. Both decoders of bytes have
+`feed(bytes) -> events` and `flush() -> events`. They are lenient where servers are known to
 be careless (wire quirks E-11, E-12): `data:` without a space, JSON lines without a blank line between them, a last event without
 one, any line end, a byte order mark, and a plain JSON body where a stream was asked for, which comes out as one event.
 """
@@ -304,7 +305,7 @@ MISREAD = (TypeError, AttributeError, LookupError, ValueError, OverflowError)
 
 
 class EndedEarly(StreamError):
-    """Raised when a stream ends before its wire's end marker although it seems whole.
+    """Raised when a stream ends before its wire's end marker although what came seems whole, or is nothing.
 
     Attributes:
         chunks: The chunks of the reply that have not been handed on, including its last one.
@@ -392,8 +393,8 @@ class ReplyReader:
     Args:
         decoder: Reads the reply's events, in the vendor's terms.
         headers: The reply's headers.
-        annotate: Adds to the last chunk what is known besides the events.
         events: Finds the events in the reply's bytes.
+        annotate: Adds to the last chunk what is known besides the events.
         idle_timeout: Seconds that may pass between two events, keep-alive comments apart; None for any time.
         watch: Reads the events for listeners; None where nobody listens.
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from langchain_core.language_models.base import LangSmithParams
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from ...messages.blocks import unnumbered, whole_content
 from ...turn.tools import ToolChoice
@@ -30,6 +30,7 @@ _HEADERS = {"user_profile_id": "anthropic-user-profile-id", "workspace_id": "ant
 _MODELS_OF_A_PAGE = 1000
 _MARK = b'"cache_control":'
 _BETA_HEADER = "anthropic-beta"
+_THOUGHTS = (b'{"type":"thinking"', b'{"type":"redacted_thinking"')
 
 
 # The constructor of `ChatAnthropic`: its fields, their names on the wire, and their environment variables.
@@ -107,9 +108,9 @@ class ChatAnthropic(AnthropicParameters):
         params = self._request_params(stop, kwargs, stream=stream)
         mapper = self._mapper(str(params["model"]))
         if self.reuse_last_container is not False and kwargs.get("container", "") is not None:
-            last = mapper.last_container(messages, ever=bool(self.reuse_last_container))
+            last = _last_container(mapper, messages, ever=bool(self.reuse_last_container))
             params |= {"container": _with_container(params.get("container"), last)} if last else {}
-        if _demands_thinking(params.get("thinking")) and mapper.goes_on_without_thinking(messages):
+        if _demands_thinking(params.get("thinking")) and _goes_on_without_thinking(mapper, messages):
             params = {name: value for name, value in params.items() if name != "thinking"}
         in_body = {name: value for name, value in params.items() if name not in _HEADERS}
         body = mapper.encode_request(messages, in_body)
@@ -467,3 +468,41 @@ def _betas_of_tool_changes(body: bytes) -> list[str]:
     if not any(b'"type":"%s"' % change in body for change in (b"tool_addition", b"tool_removal")):
         return []
     return [_BETA_OF_INLINE_TOOLS if b'"type":"tool_definition"' in body else _BETA_OF_TOOL_CHANGES]
+
+
+def _last_container(mapper: MessagesMapper, messages: Sequence[BaseMessage], *, ever: bool) -> str | None:
+    """Return the id of the container in which the vendor's code last ran, by the messages since the user's last one.
+
+    Calls that such code made are answered in it only: without its id the vendor refuses them.
+
+    Args:
+        mapper: The mapper of the request.
+        messages: The history.
+        ever: Whether to look at all messages.
+    """
+    for message in reversed(messages):
+        if isinstance(message, HumanMessage) and not ever:
+            return None
+        container = message.response_metadata.get("container") if isinstance(message, AIMessage) else None
+        if isinstance(container, Mapping) and container.get("id") and isinstance(message, AIMessage) and mapper.is_same_origin(message):
+            return str(container["id"])
+    return None
+
+
+def _goes_on_without_thinking(mapper: MessagesMapper, messages: Sequence[BaseMessage]) -> bool:
+    """Whether messages end in the results of a tool loop whose first reply has no thinking to send, because another model wrote it.
+
+    The API then refuses `thinking` of type `enabled` until the loop is closed (docs, "Preserving thinking blocks"); adaptive thinking
+    it takes.
+    """
+    if not messages or not isinstance(messages[-1], ToolMessage):
+        return False
+    first: AIMessage | None = None
+    for message in reversed(messages):
+        if not isinstance(message, AIMessage | ToolMessage):
+            break
+        first = message if isinstance(message, AIMessage) else first
+    if first is None or any(block.startswith(_THOUGHTS) for block in mapper.encode(first).blocks[:1]):
+        return False
+    _logger.warning("thinking is off until the tool calls of another model are answered: the API takes no others while it is on")
+    return True

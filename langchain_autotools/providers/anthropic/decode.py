@@ -1,11 +1,11 @@
 """Reading of Messages API replies: raw chunks for the run, events for its listeners.
 
-Of a reply any key may be absent, and gateways add others. (The SDK's own types name fewer media types than servers take.)
+Of a reply any key may be absent, and gateways add others.
 """
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict
+from typing import Any, TypedDict
 
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
@@ -32,56 +32,6 @@ from .._base.replies import (
 )
 from .._encode.encoder import read_object
 from .errors import error_from_body
-
-if TYPE_CHECKING:
-    from anthropic.types import CacheControlEphemeralParam, CitationsConfigParam
-
-
-class Text(TypedDict, total=False):
-    """A text in a request."""
-
-    type: Required[Literal["text"]]
-    text: Required[str]
-    citations: list[Any]
-    cache_control: "CacheControlEphemeralParam"
-
-
-class MediaSource(TypedDict, total=False):
-    """The source of an image's or document's data."""
-
-    type: Required[Literal["base64", "url", "file", "text", "content"]]
-    media_type: str
-    data: str
-    url: str
-    file_id: str
-    content: Any
-
-
-class Media(TypedDict, total=False):
-    """An image or a document in a request."""
-
-    type: Required[Literal["image", "document"]]
-    source: Required[MediaSource]
-    title: str
-    context: str
-    citations: "CitationsConfigParam"
-    transformations: Any
-    cache_control: "CacheControlEphemeralParam"
-
-
-Part = Text | Media | dict[str, Any]
-"""A content block of a request; a dict is one of the wire's own blocks and is sent unchanged."""
-
-
-class ToolResult(TypedDict, total=False):
-    """The result of a call in a request."""
-
-    type: Required[Literal["tool_result"]]
-    tool_use_id: Required[str]
-    content: Required[str | list[Part]]
-    is_error: bool
-    toolset_name: str
-    cache_control: "CacheControlEphemeralParam"
 
 
 class ContentBlock(TypedDict, total=False):
@@ -160,11 +110,11 @@ def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata | None:
 # ---------------------------------------------------------------------------------------------- decode
 # Decoding of Messages API replies to raw chunks: streams, and whole bodies read as the equivalent stream.
 #
-# Content is text as long as there can be nothing but text; of requests that may be answered with other blocks (see
-# `request.may_hold_blocks`) it is a list of the wire's blocks, each numbered by `index`, in the shape that LangChain's partner package
-# gives them and its core translates to standard blocks. Text and thinking leave as they come, signatures with the end of their block;
-# what a server tool did leaves whole, as it is sent back whole. A tool call is handed on with its name at its start and with its
-# arguments at its end, under a number of its own, since gateways use an index twice.
+# Content is text as long as there can be nothing but text; of requests that may be answered with other blocks (see `_may_hold_blocks`
+# in `chat_model`) it is a list of the wire's blocks, each numbered by `index`, in the shape that LangChain's partner package gives them
+# and its core translates to standard blocks. Text and thinking leave as they come, signatures with the end of their block; what a
+# server tool did leaves whole, as it is sent back whole. A tool call is handed on with its name at its start and with its arguments at
+# its end, under a number of its own, since gateways use an index twice.
 #
 # Wire facts (wire quirks C-01 to C-17): blocks may stand in `message_start` already; an index may be missing, begin above 0 or come
 # twice; a call's input may stand in its start; `content_block_stop` proves nothing, `message_delta` and `message_stop` do.
@@ -265,7 +215,7 @@ class MessagesDecoder:
         return None if self.ended else self._read(event, kind)
 
     def done(self) -> None:
-        """Record that a whole body has been read to its end."""
+        """Record that the reply has been read to its end: a whole body, or a stream that says so in its own way."""
         self.ended = True
 
     @property

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Required, TypedDict, TypeGuard
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
 from ...messages.calls import ToolCallRecord, calls_of
@@ -47,13 +47,63 @@ from .._encode.sources import (
     unsupported,
     unwrapped,
 )
-from .decode import PROVIDER, Media, MediaSource, Part, Text, ToolResult
+from .decode import PROVIDER
+
+if TYPE_CHECKING:
+    from anthropic.types import CacheControlEphemeralParam, CitationsConfigParam
 
 _logger = logging.getLogger("langchain_autotools")
 
 _CACHE = "cache_control"
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _NO_SUCH = "the Messages API has no such content"
+
+
+class Text(TypedDict, total=False):
+    """A text in a request."""
+
+    type: Required[Literal["text"]]
+    text: Required[str]
+    citations: list[Any]
+    cache_control: "CacheControlEphemeralParam"
+
+
+class MediaSource(TypedDict, total=False):
+    """The source of an image's or document's data."""
+
+    type: Required[Literal["base64", "url", "file", "text", "content"]]
+    media_type: str
+    data: str
+    url: str
+    file_id: str
+    content: Any
+
+
+class Media(TypedDict, total=False):
+    """An image or a document in a request."""
+
+    type: Required[Literal["image", "document"]]
+    source: Required[MediaSource]
+    title: str
+    context: str
+    citations: "CitationsConfigParam"
+    transformations: Any
+    cache_control: "CacheControlEphemeralParam"
+
+
+Part = Text | Media | dict[str, Any]
+"""A content block of a request; a dict is one of the wire's own blocks and is sent unchanged."""
+
+
+class ToolResult(TypedDict, total=False):
+    """The result of a call in a request."""
+
+    type: Required[Literal["tool_result"]]
+    tool_use_id: Required[str]
+    content: Required[str | list[Part]]
+    is_error: bool
+    toolset_name: str
+    cache_control: "CacheControlEphemeralParam"
 
 
 def text_part(text: str) -> Text:
@@ -234,7 +284,6 @@ def _tool_result(call: CallId, message: ToolMessage, parts: list[Part]) -> tuple
 # ---------------------------------------------------------------------------------------------- whole conversations
 
 
-_THOUGHTS = (b'{"type":"thinking"', b'{"type":"redacted_thinking"')
 _OPENING = encode({"role": "user", "content": [text_part("(The conversation begins with the assistant.)")]}) + b","
 
 
@@ -283,41 +332,6 @@ class MessagesMapper(MessagesEncoder):
         if messages and not encoded.begun:
             raise UnsupportedFeatureError("a system message alone asks for nothing, and the vendor refuses it: add a HumanMessage")
         return request_body(head, "messages", groups, before)
-
-    def last_container(self, messages: Sequence[BaseMessage], *, ever: bool) -> str | None:
-        """Return the id of the container in which the vendor's code last ran, by the messages since the user's last one.
-
-        Calls that such code made are answered in it only: without its id the vendor refuses them.
-
-        Args:
-            messages: The history.
-            ever: Whether to look at all messages.
-        """
-        for message in reversed(messages):
-            if isinstance(message, HumanMessage) and not ever:
-                return None
-            container = message.response_metadata.get("container") if isinstance(message, AIMessage) else None
-            if isinstance(container, Mapping) and container.get("id") and isinstance(message, AIMessage) and self.is_same_origin(message):
-                return str(container["id"])
-        return None
-
-    def goes_on_without_thinking(self, messages: Sequence[BaseMessage]) -> bool:
-        """Whether messages end in the results of a tool loop whose first reply has no thinking to send, because another model wrote it.
-
-        The API then refuses `thinking` of type `enabled` until the loop is closed (docs, "Preserving thinking blocks"); adaptive thinking
-        it takes.
-        """
-        if not messages or not isinstance(messages[-1], ToolMessage):
-            return False
-        first: AIMessage | None = None
-        for message in reversed(messages):
-            if not isinstance(message, AIMessage | ToolMessage):
-                break
-            first = message if isinstance(message, AIMessage) else first
-        if first is None or any(block.startswith(_THOUGHTS) for block in self._assistant(first).blocks[:1]):
-            return False
-        _logger.warning("thinking is off until the tool calls of another model are answered: the API takes no others while it is on")
-        return True
 
     def in_place(self, message: BaseMessage, ids: tuple[CallId, ...], last: bool, place: int, taken: Container[str]) -> Encoded:
         """Encode a message with the ids that it answers and the ids that it must not reuse."""
@@ -722,7 +736,7 @@ def _inner(content: Any) -> Any:
     return [part for part in map(part_of, content) if part is not None]
 
 
-def _joined_results(block: Block) -> Part:
+def _search_result(block: Block) -> Part:
     """Convert a search result; an incomplete one becomes text."""
     if block.get("source") and block.get("title") and isinstance(block.get("content"), list):
         return _own(block)
@@ -731,7 +745,7 @@ def _joined_results(block: Block) -> Part:
 
 _CONVERTERS: dict[str, Callable[[Block], Part]] = {
     "media": _media,
-    "search_result": _joined_results,
+    "search_result": _search_result,
     **dict.fromkeys(("container_upload", "tool_reference", "browser_state", "tool_addition", "tool_removal"), _own),
 }
 
@@ -743,8 +757,7 @@ _CONVERTERS: dict[str, Callable[[Block], Part]] = {
 # back as it wrote it wherever that is legal, so that prompt caches hit.
 
 
-LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-_LEGAL_ID = LEGAL_NAME
+LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")  # and ids of that form are taken too
 _PREFIX = "toolu_"
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_NAME = 128
@@ -753,7 +766,7 @@ _UNREADABLE = "INVALID_JSON"  # the key under which the vendor's documentation s
 
 def _legal_id(identifier: str) -> str:
     """Return the id if the wire accepts it, else one derived from it."""
-    return identifier if _LEGAL_ID.fullmatch(identifier) else derived_id(_PREFIX, identifier)
+    return identifier if LEGAL_NAME.fullmatch(identifier) else derived_id(_PREFIX, identifier)
 
 
 def wire_ids(calls: Sequence[ToolCallRecord], taken: Container[str], place: int) -> list[str]:

@@ -1,7 +1,8 @@
 """Conversion of LangChain messages to the JSON of generateContent requests.
 
-Understood are LangChain's v1 and v0 blocks and the blocks of Google, OpenAI and Anthropic. A block that the wire cannot carry raises
-`UnsupportedFeatureError` with its type; nothing is dropped here, except texts of length nothing, which the vendor refuses.
+Understood are LangChain's v1 and v0 blocks and the blocks of Google, OpenAI and Anthropic. What the wire cannot carry of a user's
+message raises `UnsupportedFeatureError` with its type; of a reply or a result it becomes a line of text. Left out are texts of length
+nothing, which the vendor refuses, and the inner state of other servers.
 
 Wire facts: text, `inlineData` (base64 of any media type that the model reads) and `fileData` (an uploaded file, a Cloud Storage or a public
 address); `videoMetadata` and `mediaResolution` stand beside them.
@@ -58,6 +59,8 @@ from .decode import PROVIDER, Blob, CodeResult, ExecutableCode, FileData, Functi
 from .parameters import file_uri
 from .tools import LEGAL_NAME
 
+_logger = logging.getLogger("langchain_autotools")
+
 _OWN = ("inlineData", "fileData")
 _USUAL = {"image": "image/jpeg", "audio": "audio/mpeg", "video": "video/mp4"}
 _FALLBACKS = frozenset({"image", "image_url", "input_image", "audio", "video"})
@@ -68,239 +71,7 @@ def text_part(text: str) -> Part:
     return {"text": text}
 
 
-def part_of(block: str | Block) -> Part | None:
-    """Convert one content block to the wire's form; None for an empty text.
-
-    Raises:
-        UnsupportedFeatureError: The wire cannot carry the block.
-    """
-    if isinstance(block, str):
-        return text_part(block) if block else None
-    block = unwrapped(block)
-    if any(isinstance(block.get(key), Mapping) for key in _OWN) and not _is_unreadable(source_of(block)):
-        return _without_index(block)
-    if "type" not in block and isinstance(block.get("text"), str) and block["text"]:  # the wire's own text, with what stands beside it
-        return _without_index(block)
-    part = convert_block(block, text_part, _CONVERTERS, "the wire has no such content")
-    return None if part == text_part("") else part
-
-
-def _is_unreadable(source: Source) -> bool:
-    return source.kind == "file" and source.essence.startswith("application/")
-
-
-def _without_index(block: Block) -> Part:
-    """Return one of the wire's own parts without LangChain's additions."""
-    own: Any = {key: value for key, value in block.items() if key not in ("type", "index")}
-    part: Part = own
-    return part
-
-
-# ------------------------------------------------------------------------------------------ media
-
-
-def _media(block: Block) -> Part:
-    part = _of_source(block, media_of(block))
-    if "text" in part:
-        return part
-    if video := extra(block, "videoMetadata", "video_metadata"):
-        part["videoMetadata"] = video
-    if resolution := extra(block, "mediaResolution", "media_resolution"):
-        part["mediaResolution"] = {"level": resolution.upper()} if isinstance(resolution, str) else resolution
-    return part
-
-
-def _of_source(block: Block, source: Source) -> Part:
-    kind = block.get("type")
-    if source.url or source.file_id:
-        uri = source.url or file_uri(str(source.file_id))
-        if not source.url and "://" not in uri:
-            raise unsupported(kind, f"the file {uri!r} is not one of this vendor's")
-        mime_type = source.mime_type or mimetypes.guess_type(uri.partition("?")[0])[0]
-        if mime_type is None and source.url and kind in _FALLBACKS and not _is_ours(uri):
-            mime_type = _USUAL[source.kind]
-        file: FileData = {"mimeType": mime_type, "fileUri": uri} if mime_type else {"fileUri": uri}
-        return {"fileData": file}
-    if source.text is not None or (source.kind == "text" and source.data is not None):
-        return text_part(document_text(block, source))
-    if source.data is None:
-        raise unsupported(kind, "it needs a URL, base64 data or the id of an uploaded file")
-    mime_type = source.mime_type or image_type(source.data)
-    if mime_type is None:
-        raise unsupported(kind, "its mime_type is missing")
-    if _is_unreadable(source):
-        raise unsupported(kind, f"the vendor reads pictures, sound, videos, PDF and text, not {mime_type}")
-    return {"inlineData": {"mimeType": mime_type, "data": source.data}}
-
-
-_CONVERTERS: dict[str, Callable[[Block], Part]] = {"media": _media, "search_result": lambda block: text_part(search_result_text(block))}
-
-
-def _is_ours(uri: str) -> bool:
-    """Whether an address is an uploaded file, whose media type the server knows."""
-    return "/files/" in uri and "googleapis.com" in uri
-
-
-# ---------------------------------------------------------------------------------------------- calls
-# Tool calls of a history, and their results, in the wire's form.
-#
-# Wire facts (wire quirks G-01, G-03, G-10): an id is sent only where the model sent one, and then on the call and its response alike; a
-# response is an object and repeats the call's name; newer models refuse a turn whose first call has no signature, unless it carries the
-# word that the vendor names for calls of others. What the model wrote goes back as it wrote it, so that prompt caches hit.
-
-
-_FOREIGN_SIGNATURE = "skip_thought_signature_validator"
-"""The documented placeholder ("Thought signatures") for the missing signature of another model's call."""
-
-_ILLEGAL = re.compile(r"[^a-zA-Z0-9_.:-]")
-_LONGEST_NAME = 64
-_UNREADABLE = "INVALID_JSON"
-_REFERENCE = "$ref"
-
-
-class CallId(NamedTuple):
-    """A tool call's id in LangChain, its tool's name on the wire, and the id that the model sent, if any."""
-
-    known: str
-    name: str
-    sent: str | None = None
-
-
-def legal_name(name: str) -> str:
-    """Return the name if the wire accepts it, else a similar legal one."""
-    if LEGAL_NAME.fullmatch(name):
-        return name
-    legal = _ILLEGAL.sub("_", name)
-    return (legal if LEGAL_NAME.match(legal) else f"_{legal}")[:_LONGEST_NAME]
-
-
-def _encode_call(call: ToolCallRecord, signature: str | None, *, same_origin: bool) -> str:
-    """Encode one call as the JSON of a part; its extra keys are sent only to their origin.
-
-    Args:
-        call: The call.
-        signature: The signature to send where the call has none of its own.
-        same_origin: Whether it goes back to the endpoint and model that made it.
-    """
-    beside = dict(call.extra.get("part") or {}) if same_origin else {}
-    within = dict(call.extra.get("call") or {}) if same_origin else {}
-    if not _is_readable(call):
-        beside.pop("thoughtSignature", None)
-    if signature:
-        beside.setdefault("thoughtSignature", signature)
-    head = dumps({**within, "name": legal_name(call.name)})[:-1]
-    after = "," + dumps(beside)[1:-1] if beside else ""
-    return f'{{"functionCall":{head},"args":{legal_arguments(call, unreadable=_UNREADABLE)}}}{after}}}'
-
-
-def _is_readable(call: ToolCallRecord) -> bool:
-    """Whether a call can be sent back with its original arguments. Otherwise its signature is no longer valid."""
-    return call.args is not None or not call.arguments.strip() or read_object(call.arguments) is not None
-
-
-def _response_of(texts: Sequence[str], *, failed: bool) -> dict[str, Any]:
-    """Return the texts of a result as the object of a function response.
-
-    A text that is an object stays one; but not where a key is `$ref`, which the server would take for a reference to media.
-
-    Args:
-        texts: The texts.
-        failed: Whether the call failed: then they stand under `error`.
-    """
-    text = "\n".join(texts)
-    value = read_object(text) if text.lstrip().startswith("{") else None
-    if value and not _refers(value):
-        return value if not failed or "error" in value else {"error": value}
-    if not text.strip():
-        text = empty_output(failed=failed)
-    return {"error" if failed else "result": text}
-
-
-def _refers(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return _REFERENCE in value or any(map(_refers, value.values()))
-    return isinstance(value, list) and any(map(_refers, value))
-
-
-# ---------------------------------------------------------------------------------------------- assistant
-# Conversion of an AI message's content to Content parts: text, and for their origin thoughts, signatures and server output.
-#
-# Signatures go back on the very part that they came with, be it empty; parts that carry one are never joined (wire quirk G-03). Any other
-# endpoint or model gets the text, and media that it can read; thoughts and what servers' tools did are left out.
-
-
-_logger = logging.getLogger("langchain_autotools")
-
-_OUTCOMES: Mapping[Any, str] = {1: "OUTCOME_OK", 2: "OUTCOME_FAILED", 3: "OUTCOME_DEADLINE_EXCEEDED"}
-_TEXTS = frozenset({"text", "output_text", "refusal"})
-_CODE_RESULT = "code_execution_result"
-
-
-def _assistant_part(block: str | Block, *, same_origin: bool) -> Part | None:
-    """Convert one block; None if it is not sent.
-
-    Args:
-        block: The block, of any vendor.
-        same_origin: Whether it goes back to the endpoint and model that wrote it.
-    """
-    if isinstance(block, str):
-        return text_part(block) if block else None
-    if is_provisional(block):
-        return None
-    kind = str(block.get("type") or ("text" if isinstance(block.get("text"), str) else ""))
-    signature = extra(block, "signature") if same_origin else None
-    part = _part_of_kind(block, kind, same_origin=same_origin)
-    beside = extra(block, "part_metadata") if same_origin else None
-    if part is None or (part == text_part("") and not signature and not beside):
-        return None
-    if signature:
-        part["thoughtSignature"] = signature
-    if same_origin and extra(block, "thought"):
-        part["thought"] = True
-    if beside:
-        part["partMetadata"] = beside
-    return part
-
-
-def _part_of_kind(block: Block, kind: str, *, same_origin: bool) -> Part | None:
-    if kind in _TEXTS:
-        return text_part(str(block.get("text") or block.get("refusal") or ""))
-    if is_output(block):
-        return part_of(block)
-    if not same_origin:
-        _logger.debug("not sent: an assistant's content block of type %r", kind)
-        return None
-    if kind in ("thinking", "reasoning"):
-        return {"text": block.get("thinking") or block.get("reasoning") or "", "thought": True}
-    if kind == "part":
-        part: Part = {**(block.get("part") or {})}
-        return part
-    if kind == "non_standard" and isinstance(block.get("value"), Mapping):
-        return _assistant_part(block["value"], same_origin=True)
-    return _of_server(block, kind)
-
-
-def _of_server(block: Block, kind: str) -> Part | None:
-    """Convert code that the server ran, or its result, also in LangChain's standard form."""
-    if kind == "executable_code":
-        return _code(block.get("id"), block.get("language"), block.get("executable_code"))
-    if kind == "server_tool_call" and block.get("name") == "code_interpreter":
-        arguments = block.get("args") or {}
-        return _code(block.get("id"), arguments.get("language"), arguments.get("code"))
-    if kind == _CODE_RESULT or (kind == "server_tool_result" and extra(block, "block_type") == _CODE_RESULT):
-        outcome = extra(block, "outcome")
-        output = block.get(_CODE_RESULT) if kind == _CODE_RESULT else block.get("output")
-        result: CodeResult = {"outcome": _OUTCOMES.get(outcome, outcome), "output": output}
-        return {"codeExecutionResult": {"id": block["tool_call_id"], **result} if block.get("tool_call_id") else result}
-    return None
-
-
-def _code(identifier: str | None, language: str | None, code: str | None) -> Part:
-    executed: ExecutableCode = {"language": language, "code": code}
-    return {"executableCode": {"id": identifier, **executed} if identifier else executed}
-
-
-# ---------------------------------------------------------------------------------------------- encode
+# ---------------------------------------------------------------------------------------------- one message
 # Conversion of messages of any vendor to parts of Contents.
 #
 # Each message is encoded alone, so that it can be remembered; `GenerateContentMapper` joins neighbours that the wire wants as one
@@ -311,6 +82,14 @@ Role = Literal["system", "user", "model"]
 
 _SIGNATURES = "__gemini_function_call_thought_signatures__"  # where langchain-google-genai keeps the signatures of calls, by call id
 _IN_RESPONSES = ("image/", "application/pdf")
+
+
+class CallId(NamedTuple):
+    """A tool call's id in LangChain, its tool's name on the wire, and the id that the model sent, if any."""
+
+    known: str
+    name: str
+    sent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,8 +206,7 @@ def _with_partner_signature(call: ToolCallRecord, message: AIMessage) -> ToolCal
     return ToolCallRecord(call.id, call.name, call.arguments, call.args, call.why, call.wire_id, {"part": {"thoughtSignature": signature}})
 
 
-# ---------------------------------------------------------------------------------------------- mapper
-# Conversion of LangChain messages to the JSON of generateContent requests.
+# ---------------------------------------------------------------------------------------------- whole conversations
 
 
 _OPENING = encode({"role": "user", "parts": [text_part("(The conversation begins with the model.)")]}) + b","
@@ -562,3 +340,225 @@ def _continuation(message: BaseMessage, origin: str) -> str | None:
 def _later_system(encoded: Encoded) -> Encoded:
     """Return a system message after the first other message as marked text of the user, since the wire has no place for it."""
     return Encoded("user", (encode(text_part(as_user_text(json.loads(part)["text"] for part in encoded.parts))),))
+
+
+# ---------------------------------------------------------------------------------------------- assistant
+# Conversion of an AI message's content to Content parts: text, and for their origin thoughts, signatures and server output.
+#
+# Signatures go back on the very part that they came with, be it empty; parts that carry one are never joined (wire quirk G-03). Any other
+# endpoint or model gets the text, and media that it can read; thoughts and what servers' tools did are left out.
+
+
+_OUTCOMES: Mapping[Any, str] = {1: "OUTCOME_OK", 2: "OUTCOME_FAILED", 3: "OUTCOME_DEADLINE_EXCEEDED"}
+_TEXTS = frozenset({"text", "output_text", "refusal"})
+_CODE_RESULT = "code_execution_result"
+
+
+def _assistant_part(block: str | Block, *, same_origin: bool) -> Part | None:
+    """Convert one block; None if it is not sent.
+
+    Args:
+        block: The block, of any vendor.
+        same_origin: Whether it goes back to the endpoint and model that wrote it.
+    """
+    if isinstance(block, str):
+        return text_part(block) if block else None
+    if is_provisional(block):
+        return None
+    kind = str(block.get("type") or ("text" if isinstance(block.get("text"), str) else ""))
+    signature = extra(block, "signature") if same_origin else None
+    part = _part_of_kind(block, kind, same_origin=same_origin)
+    beside = extra(block, "part_metadata") if same_origin else None
+    if part is None or (part == text_part("") and not signature and not beside):
+        return None
+    if signature:
+        part["thoughtSignature"] = signature
+    if same_origin and extra(block, "thought"):
+        part["thought"] = True
+    if beside:
+        part["partMetadata"] = beside
+    return part
+
+
+def _part_of_kind(block: Block, kind: str, *, same_origin: bool) -> Part | None:
+    if kind in _TEXTS:
+        return text_part(str(block.get("text") or block.get("refusal") or ""))
+    if is_output(block):
+        return part_of(block)
+    if not same_origin:
+        _logger.debug("not sent: an assistant's content block of type %r", kind)
+        return None
+    if kind in ("thinking", "reasoning"):
+        return {"text": block.get("thinking") or block.get("reasoning") or "", "thought": True}
+    if kind == "part":
+        part: Part = {**(block.get("part") or {})}
+        return part
+    if kind == "non_standard" and isinstance(block.get("value"), Mapping):
+        return _assistant_part(block["value"], same_origin=True)
+    return _of_server(block, kind)
+
+
+def _of_server(block: Block, kind: str) -> Part | None:
+    """Convert code that the server ran, or its result, also in LangChain's standard form."""
+    if kind == "executable_code":
+        return _code(block.get("id"), block.get("language"), block.get("executable_code"))
+    if kind == "server_tool_call" and block.get("name") == "code_interpreter":
+        arguments = block.get("args") or {}
+        return _code(block.get("id"), arguments.get("language"), arguments.get("code"))
+    if kind == _CODE_RESULT or (kind == "server_tool_result" and extra(block, "block_type") == _CODE_RESULT):
+        outcome = extra(block, "outcome")
+        output = block.get(_CODE_RESULT) if kind == _CODE_RESULT else block.get("output")
+        result: CodeResult = {"outcome": _OUTCOMES.get(outcome, outcome), "output": output}
+        return {"codeExecutionResult": {"id": block["tool_call_id"], **result} if block.get("tool_call_id") else result}
+    return None
+
+
+def _code(identifier: str | None, language: str | None, code: str | None) -> Part:
+    executed: ExecutableCode = {"language": language, "code": code}
+    return {"executableCode": {"id": identifier, **executed} if identifier else executed}
+
+
+# ------------------------------------------------------------------------------------------ blocks of content
+
+
+def part_of(block: str | Block) -> Part | None:
+    """Convert one content block to the wire's form; None for an empty text.
+
+    Raises:
+        UnsupportedFeatureError: The wire cannot carry the block.
+    """
+    if isinstance(block, str):
+        return text_part(block) if block else None
+    block = unwrapped(block)
+    if any(isinstance(block.get(key), Mapping) for key in _OWN) and not _is_unreadable(source_of(block)):
+        return _without_index(block)
+    if "type" not in block and isinstance(block.get("text"), str) and block["text"]:  # the wire's own text, with what stands beside it
+        return _without_index(block)
+    part = convert_block(block, text_part, _CONVERTERS, "the wire has no such content")
+    return None if part == text_part("") else part
+
+
+def _is_unreadable(source: Source) -> bool:
+    return source.kind == "file" and source.essence.startswith("application/")
+
+
+def _without_index(block: Block) -> Part:
+    """Return one of the wire's own parts without LangChain's additions."""
+    own: Any = {key: value for key, value in block.items() if key not in ("type", "index")}
+    part: Part = own
+    return part
+
+
+def _media(block: Block) -> Part:
+    part = _of_source(block, media_of(block))
+    if "text" in part:
+        return part
+    if video := extra(block, "videoMetadata", "video_metadata"):
+        part["videoMetadata"] = video
+    if resolution := extra(block, "mediaResolution", "media_resolution"):
+        part["mediaResolution"] = {"level": resolution.upper()} if isinstance(resolution, str) else resolution
+    return part
+
+
+def _of_source(block: Block, source: Source) -> Part:
+    kind = block.get("type")
+    if source.url or source.file_id:
+        uri = source.url or file_uri(str(source.file_id))
+        if not source.url and "://" not in uri:
+            raise unsupported(kind, f"the file {uri!r} is not one of this vendor's")
+        mime_type = source.mime_type or mimetypes.guess_type(uri.partition("?")[0])[0]
+        if mime_type is None and source.url and kind in _FALLBACKS and not _is_ours(uri):
+            mime_type = _USUAL[source.kind]
+        file: FileData = {"mimeType": mime_type, "fileUri": uri} if mime_type else {"fileUri": uri}
+        return {"fileData": file}
+    if source.text is not None or (source.kind == "text" and source.data is not None):
+        return text_part(document_text(block, source))
+    if source.data is None:
+        raise unsupported(kind, "it needs a URL, base64 data or the id of an uploaded file")
+    mime_type = source.mime_type or image_type(source.data)
+    if mime_type is None:
+        raise unsupported(kind, "its mime_type is missing")
+    if _is_unreadable(source):
+        raise unsupported(kind, f"the vendor reads pictures, sound, videos, PDF and text, not {mime_type}")
+    return {"inlineData": {"mimeType": mime_type, "data": source.data}}
+
+
+_CONVERTERS: dict[str, Callable[[Block], Part]] = {"media": _media, "search_result": lambda block: text_part(search_result_text(block))}
+
+
+def _is_ours(uri: str) -> bool:
+    """Whether an address is an uploaded file, whose media type the server knows."""
+    return "/files/" in uri and "googleapis.com" in uri
+
+
+# ---------------------------------------------------------------------------------------------- calls
+# Tool calls of a history, and their results, in the wire's form.
+#
+# Wire facts (wire quirks G-01, G-03, G-10): an id is sent only where the model sent one, and then on the call and its response alike; a
+# response is an object and repeats the call's name; newer models refuse a turn whose first call has no signature, unless it carries the
+# word that the vendor names for calls of others. What the model wrote goes back as it wrote it, so that prompt caches hit.
+
+
+_FOREIGN_SIGNATURE = "skip_thought_signature_validator"
+"""The documented placeholder ("Thought signatures") for the missing signature of another model's call."""
+
+_ILLEGAL = re.compile(r"[^a-zA-Z0-9_.:-]")
+_LONGEST_NAME = 64
+_UNREADABLE = "INVALID_JSON"
+_REFERENCE = "$ref"
+
+
+def legal_name(name: str) -> str:
+    """Return the name if the wire accepts it, else a similar legal one."""
+    if LEGAL_NAME.fullmatch(name):
+        return name
+    legal = _ILLEGAL.sub("_", name)
+    return (legal if LEGAL_NAME.match(legal) else f"_{legal}")[:_LONGEST_NAME]
+
+
+def _encode_call(call: ToolCallRecord, signature: str | None, *, same_origin: bool) -> str:
+    """Encode one call as the JSON of a part; its extra keys are sent only to their origin.
+
+    Args:
+        call: The call.
+        signature: The signature to send where the call has none of its own.
+        same_origin: Whether it goes back to the endpoint and model that made it.
+    """
+    beside = dict(call.extra.get("part") or {}) if same_origin else {}
+    within = dict(call.extra.get("call") or {}) if same_origin else {}
+    if not _is_readable(call):
+        beside.pop("thoughtSignature", None)
+    if signature:
+        beside.setdefault("thoughtSignature", signature)
+    head = dumps({**within, "name": legal_name(call.name)})[:-1]
+    after = "," + dumps(beside)[1:-1] if beside else ""
+    return f'{{"functionCall":{head},"args":{legal_arguments(call, unreadable=_UNREADABLE)}}}{after}}}'
+
+
+def _is_readable(call: ToolCallRecord) -> bool:
+    """Whether a call can be sent back with its original arguments. Otherwise its signature is no longer valid."""
+    return call.args is not None or not call.arguments.strip() or read_object(call.arguments) is not None
+
+
+def _response_of(texts: Sequence[str], *, failed: bool) -> dict[str, Any]:
+    """Return the texts of a result as the object of a function response.
+
+    A text that is an object stays one; but not where a key is `$ref`, which the server would take for a reference to media.
+
+    Args:
+        texts: The texts.
+        failed: Whether the call failed: then they stand under `error`.
+    """
+    text = "\n".join(texts)
+    value = read_object(text) if text.lstrip().startswith("{") else None
+    if value and not _refers(value):
+        return value if not failed or "error" in value else {"error": value}
+    if not text.strip():
+        text = empty_output(failed=failed)
+    return {"error" if failed else "result": text}
+
+
+def _refers(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return _REFERENCE in value or any(map(_refers, value.values()))
+    return isinstance(value, list) and any(map(_refers, value))

@@ -152,33 +152,6 @@ class LocalServer:
         return "; ".join(list(dict.fromkeys(self._said))[:3])
 
 
-def _launch() -> subprocess.Popen[bytes]:
-    if not sys.executable:
-        raise LocalServerError("The local model server needs a Python interpreter to run in, and sys.executable names none")
-    return subprocess.Popen(
-        [sys.executable, "-P", str(_PROGRAM)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        # Waiting threads that spin take the cores that compute: 1-4 tokens/s in place of 50 on two busy cores.
-        env={**os.environ, "OMP_WAIT_POLICY": "passive"},
-        start_new_session=True,  # a Ctrl-C at the terminal reaches our process only
-    )
-
-
-def _is_healthy(address: str) -> bool:
-    # http.client, because it knows no proxies: this connection never leaves the machine.
-    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=5)
-    try:
-        connection.request("GET", "/health")
-        with connection.getresponse() as response:
-            return response.status == 200
-    except OSError:
-        return False
-    finally:
-        connection.close()
-
-
 _lock = threading.Lock()
 _server: LocalServer | None = None
 _inherited: list[LocalServer] = []
@@ -246,3 +219,30 @@ def _after_fork() -> None:
 atexit.register(close_server)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def _launch() -> subprocess.Popen[bytes]:
+    if not sys.executable:
+        raise LocalServerError("The local model server needs a Python interpreter to run in, and sys.executable names none")
+    return subprocess.Popen(
+        [sys.executable, "-P", str(_PROGRAM)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # Waiting threads that spin take the cores that compute: 1-4 tokens/s in place of 50 on two busy cores.
+        env={**os.environ, "OMP_WAIT_POLICY": "passive"},
+        start_new_session=True,  # a Ctrl-C at the terminal reaches our process only
+    )
+
+
+def _is_healthy(address: str) -> bool:
+    # http.client, because it knows no proxies: this connection never leaves the machine.
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=5)
+    try:
+        connection.request("GET", "/health")
+        with connection.getresponse() as response:
+            return response.status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
