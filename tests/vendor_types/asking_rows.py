@@ -137,8 +137,8 @@ def _completion_parts() -> Mapping[str, Any]:
 _ASSISTANT = "message<ChatCompletionAssistantMessageParam>"
 TWO_WAYS = ("invoke", "astream")
 _PICTURE = "iVBORw0KGgo="
-_UNTITLED = {"type": "object", "properties": {"place": {"type": "string"}}}
-_SCHEMA = {**_UNTITLED, "title": "reply"}
+UNTITLED = {"type": "object", "properties": {"place": {"type": "string"}}}
+_SCHEMA = {**UNTITLED, "title": "reply"}
 _OF_MODELS = ("functionCall", "functionResponse", "executableCode", "codeExecutionResult", "toolCall", "toolResponse")
 ASKED = (
     Asked(
@@ -161,7 +161,7 @@ ASKED = (
         give=give_tool,
         places=("tools",),
         reply=completion_saying,
-        rules=Rules(only={"tools<function>.function.parameters": _UNTITLED}),
+        rules=Rules(only={"tools<function>.function.parameters": UNTITLED}),
     ),
     Asked(
         name="Chat completions: messages",
@@ -201,7 +201,7 @@ ASKED = (
         give=give_tool,
         places=("tools",),
         reply=response_saying,
-        rules=Rules(only={"tools<function>.parameters": _UNTITLED}),
+        rules=Rules(only={"tools<function>.parameters": UNTITLED}),
     ),
     Asked(
         name="Responses: input",
@@ -232,7 +232,7 @@ ASKED = (
         give=give_tool,
         places=("tools",),
         reply=beta_message_saying,
-        rules=Rules(only={"tools<custom>.input_schema": _UNTITLED}),
+        rules=Rules(only={"tools<custom>.input_schema": UNTITLED}),
     ),
     Asked(
         name="Messages: messages",
@@ -257,7 +257,7 @@ ASKED = (
         places=("not", "contents", "tools"),
         reply=content_saying,
         rules=Rules(
-            only={"responseSchema": _UNTITLED, "responseJsonSchema": _UNTITLED, "responseModalities[]": "TEXT", "topK": 40},
+            only={"responseSchema": UNTITLED, "responseJsonSchema": UNTITLED, "responseModalities[]": "TEXT", "topK": 40},
         ),
     ),
     Asked(
@@ -309,7 +309,7 @@ ASKED = (
         reply=chat_saying,
         rules=Rules(
             only={
-                **{f"tools.function.parameters.{key}": _UNTITLED for key in ("$defs", "items", "properties{}.items")},
+                **{f"tools.function.parameters.{key}": UNTITLED for key in ("$defs", "items", "properties{}.items")},
                 "tools.function.parameters.properties{}.type": "array",
             },
             absent=frozenset({"tools.type"}),

@@ -19,7 +19,7 @@ from langchain_autotools import ChatGroq
 from tests.support.openai_server import OpenAIServer
 from tests.support.vendors import VENDORS
 from tests.vendor_types.asking import Asked
-from tests.vendor_types.asking_rows import TWO_WAYS
+from tests.vendor_types.asking_rows import TWO_WAYS, UNTITLED
 from tests.vendor_types.giving import fields_without, give_message, give_parameter, give_tool
 from tests.vendor_types.replies import completion_saying
 from tests.vendor_types.rows import KEYED, STREAMED, WHOLE, Row, completion_events, completion_with_call, model_of
@@ -78,7 +78,7 @@ ASKED = (
         give=give_tool,
         places=("tools",),
         reply=completion_saying,
-        rules=Rules(only={"tools.type": "function"}),
+        rules=Rules(only={"tools.type": "function", "tools.function.parameters": UNTITLED}),
     ),
     Asked(
         name="Groq: messages",

@@ -576,11 +576,13 @@ def _text_blocks(text: str) -> list[Any]:
 def _image_block(part: Any) -> dict[str, Any]:
     """Return a picture that a model has drawn as a block of LangChain's, whatever core takes this vendor's content for."""
     image = part.get("image_url") if isinstance(part, Mapping) else part
-    url = image.get("url") if isinstance(image, Mapping) else image
-    head, mark, data = str(url).partition(";base64,")
+    told = image if isinstance(image, Mapping) else {"url": image}
+    extras = {key: value for key, value in told.items() if key != "url" and value is not None}
+    url, more = str(told.get("url")), {"extras": extras} if extras else {}
+    head, mark, data = url.partition(";base64,")
     if mark and head.startswith("data:"):
-        return {"type": "image", "base64": data, "mime_type": head.removeprefix("data:")}
-    return {"type": "image", "url": str(url)}
+        return {"type": "image", "base64": data, "mime_type": head.removeprefix("data:"), **more}
+    return {"type": "image", "url": url, **more}
 
 
 def _together(text: Any, images: Any) -> Any:

@@ -113,10 +113,11 @@ def test_reasoning_is_kept_under_the_key_it_came_in() -> None:
 
 def test_content_in_parts_is_text_and_thinking() -> None:
     """A list of parts gives its text as text and its thinking apart; images wait for the end (wire quirk E-07)."""
-    picture = {"type": "image_url", "image_url": {"url": "data:"}}
+    picture = {"type": "image_url", "image_url": {"url": "data:", "detail": "low", "other": None}}
     parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "h"}], "closed": True}, {"type": "text", "text": "a"}, "b", picture]
     message = read(event({"content": parts}), event({"content": {"type": "text", "text": "c"}}))
-    assert (message.content, message.additional_kwargs) == (["abc", {"type": "image", "url": "data:"}], {"thinking_part": "h"})
+    drawn = {"type": "image", "url": "data:", "extras": {"detail": "low"}}
+    assert (message.content, message.additional_kwargs) == (["abc", drawn], {"thinking_part": "h"})
 
 
 def test_reasoning_details_are_put_together_in_order() -> None:

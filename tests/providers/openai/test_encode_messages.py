@@ -172,6 +172,8 @@ def test_media_that_an_assistant_made_follow_as_the_users() -> None:
     assert [message["role"] for message in wrapped] == ["assistant", "user", "user"]
     drawn = sent(AIMessage([{"type": "image_generation_call", "id": "i", "result": PIXEL}]))
     assert drawn[1]["content"][1]["image_url"]["url"].startswith("data:image/png")
+    kept = sent(AIMessage([{"type": "image", "url": "https://example.org/a.png", "extras": {"detail": "low"}}]))
+    assert kept[1]["content"][1]["image_url"] == {"url": "https://example.org/a.png", "detail": "low"}
 
 
 def test_speech_goes_back_by_its_id_to_its_vendor_only() -> None:
