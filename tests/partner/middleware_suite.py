@@ -34,7 +34,6 @@ def _rule(kind: str, why: str, says: str, *, error: str = "", tests: tuple[str, 
 RULES = [
     _rule(GRAPH, "has hooks of an agent, or a state of its own: refused by name", _OTHER_HOOKS, error="which only LangChain's agents have"),
     _rule(GRAPH, "changes the agent's state by a command", _STATE, error="returns a command, which only LangChain's agents apply"),
-    _rule(GRAPH, "gives the agent a state with more than messages, or a command", _STATE, error="^NeedsGraph: the state of an agent"),
     _rule(GRAPH, "looks at the agent's graph, its stored state or its stream of events", _OTHER_HOOKS, error="^NeedsGraph: the test asks"),
     _rule(GRAPH, "gives `create_agent` an argument that a model does not have", _STATE, error="^NeedsGraph: arguments of create_agent"),
     _rule(
@@ -59,6 +58,13 @@ RULES = [
         "has one of both twins, and the error is of another class",
         "serves synchronous or asynchronous runs alone",
         error="runs need it$",
+    ),
+    _rule(
+        STATED,
+        "adds a message to the list of its request, which is the agent's own list there",
+        "the history keeps none",
+        error="^AssertionError",
+        tests=("core/test_framework.py::test_on_model_call",),
     ),
     _rule(STATED, "has no hook at all", "has no effect and is refused", error="it has no effect$"),
     _rule(
