@@ -19,15 +19,16 @@ TOOLS: Any = [{"type": "function", "function": {"name": "get_temperature", "desc
 
 def main() -> None:
     """Ask, run what was asked for, and go on until there is an answer."""
-    client, executor = OpenAI(), ToolExecutor([get_temperature])
+    executor = ToolExecutor([get_temperature])
     messages: list[Any] = [{"role": "user", "content": "How warm is it in Paris and in Rome?"}]
-    while True:
-        reply: Any = client.chat.completions.create(model="gpt-5", messages=messages, tools=TOOLS).choices[0].message
-        messages.append(reply.model_dump(include={"role", "content", "tool_calls"}, exclude_none=True))
-        if not reply.tool_calls:
-            break
-        calls = [{"id": call.id, "name": call.function.name, "args": json.loads(call.function.arguments)} for call in reply.tool_calls]
-        messages += format_for_openai(executor.execute_all(calls))
+    with OpenAI() as client:
+        while True:
+            reply: Any = client.chat.completions.create(model="gpt-5", messages=messages, tools=TOOLS).choices[0].message
+            messages.append(reply.model_dump(include={"role", "content", "tool_calls"}, exclude_none=True))
+            if not reply.tool_calls:
+                break
+            calls = [{"id": call.id, "name": call.function.name, "args": json.loads(call.function.arguments)} for call in reply.tool_calls]
+            messages += format_for_openai(executor.execute_all(calls))
     print(reply.content)
 
 
