@@ -229,12 +229,14 @@ class WaitsAtTheEnd(AsyncCallbackHandler):
         await self.goes_on.wait()
 
 
+@pytest.mark.parametrize("calls", [[Call("tell_time")], []], ids=["tools", "no tools"])
 @pytest.mark.parametrize("shape", SHAPES)
-async def test_a_task_that_is_cancelled_while_a_handler_works_leaves_nothing(shape: str) -> None:
+async def test_a_task_that_is_cancelled_while_a_handler_works_leaves_nothing(shape: str, calls: list[Call]) -> None:
     """The reply is whole and its reader is gone: the cancellation stays what ends the run, and every generator of a chain is closed."""
     handler = WaitsAtTheEnd()
-    with serving(Script([Turn("Look.", [Call("tell_time")])])) as server, nothing_odd():
-        stream = aevents(SHAPES[shape](chat(server, tools=Workshop().tools(), callbacks=[handler])).astream([QUESTION]))
+    with serving(Script([Turn("Look.", calls)])) as server, nothing_odd():
+        tools = {"tools": Workshop().tools()} if calls else {}
+        stream = aevents(SHAPES[shape](chat(server, **tools, callbacks=[handler])).astream([QUESTION]))
 
         async def read() -> None:
             async for _ in stream:
