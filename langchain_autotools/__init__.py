@@ -11,6 +11,7 @@ from ._version import __version__ as __version__
 
 if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
     from .agent import Agent as Agent, AgentResult as AgentResult
+    from .claim_database import claims as claims
     from .errors import (
         AlreadyResumedError as AlreadyResumedError,
         AutoToolsError as AutoToolsError,
@@ -114,6 +115,7 @@ _HOMES = {
         "Agent",
         "AgentResult",
     ),
+    "claim_database": ("claims",),
     "errors": (
         "AlreadyResumedError",
         "AutoToolsError",

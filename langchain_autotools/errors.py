@@ -93,10 +93,10 @@ class CallsPendingError(AutoToolsError, OutputParserException):
 
 
 class AlreadyResumedError(AutoToolsError):
-    """Raised when other runs have claimed all pending calls, so that a decision about them comes too late.
+    """Raised when another run carries out decisions about the same calls, has carried them out, or has taken over what this one did.
 
-    Nothing ran, and no request was made. If it is not known what became of that run, give the calls their results by hand
-    (`PendingCall.respond`), or reject them.
+    If nothing ran here, no message is in `new_messages(error)`, and the history is as it was. Where a store only takes keys it may not be
+    known what became of the other run: give the calls their results by hand then (`PendingCall.respond`), or reject them.
     """
 
 

@@ -139,9 +139,8 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
     approval_key: Secret = Field(default=None, exclude=True, repr=False, min_length=1)  # type: ignore[arg-type]
     """Key of the digests of pending calls, so that nobody else can create them. No pickle holds it."""
     claim: Any = Field(default=None, exclude=True, repr=False)
-    """Store that makes a decided call run only once, however often its history is resumed, in any process: a function that claims a key
-    (the call's UUID and digest) atomically, directly before the call begins, and returns True, False if it was claimed before, or the
-    call's result; or an object with `take`, `done` and `release`. May be asynchronous. See `AlreadyResumedError`."""
+    """Store by which one of all runs that resume a history goes on, in any number of processes: `claims(url)`, an object with the same
+    methods, one with `take(key)`, or a function that returns True once for each key. May be asynchronous. See `AlreadyResumedError`."""
 
     _not_per_call: ClassVar[frozenset[str]] = BindableChatModel._not_per_call | {
         *("fallbacks", "fallback_on", "fallback_attempts", "cooldown", "after_text"),
@@ -219,7 +218,8 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
         messages, open_start = input_messages(self, _converted(input)), self.continues_conversation(kwargs)
         settings = run_settings(self, self._own_tools(), kwargs, messages)
         call = settings.call
-        parts = run_parts(call, [*_turn_hooks(call), *self._turn_wrappers()], _call_hooks(call, settings.plan.inner))
+        claim = None if settings.approvals is None else settings.approvals.claim
+        parts = run_parts(call, [*_turn_hooks(call), *self._turn_wrappers()], _call_hooks(call, settings.plan.inner), claim)
         streams = (streamed or parts.observer.listens) and should_stream(
             self, {**kwargs, "tools": settings.form.tools}, async_api=async_api
         )

@@ -21,7 +21,7 @@ from ..compat import is_graph_signal
 from ..errors import ConfigurationError
 from ..messages.calls import FOR_CALLER, VENDOR_APPROVAL, ToolCallRecord, with_records
 from ..pickling import check_portable
-from .claims import Claim
+from .claims import Claim, Claims, checked_claim, claim_key, goes_on_by_itself
 from .pending import (
     RECORD,
     CallIdentity,
@@ -80,7 +80,7 @@ class Approvals:
         Raises:
             ConfigurationError: One of them cannot work.
         """
-        made = cls(approve=_function("approve", approve), key=_checked_key(key), claim=_checked_claim(claim))
+        made = cls(approve=_function("approve", approve), key=_checked_key(key), claim=checked_claim(claim))
         if rule is None or isinstance(rule, bool):
             return replace(made, every=bool(rule))
         if callable(rule):
@@ -262,18 +262,13 @@ class Approvals:
         return PendingCall(call.id, call.shown_name, args, record["kind"], record["uuid"], record["digest"], toolset)
 
     def claim_key(self, call: ToolCallRecord, identity: CallIdentity) -> str:
-        """Return the key under which a call is claimed, however it was decided: for a changed call that of its change.
+        """Return the key under which a call is claimed, however it was decided.
 
         Raises:
             ConfigurationError: It cannot be told from an equal call of another message.
         """
-        if call.approved is not None:
-            return f"{call.decision.uuid}.{call.decision.digest}"
-        if not identity.is_unique:
-            text = f"claim needs to know call {call.id!r} from equal ones: its message has no id, or is not given"
-            raise ConfigurationError(f"{text}; give the AI message with an id, or its calls and messages= that end in it")
-        record = self._recorded(call if call.waits else identity.call, identity)
-        return f"{record['uuid']}.{record['digest']}"
+        record = self._recorded(call if call.waits == "approval" else identity.call, identity)
+        return claim_key(call, identity, record)
 
     # ------------------------------------------------------------------------------------------ what was decided
 
@@ -335,17 +330,6 @@ class Approvals:
         if decision.digest != digest:
             text = f"the decision on call {call.id!r} is about another call than the one that waits: their digests differ"
             raise ConfigurationError(text)
-
-
-def _checked_claim(claim: Any) -> Any:
-    """Return the store of claims, or None; raise if it is invalid.
-
-    Raises:
-        ConfigurationError: It can take nothing.
-    """
-    if claim is None or callable(claim) or callable(getattr(claim, "take", None)):
-        return claim
-    raise ConfigurationError(f"claim must be a function that is called, or an object with a method take, not {type(claim).__name__}")
 
 
 def same_digest(one: str, other: str) -> bool:
@@ -413,6 +397,7 @@ class Gate:
         govern: Gives the calls that have passed what their tools' policies say.
         in_order: Whether a call waits for those before it.
         resumed: Whether the calls were found in a run's input.
+        claims: What is claimed in the caller's store; None where nothing is.
     """
 
     approvals: Approvals
@@ -421,6 +406,7 @@ class Gate:
     govern: Govern
     in_order: bool
     resumed: bool = False
+    claims: Claims | None = None
 
     def admit(self, answers: Sequence[Answer]) -> Generator[UserCall, Any, list[Answer]]:
         """Yield the questions for the caller's functions one after another and receive their answers; return the answers to execute."""
@@ -436,15 +422,17 @@ class Gate:
                     waits = True
                     continue
             ready = self.plan(answer, decision) if call.waits else answer
-            if self.approvals.claim is not None and _would_run(ready.call) and self._was_decided(call, identity):
+            if self.claims is not None and self._is_claimed(ready, call, identity):
                 ready = replace(ready, claim_key=self.approvals.claim_key(call, identity))
             passed.append(ready)
         self.govern(passed)
         return passed
 
-    def _was_decided(self, call: ToolCallRecord, identity: CallIdentity) -> bool:
-        """Whether a decision to run a call exists, and may be repeated. One that goes on was taken when it began."""
-        return call.run is None and (self.resumed or identity.record is not None or call.waits is not None or call.decision is not None)
+    def _is_claimed(self, answer: Answer, call: ToolCallRecord, identity: CallIdentity) -> bool:
+        """Whether a decision about a call exists, and is claimed: where the store only takes keys, that of a call that runs here."""
+        decided = self.resumed or identity.record is not None or call.waits is not None or call.decision is not None
+        owned = self.claims is not None and self.claims.owned
+        return decided and (owned or (_would_run(answer.call) and not goes_on_by_itself(answer)))
 
     def _ask(self, call: ToolCallRecord, identity: CallIdentity) -> Generator[UserCall, Any, Decision | None]:
         if self.approvals.approve is None:

@@ -13,16 +13,16 @@ from langchain_core.messages import ToolMessage
 
 from ..deadline import NEVER, Deadline
 from ..messages.calls import ToolCallRecord, compact
-from ..messages.run_messages import metadata_of_open_run
+from ..messages.run_messages import metadata_of_open_run, open_run, serialize_messages
 from .approvals import Admission
 from .call import NOT_CONTINUED, ToolRun
-from .claims import Claims
+from .claims import CallClaims, Claims, KeyClaims
 from .context import AsyncProgress, Progress
 from .pending import plain_json
 from .plan import Answer, PlannedCall, not_approved
 from .results import ToolCallResult, cancelled_result, failed, overdue_result
 from .run_tool import outer_call
-from .steps import PENDING, Attempt, BatchEnded, CallUser, CallWrapper, Outcome, Pause, Proceed, Steps, Wrap, ends_as, policy_steps
+from .steps import PENDING, Attempt, BatchEnded, CallWrapper, Outcome, Pause, Proceed, Steps, ends_as, policy_steps
 from .user_functions import UserCall
 
 
@@ -34,8 +34,8 @@ class Wrappers(NamedTuple):
             goes on in another process, where there may be less time, and other middleware.
         turn: Waits until the call may begin, and answers it where there is no time. Inside the journal, since a later process must find
             the same answer; outside the claim, which is not to be held meanwhile.
-        claim: Takes the call from the caller's store. Directly before the call begins, so that a call that is taken has begun, or is given
-            back; outside handlers, so that none of them acts on a call that runs elsewhere.
+        claim: Claims the call in the caller's store, where it was not claimed before the batch, and keeps its result there. Outside
+            handlers, so that none of them acts on a call that runs elsewhere.
         begin: Notes that the call has begun.
         around: Handlers and middleware. Outside policies: they see one call, however often it is tried, and the result as it is stored.
         attempts: Runs the tool as its policy says: innermost, since a retry makes the tool's own call again and nothing else.
@@ -101,6 +101,10 @@ def _as_approved(
 
 _WAITS = "Not run: the arguments of this call were changed to {arguments}, and with these it waits for approval."
 _REFUSED = "Not run: the arguments of this call were changed, and with these it needs an approval that it does not have."
+_BEHIND = (
+    "Not run: a call before it waits for a decision, and calls run one after another. Call it again once that one has its result, if it is "
+    "still needed."
+)
 
 
 def _is_same(one: ToolCallRecord, other: ToolCallRecord) -> bool:
@@ -186,7 +190,9 @@ class BatchOptions:
         end: When it must end; `NEVER` where nothing ends it.
         turn: The number of the model's turn that made the calls; None where there is no run.
         admissions: What admits the calls before any of them begins, one after another.
-        claim: The store that takes the calls that have a key for it.
+        in_order: Whether a call waits for those before it: one behind a call that waits with a run inside, or since it was changed, does.
+        claims: What is claimed in the caller's store; None where nothing is.
+        claims_alone: Whether what is claimed ends with the batch, which belongs to no run.
         wrappers: What stands around each planned call besides the journal, the claim and the policies, the outermost first.
         is_concerned: Whether a call that a wrapper has changed needs an approval, by the call before and after.
         observer: Observes what becomes of the calls.
@@ -200,7 +206,9 @@ class BatchOptions:
     end: Deadline = NEVER
     turn: int | None = None
     admissions: Sequence[Admission] = ()
-    claim: Any = None
+    in_order: bool = False
+    claims: Claims | None = None
+    claims_alone: bool = False
     wrappers: Sequence[CallWrapper] = ()
     is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool] = lambda before, after: False
     observer: CallObserver = NOBODY
@@ -237,7 +245,9 @@ class Batch:
         self._ready: set[int] = set()  # results that may be delivered: everybody has been told
         self._failures: dict[int, BaseException] = {}
         self._closed = False
-        self._claims: Claims | None = None
+        self._waits = False  # whether a call waits, and those behind it with it
+        self._claims: CallClaims | None = None
+        self._own_claims = options.claims if options.claims_alone else None
         self._held: list[int] = []  # the calls whose results are there, and wait for a call to be taken
         self._unreported: set[int] = set()  # results of which nobody has been told meanwhile
         self._set(answers)
@@ -262,14 +272,20 @@ class Batch:
         self._exclusive = _exclusive(answers) if policies else frozenset()
         self._left = AbandonedCalls(self._exclusive)
         self._limit = min(self._options.limit or len(answers), len(answers))
-        if self._options.claim is not None and any(answer.claim_key for answer in answers):
-            self._claims = Claims(self._options.claim, answers, lambda: self._closed or bool(self._failures))
+        if (claims := self._options.claims) is not None and any(answer.claim_key for answer in answers):
+            kind = CallClaims if claims.owned else KeyClaims
+            self._claims = kind(claims, answers, lambda: self._closed or bool(self._failures))
 
     def _admission(self) -> Generator[UserCall, Any, None]:
         """Yield the questions before any call begins, then set the admitted calls."""
         answers = self._answers
-        for admission in self._options.admissions:
-            answers = yield from admission.admit(answers)
+        try:
+            for admission in self._options.admissions:
+                answers = yield from admission.admit(answers)
+        except BaseException:
+            if self._options.claims is not None:
+                self._pending.update(range(len(self._answers)))  # they wait as before
+            raise
         self._set(answers)
 
     def settled(self) -> list[ToolCallResult]:
@@ -291,6 +307,12 @@ class Batch:
 
     # ------------------------------------------------------------------------------------------ claims
 
+    def _ending_claims(self, claims: Claims) -> Generator[UserCall, Any, None]:
+        """Yield what the store of claims is told at the end of a batch that belongs to no run."""
+        messages = [result.message for result in self.settled()]
+        waits = self._pending or any(open_run(message) is not None for message in messages)
+        yield from claims.ending(None if waits else {"messages": serialize_messages(messages)})
+
     def _is_left(self, number: int) -> bool:
         """Whether a call stays pending because a wrapper left it or because it could not be claimed."""
         if self._claims is None or number in self._pending:
@@ -306,9 +328,9 @@ class Batch:
         results = [known.get(place) or self._planned[place].rejected for place in places]
         return self._answers[number].result([one for one in results if one is not None]).message
 
-    def _patience_with(self, ask: CallUser | Wrap) -> tuple[Callable[[], bool], Callable[[], float | None]]:
+    def _patience_with(self, *, keeps: bool = True) -> tuple[Callable[[], bool], Callable[[], float | None]]:
         """Return the limits of waiting for the store of claims: to store a result it has a second more than the run."""
-        if not ask.keeps:
+        if not keeps:
             return self._must_end, self.patience
         return lambda: self.grace() == 0, lambda: self.patience() if (left := self.grace()) is None else left
 
@@ -352,19 +374,23 @@ class Batch:
     def _steps(self, index: int) -> Steps:
         """Return the steps of a planned call with its wrappers."""
         planned, claims, number = self._planned[index], self._claims, self._numbers[index]
-        if planned.run is None:
-            rejected = cast("ToolCallResult", planned.rejected)
-            return ends_as(rejected) if planned.entry is None else planned.entry(planned, lambda one: ends_as(rejected))
-        claim = None
+        claim, attempts = None, self._attempts
         if claims is not None and claims.concerns(number):
             claim = partial(claims.wrap, number, index, partial(self._message_with, number, index))
+            attempts = partial(claims.begin, number, proceed=attempts)
+        if planned.run is None:
+            rejected = cast("ToolCallResult", planned.rejected)
+            outer = planned.entry or claim  # a journal and claims are never together
+            return ends_as(rejected) if outer is None else outer(planned, lambda one: ends_as(rejected))
         turn, begin = partial(self._in_turn, number), partial(self._begin, index)
-        wrappers = Wrappers(planned.entry, turn, claim, begin, self._options.wrappers, self._attempts)
+        wrappers = Wrappers(planned.entry, turn, claim, begin, self._options.wrappers, attempts)
         may_wait = planned.call is self._answers[number].call  # a bundle has one result
         return _with_wrappers(planned, wrappers, self._options.is_concerned, may_wait=may_wait)
 
     def _in_turn(self, number: int, planned: PlannedCall, proceed: Proceed) -> Steps:
-        """Wait until a call may begin; answer it if no time is left."""
+        """Wait until a call may begin; leave it pending, or answer it, if one before it waits, or no time is left."""
+        if self._waits and planned.call.run is None:
+            return ends_as(failed(planned.call, _BEHIND, RuntimeError(_BEHIND)) if self._options.turn else PENDING)
         if self._exclusive:
             return self._after_others(number, planned, proceed)
         return ends_as(overdue_result(planned.call)) if self._end.is_over() else proceed(planned)
@@ -406,7 +432,10 @@ class Batch:
     def _take_up(self, index: int, outcome: Outcome) -> bool:
         """Record the outcome of a planned call; False if it is not a result to deliver."""
         if outcome is not PENDING:
+            if outcome.message.response_metadata and open_run(outcome.message) is not None:
+                self._waits = self._options.in_order
             return self._keep(index, outcome)
+        self._waits = self._options.in_order
         number = self._numbers[index]
         places = self._places[number]
         if any(self._results[before].executed for before in places if before < index):  # a bundle that has begun is answered
@@ -479,6 +508,9 @@ class Batch:
                 continue
             if index not in self._begun:
                 self._results[index] = planned.rejected or cancelled_result(planned.call)
+                continue
+            if self._claims is not None and self._claims.waits(self._numbers[index]):
+                self._pending.add(self._numbers[index])
                 continue
             self._results[index] = planned.unfinished(error)
             run = planned.run

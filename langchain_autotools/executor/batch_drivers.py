@@ -103,7 +103,7 @@ class _ThreadBatch(Batch):
     def _deliver(self) -> Generator[ToolCallResult | None, None, None]:
         try:
             if self._options.admissions:
-                _driven(self._admission(), self._ask)
+                driven(self._admission(), self._ask)
             alone = self._limit <= 1
             if not alone:
                 self._start_workers()
@@ -115,8 +115,12 @@ class _ThreadBatch(Batch):
                 for due in self._due(number):
                     self._tell_results(self._results_held_back(due))
                     yield self._whole.get(due) or self._answered(due)
+            if self._own_claims is not None:
+                driven(self._ending_claims(self._own_claims), lambda told: call_user(*told, *self._patience_with()))
         finally:
             self._stop()
+            if self._own_claims is not None:
+                self._own_claims.abandon()
 
     def _start_workers(self) -> None:
         contexts = [deeper(context_of_caller()) for _ in self.calls]
@@ -223,7 +227,7 @@ class _ThreadBatch(Batch):
     def _execute(self, index: int) -> None:
         """Answer one call. Exceptions are recorded; none is raised."""
         try:
-            outcome = _driven(self._steps(index), partial(self._carry_out, index))
+            outcome = driven(self._steps(index), partial(self._carry_out, index))
             if self._progress is not None:
                 self._progress.end(index)
             with self._changed:
@@ -261,11 +265,12 @@ class _ThreadBatch(Batch):
         elif isinstance(step, Follow):
             wait([step.flight], self._end.remaining())
         elif isinstance(step, CallUser):
-            return call_user(step.function, step.argument, *self._patience_with(step))
+            return call_user(step.function, step.argument, *self._patience_with(keeps=step.keeps))
         elif isinstance(step, InThread):
-            return step.function(lambda steps: _driven(steps, partial(self._carry_out, index)))
+            return step.function(lambda steps: driven(steps, partial(self._carry_out, index)))
         elif isinstance(step, Wrap):
-            return call_user(step.function, lambda steps: _driven(steps, partial(self._carry_out, index)), *self._patience_with(step))
+            carry = partial(driven, execute=partial(self._carry_out, index))
+            return call_user(step.function, carry, *self._patience_with(keeps=step.keeps))
         return None
 
     def _ask(self, question: UserCall) -> Any:
@@ -374,7 +379,7 @@ _Result = TypeVar("_Result")
 _Step = TypeVar("_Step")
 
 
-def _driven(steps: Generator[_Step, Any, _Result], execute: Callable[[_Step], Any]) -> _Result:
+def driven(steps: Generator[_Step, Any, _Result], execute: Callable[[_Step], Any]) -> _Result:
     """Run a generator whose steps are carried out by `execute`; exceptions are raised at the yield. Returns its result."""
     proceed, value = steps.send, None
     while True:
@@ -482,7 +487,7 @@ class _TaskBatch(Batch):
         self._watch = self._end.watch()
         try:
             if self._options.admissions:
-                await _adriven(self._admission(), self._ask)
+                await adriven(self._admission(), self._ask)
             slots = asyncio.Semaphore(self._limit)
             for number, places in enumerate(self._places):
                 if not self._closed and (not number or self._limit == 1):  # one after another: each when it is asked for
@@ -495,9 +500,13 @@ class _TaskBatch(Batch):
                 for due in self._due(number):
                     await self._tell_results(self._results_held_back(due))
                     yield self._whole.get(due) or self._answered(due)
+            if self._own_claims is not None:
+                await adriven(self._ending_claims(self._own_claims), lambda told: acall_user(*told, *self._patience_with()))
         finally:
             self._watch.cancel()
             await self._stop()
+            if self._own_claims is not None:
+                await self._own_claims.aabandon()
 
     async def _pauses(self, task: asyncio.Task[None]) -> bool:
         """Wait for a call, or the caller's cancellation; True if the watcher needs control first."""
@@ -549,7 +558,7 @@ class _TaskBatch(Batch):
     async def _execute(self, index: int) -> None:
         """Answer one call. Exceptions are recorded; only the batch's own cancellation is raised."""
         try:
-            outcome = await _adriven(self._steps(index), partial(self._carry_out, index))
+            outcome = await adriven(self._steps(index), partial(self._carry_out, index))
             if self._progress is not None:
                 await self._progress.end(index)
             if not self._take_up(index, outcome):
@@ -581,10 +590,10 @@ class _TaskBatch(Batch):
         elif isinstance(step, Awaited):
             return await _outcome_within(self._end.remaining(), step.value)
         elif isinstance(step, CallUser):
-            return await acall_user(step.function, step.argument, *self._patience_with(step))
+            return await acall_user(step.function, step.argument, *self._patience_with(keeps=step.keeps))
         elif isinstance(step, Wrap):
             return await acall_user(
-                step.afunction, lambda steps: _adriven(steps, partial(self._carry_out, index)), *self._patience_with(step)
+                step.afunction, lambda steps: adriven(steps, partial(self._carry_out, index)), *self._patience_with(keeps=step.keeps)
             )
         elif isinstance(step, InThread):
             raise ConfigurationError("a journal is for synchronous runs: tasks of an event loop have none")
@@ -673,8 +682,8 @@ class _TaskBatch(Batch):
                 _logger.warning("on_executed failed for a call that was cut off", exc_info=True)
 
 
-async def _adriven(steps: Generator[_Step, Any, _Result], execute: Callable[[_Step], Awaitable[Any]]) -> _Result:
-    """Like `_driven`, asynchronously."""
+async def adriven(steps: Generator[_Step, Any, _Result], execute: Callable[[_Step], Awaitable[Any]]) -> _Result:
+    """Like `driven`, asynchronously."""
     proceed, value = steps.send, None
     while True:
         try:

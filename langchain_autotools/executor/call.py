@@ -44,6 +44,7 @@ class ToolRun:
         home: Gives the event loop that the tool belongs to, if that is known.
         policy: The rest of the tool's policy; None if there is none.
         cached: The sharing of its result with equal calls; None if it is not shared.
+        found: Whether it was found in a run's input.
         executed: Whether the tool's own code began to run.
         tried: The number of finished attempts.
         ended: Whether it has ended.
@@ -69,6 +70,8 @@ class ToolRun:
         timeout: float | None,
         home: Home,
         approvals: Any = None,
+        *,
+        found: bool = False,
     ) -> None:
         self.call = call
         self.messages = messages
@@ -80,6 +83,7 @@ class ToolRun:
         self.home = home
         self.policy: ToolPolicy | None = None
         self.cached: CachedCall | None = None
+        self.found = found
         self.executed = not prepared.observed  # where its code is not seen, it must be taken to have run
         self.tried = 0
         self.ended = False

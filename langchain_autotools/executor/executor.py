@@ -18,17 +18,18 @@ from pydantic import SecretStr
 from ..compat import is_resumed
 from ..deadline import NEVER, CancelFlag, Deadline, deadline_of
 from ..errors import AlreadyResumedError, ConfigurationError
-from ..messages.calls import ToolCallRecord, awaited_calls, calls_of, read_call
+from ..messages.calls import ToolCallRecord, awaited_calls, calls_of, open_end, read_call
 from ..messages.metadata import attach_messages
+from ..messages.run_messages import open_run
 from ..pickling import check_portable
 from .approvals import Admission, Approvals, Gate
 from .batch import NOBODY, BatchOptions, CallObserver
 from .batch_drivers import AsyncToolCallBatch, ToolCallBatch
 from .call import ToolRun
-from .claims import Claim
+from .claims import Claim, Claims, Reserved
 from .names import find_name
 from .nested_runs import current_nested_runs
-from .pending import Decision, PendingCall, identities_of_given, with_decision
+from .pending import Decision, PendingCall, identities, identities_of_given, with_decision
 from .plan import Answer, Call, Calls, Meaning, Only, PositionSetter, answer_of, position_setters
 from .policies import CachedCall, Policies, ToolPolicy, checked_cache
 from .results import ToolCallResult
@@ -350,9 +351,9 @@ class ToolExecutor(ReadsCalls):
         approve: Callback that decides at once: it gets a `PendingCall` and returns one of its decisions, or None to leave the call
             pending; may be asynchronous. Without `requires_approval` it is called for every call.
         approval_key: Key of the digests of pending calls, so that nobody else can create them. No pickle holds it.
-        claim: Store that makes a decided call run only once, however often it is resumed: a function that claims a key (the call's
-            UUID and digest) atomically, directly before the call begins, and returns True, False if it was claimed before, or the
-            call's result; or an object with `take`, `done` and `release`. May be asynchronous. The AI message needs an id.
+        claim: Store by which decided calls run once, however often they are executed and in however many processes: `claims(url)`, an
+            object with `take(key, owner)`, `begin`, `done`, `release` and `end`, one with `take(key)`, or a function that returns True
+            once for each key. May be asynchronous. The AI message needs an id.
         handlers: Functions that answer calls of the vendor's tools for the caller's machine, by kind; see `Handler`.
 
     Attributes:
@@ -593,8 +594,12 @@ class ToolExecutor(ReadsCalls):
         admissions: Sequence[Admission] = (),
         wrappers: Sequence[CallWrapper] = (),
         placed: PositionSetter | None = None,
+        claims: Claims | None = None,
     ) -> _B:
-        """Execute calls like `stream` and `astream`, for a run: as a batch of this kind that ends at the deadline `end`."""
+        """Execute calls like `stream` and `astream`, for a run: as a batch of this kind that ends at the deadline `end`.
+
+        What the run claims in a store are its `claims`; an executor alone claims for the batch.
+        """
         alone = messages is None
         observed: ToolExecutor | ExecutionSettings = self
         if on_executing is not None or on_executed is not None or on_progress is not None:
@@ -611,15 +616,18 @@ class ToolExecutor(ReadsCalls):
         gated = decisions is not None or any(call.waits for call in meant)
         approvals = self.approvals or (Approvals() if gated else None)
         known = identities_of_given(calls, read, messages, _read_calls, results_only=approvals is None)
-        run = partial(self._run, own, messages)
+        own_claims: Claims | None = None
+        run = partial(self._run, own, messages, found=turn == 0)
         govern = partial(_apply_policies, policies=self._changes, cache=cache)
         if approvals is not None:
             if decisions is not None:
                 decisions, meant, known = continue_batch(self, calls, messages, decisions, meant, known)
             meant = approvals.prepared(meant, known, decisions, self.prepared.arguments_of, in_order=self.parallel is False, alone=alone)
             plan = partial(self._answer_decided, run, only)
-            gate = Gate(approvals, [one for one in known if one.result is None], plan, govern, self.parallel is False, turn == 0)
-            admissions = (gate, *admissions)
+            own_claims = Claims(approvals.claim) if turn is None and approvals.claim is not None else None
+            claims, opened = claims or own_claims, [one for one in known if one.result is None]
+            gate = Gate(approvals, opened, plan, govern, self.parallel is False, turn == 0, claims)
+            admissions = (gate, *admissions) if claims is None else (gate, _reserved(claims, calls, messages, turn), *admissions)
         open_calls = [(call, place) for call, place, one in zip(meant, places, known, strict=False) if one.result is None]
         if (around := current_nested_runs.get()) is not None:
             around.take_up(call.id for call, _ in open_calls if call.waits is None or call.decision is not None)
@@ -636,7 +644,9 @@ class ToolExecutor(ReadsCalls):
             end=end,
             turn=turn,
             admissions=admissions,
-            claim=None if approvals is None else approvals.claim,
+            in_order=self.parallel is False,
+            claims=claims,
+            claims_alone=own_claims is not None,
             wrappers=wrappers,
             is_concerned=partial(is_concerned, approvals, self.prepared.arguments_of),
             observer=observer,
@@ -651,11 +661,28 @@ class ToolExecutor(ReadsCalls):
             decided = _admitted_edit(call, decided)
         return answer_of(decided, answer.place, self.tools, run)
 
-    def _run(self, config: RunnableConfig, messages: Sequence[BaseMessage], call: ToolCallRecord) -> ToolRun:
+    def _run(self, config: RunnableConfig, messages: Sequence[BaseMessage], call: ToolCallRecord, *, found: bool) -> ToolRun:
         prepared, key = self.prepared[call.name], call.name
         if key in self._changes and self._changes[key].progress:
             prepared = prepared.yielding
-        return ToolRun(call, prepared, config, messages, self.tools, self._timeouts.get(key, self._timeout), self._home, self.approvals)
+        timeout = self._timeouts.get(key, self._timeout)
+        return ToolRun(call, prepared, config, messages, self.tools, timeout, self._home, self.approvals, found=found)
+
+
+def _reserved(claims: Claims, given: Calls, messages: Sequence[BaseMessage], turn: int | None) -> Admission:
+    """Return the admission that claims calls before any of them begins.
+
+    Args:
+        claims: What the run, or the batch of an executor alone, claims.
+        given: The calls, or their message.
+        messages: The conversation so far.
+        turn: The number of the turn that made the calls; 0 where they were found in a run's input, None without a run.
+    """
+    end, results = open_end(messages)
+    message = given if isinstance(given, AIMessage) else end
+    known = [] if message is None else identities(message, _read_calls(message), results)
+    waiting = sum(one.result is None or open_run(one.result) is not None for one in known)
+    return Reserved(claims, known, waiting, turn)
 
 
 def _read_calls(calls: Calls) -> list[ToolCallRecord]:

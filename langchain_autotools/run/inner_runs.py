@@ -14,14 +14,9 @@ from ..executor.results import failed
 from ..executor.run_tool import is_run_tool
 from ..executor.steps import PENDING, Proceed, Steps, ends_as
 from ..messages.metadata import InnerUsage, paid_replies
-from ..messages.run_messages import open_run
 from .loop import Limits, Progress
 
 _USED_UP = "Not run: the {limit} of this run is used up. Answer with what is known."
-_BEHIND = (
-    "Not run: a call before it waits for a decision, and calls run one after another. Call it again once that one has its result, if it is "
-    "still needed."
-)
 _LEAST_COST = Decimal("1e-12")
 
 
@@ -46,15 +41,10 @@ class InnerRuns:
         limits: The limits of the run.
         prices: The prices by which its cost is counted.
         around: Counts what the run uses, for the run around it; None if none counts it.
-        in_order: Whether a call waits for those before it.
     """
 
-    def __init__(
-        self, limits: Limits, prices: Mapping[str, Mapping[str, Any]], around: InnerUsage | None = None, *, in_order: bool = False
-    ) -> None:
+    def __init__(self, limits: Limits, prices: Mapping[str, Mapping[str, Any]], around: InnerUsage | None = None) -> None:
         self._around = around
-        self._in_order = in_order
-        self._waits = self._resumed = False
         self._limits = limits
         self._prices = prices
         self._tokens = self._calls = 0
@@ -71,21 +61,11 @@ class InnerRuns:
         self._tokens = progress.usage["total_tokens"] if progress.usage else 0
         self._calls = progress.tool_calls
         self._messages, self._used = messages, []
-        self._waits, self._resumed = False, not progress.turns
 
     def __call__(self, planned: PlannedCall, proceed: Proceed) -> Steps:
-        """Bound and count the runs inside a call, if it is one of a model or an agent; run no call behind one that waits."""
+        """Bound and count the runs inside a call, if it is one of a model or an agent."""
         run = planned.run
-        if self._waits and planned.call.run is None:
-            return ends_as(PENDING if self._resumed else failed(planned.call, _BEHIND, RuntimeError(_BEHIND)))
-        steps = proceed(planned) if run is None or not is_run_tool(run.prepared.tool) else self._counted(run, planned, proceed)
-        return self._noted(steps) if self._in_order else steps
-
-    def _noted(self, steps: Steps) -> Steps:
-        """Note whether the call waits, with a run inside or since it was changed."""
-        outcome = yield from steps
-        self._waits = self._waits or (outcome is not PENDING and open_run(outcome.message) is not None)
-        return outcome
+        return proceed(planned) if run is None or not is_run_tool(run.prepared.tool) else self._counted(run, planned, proceed)
 
     def _counted(self, run: ToolRun, planned: PlannedCall, proceed: Proceed) -> Steps:
         limit = self._left().used_up()

@@ -204,7 +204,7 @@ class RunPlan:
         ends: Names of declared tools one of which must be called to end the run (the caller forced a call, of a schema for
             example): until then the tool choice must stay.
         decisions: What to do with calls that the input ends in, as `read_resume` gives it.
-        inner: The runs of models and agents that are given as tools, and the order of calls around waiting ones; None without either.
+        inner: The runs of models and agents that are given as tools; None without any.
         used: Counts what the run uses, for the run around it; None if none counts it.
         leaves: What a call may wait for, so that it is left to the caller. What waits for anything else is decided about before it runs.
         outputs: Names whose calls end the run also where they cannot be read: who reads the output of a schema says what is wrong with

@@ -28,7 +28,7 @@ from ..executor import ToolExecutor
 from ..executor.call import ToolRun
 from ..executor.plan import PlannedCall
 from ..executor.results import ToolCallResult, is_changed, tool_message_of
-from ..executor.steps import PENDING, CallWrapper, Outcome, Steps, Wrap
+from ..executor.steps import PENDING, CallWrapper, Outcome, Steps, Wrap, ends_as
 from ..executor.steps import Proceed as CallProceed
 from ..executor.user_functions import NOTHING, run_beside
 from ..messages.blocks import is_call_block
@@ -636,6 +636,9 @@ class _MiddlewareCall:
                 f"{_middleware_name(self._middleware)} makes another call of {call.name!r}: it may change the arguments alone"
             )
         if self._last is not None:
+            decided = self._run.found or call.decision is not None
+            if decided and asked["args"] == call.args and not _may_run_again(self._run, self._last):
+                return ends_as(replace(self._last, attempts=0))
             self._run.begin_anew()
         if asked["args"] == call.args:
             return self._proceed(self._planned)
@@ -668,6 +671,12 @@ class _MiddlewareCall:
         known: dict[str, Any] = {"executed": last is not None and last.executed, "attempts": self._attempts, "commands": commands}
         direct = self._run.prepared.tool.return_direct and message.status != "error"
         return ToolCallResult(call, message, duration=0.0 if last is None else last.duration, return_direct=direct, **known)
+
+
+def _may_run_again(run: ToolRun, last: ToolCallResult) -> bool:
+    """Whether a call that was decided may run again: it has not run, or has raised, and does not run still."""
+    failed = not last.success and isinstance(last.error, Exception)  # what was cancelled may have had its effect
+    return not last.executed or (failed and not run.is_late)
 
 
 class _StaysPending(BaseException):

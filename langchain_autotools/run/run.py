@@ -14,7 +14,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
 
 from langchain_core.callbacks import AsyncCallbackManager, AsyncCallbackManagerForChainRun, CallbackManager, CallbackManagerForChainRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, BaseMessageChunk
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, BaseMessageChunk, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, patch_config
 
@@ -76,13 +76,17 @@ def drive(driven: "Driven", trace: "Trace") -> Iterator[Chunks]:
 
 async def adrive(driven: "Driven", trace: "Trace") -> AsyncGenerator[Chunks, None]:
     """Like `drive`, asynchronously."""
-    yield driven.begin(trace)
-    while (action := driven.next()) is not None:
-        steps, take, done = driven.aphase(action, trace.child)
-        async with aclosing(steps):
-            async for step in steps:
-                yield take(step)
-        yield done()
+    try:
+        yield driven.begin(trace)
+        while (action := driven.next()) is not None:
+            steps, take, done = driven.aphase(action, trace.child)
+            async with aclosing(steps):
+                async for step in steps:
+                    yield take(step)
+            yield done()
+    except BaseException:
+        await driven.aabandon()
+        raise
     yield driven.end()
 
 
@@ -91,6 +95,16 @@ async def adrive(driven: "Driven", trace: "Trace") -> AsyncGenerator[Chunks, Non
 
 _ON_CLIENT: Mapping[str, bool] = {"client_tool": True}
 """The record of a call of a vendor's tool for the user's machine."""
+
+
+class EndRun(NamedTuple):
+    """An action: tell the store of claims that the run has ended.
+
+    Attributes:
+        value: What the run has brought; None where calls wait that it was to answer.
+    """
+
+    value: dict[str, Any] | None
 
 
 class Run:
@@ -158,31 +172,37 @@ class Run:
 
     # ------------------------------------------------------------------------------------------ steps
 
-    def next(self, *, unread: bool = False) -> Action | None:
+    def next(self, *, unread: bool = False) -> Action | EndRun | None:
         """Return the next action, also of a run that nobody reads any more where it is to be `unread`; None at the end of the run."""
         if not unread:
             self._observer.check()
+        if self.outcome is not None:
+            return None
         sent, self._sent = self._sent, None
         self._tools = self._batch = None
         try:
             action = self._loop.send(sent)
         except StopIteration as end:
             self.outcome = end.value
-            return None
+            return self._end_run(end.value) if self._parts.claimed.claims is not None else None
         self._tools = action if isinstance(action, RunTools) else None
         self._last = isinstance(action, CallModel) and action.choice == "none"
         return action
 
-    def phase(self, action: Action, config: RunnableConfig | None) -> Phase:
+    def phase(self, action: Action | EndRun, config: RunnableConfig | None) -> Phase:
         """Return the processing of an action."""
         if isinstance(action, CallModel):
             return Phase(self._parts.turns.make(self._request_of(action, config)), self.part, self.turn_done)
+        if isinstance(action, EndRun):
+            return Phase(self._parts.claimed.ending(action.value), self.part, tuple)
         return self._answering(ToolCallBatch, action, config)
 
-    def aphase(self, action: Action, config: RunnableConfig | None) -> Phase:
+    def aphase(self, action: Action | EndRun, config: RunnableConfig | None) -> Phase:
         """Return the processing of an action by an asynchronous driver."""
         if isinstance(action, CallModel):
             return Phase(self._parts.turns.amake(self._request_of(action, config)), self.part, self.turn_done)
+        if isinstance(action, EndRun):
+            return Phase(self._parts.claimed.aending(action.value), self.part, tuple)
         return self._answering(AsyncToolCallBatch, action, config)
 
     def _request_of(self, action: CallModel, config: RunnableConfig | None) -> TurnRequest:
@@ -304,6 +324,7 @@ class Run:
             "admissions": self._parts.admissions,
             "wrappers": self._parts.call_wrappers,
             "placed": partial(self._placed, action),
+            "claims": self._parts.claimed.claims if action.turn or self.settings.plan.decisions is not None else None,
         }
 
     def result(self, action: RunTools, result: ToolCallResult | None) -> Chunks:
@@ -323,9 +344,39 @@ class Run:
         return replace(result, message=numbered_result(message, action.message, action.positions[message.tool_call_id]))
 
     def tools_done(self) -> Chunks:
-        """End the answering of calls."""
+        """End the answering of calls; return the chunks of the run that has answered them before, if that is known."""
         self._sent, self._results = self._results, []
-        return ()
+        claims = self._parts.claimed.claims
+        return () if claims is None or claims.finished is None else self._repeat(claims.finished, cast("RunTools", self._tools))
+
+    # ------------------------------------------------------------------------------------------ claims
+
+    def _end_run(self, outcome: RunOutcome) -> EndRun:
+        """Return what the store of claims is told at the end of the run."""
+        from .claimed_turn import kept_value  # here, because it costs every other program its import
+
+        return EndRun(kept_value(outcome, self._output.handed_out))
+
+    def _repeat(self, finished: Mapping[str, Any], tools: RunTools) -> Chunks:
+        """End as another run has ended, and return the chunks of what it has brought."""
+        from .claimed_turn import kept_run
+
+        messages, self.outcome = kept_run(finished, tools.message)
+        calls, chunks = {call.id: call for call in tools.calls}, list[AIMessageChunk]()
+        for message in messages:
+            if isinstance(message, AIMessage):
+                own = calls_of(message)
+                if not (self.settings.last_text_only and (own or is_paused(message))):
+                    chunks += self._output.from_message(message)
+                message, chunk = self._output.message(message)
+                calls = {call.id: call for call in [*own, *awaited_calls(message)]}
+                self._observer.turn_done(message)
+                chunks.append(chunk)
+                continue
+            if isinstance(message, ToolMessage):
+                self._observer.result_done(ToolCallResult(calls[message.tool_call_id], message, executed=False, attempts=0))
+            chunks.append(self._output.carrier_chunk(message))
+        return chunks
 
     def end(self) -> Chunks:
         """Return the last chunks of the run."""
@@ -378,6 +429,7 @@ class Run:
         if self._tools is not None and self._batch is not None and not isinstance(error, AlreadyResumedError):  # whose calls still wait
             for result in self._batch.settled()[len(self._results) :]:
                 self.result(self._tools, result)
+        self._parts.claimed.abandon()
         attach_messages(error, self._output.undelivered())
         self._observer.stopped(error)
 
@@ -391,8 +443,13 @@ class Run:
             if isinstance(action := self.next(unread=True), RunTools):
                 self._answering(ToolCallBatch, action, None)
 
+    async def aabandon(self) -> None:
+        """Give up what is claimed of a run that has failed or was left."""
+        await self._parts.claimed.aabandon()
+
     def left(self) -> None:
         """Record that the run was left before its end."""
+        self._parts.claimed.abandon()
         self._observer.leave()
 
 
@@ -468,11 +525,11 @@ class SingleAnswer:
         self._observer.check()
         return self._actions.pop() if self._actions else None
 
-    def phase(self, action: Action, config: RunnableConfig | None) -> Phase:
+    def phase(self, action: Action | EndRun, config: RunnableConfig | None) -> Phase:
         """Return the processing of the turn."""
         return Phase(self._parts.turns.make(replace(self._request, config=config)), self.part, self.turn_done)
 
-    def aphase(self, action: Action, config: RunnableConfig | None) -> Phase:
+    def aphase(self, action: Action | EndRun, config: RunnableConfig | None) -> Phase:
         """Return the processing of the turn by an asynchronous driver."""
         return Phase(self._parts.turns.amake(replace(self._request, config=config)), self.part, self.turn_done)
 
@@ -574,6 +631,9 @@ class SingleAnswer:
         if self._message is not None and not delivered:
             attach_messages(error, [self._message])
         self._observer.stopped(error)
+
+    async def aabandon(self) -> None:
+        """Do nothing: nothing is claimed."""
 
     def left(self) -> None:
         """Record that the reply was left. With its last chunk it had come whole."""

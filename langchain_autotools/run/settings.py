@@ -35,6 +35,7 @@ from .turn_wrappers import (
     NOTHING_DECLARED,
     AsyncProceed,
     Proceed,
+    RunClaims,
     RunJournal,
     RunObserver,
     TurnPart,
@@ -235,6 +236,8 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
     check_output(keywords, caller_tools, form.choice.allowed)
     meant = partial(own.meant, only=form.choice.allowed)
     executor = call.executor(own)
+    if form.choice.single:
+        executor = executor.with_settings(replace(executor.settings, parallel=False))
     approvals = executor.approvals
     if approvals is not None:
         approvals = approvals if around is None else around.governs(approvals)
@@ -246,8 +249,8 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
     if approvals is not None and approvals.approve is not None:
         optional["leaves"] = ("caller", *FOR_CALLER)
     used = None if around is None else around.used
-    if toolbox.makes_runs or ((call.middleware or toolbox.sources) and executor.parallel is False):
-        optional["inner"] = _inner_runs(call, used, in_order=executor.parallel is False)
+    if toolbox.makes_runs:
+        optional["inner"] = _inner_runs(call, used)
     return RunSettings(
         plan=RunPlan(
             call.limits, caller_tools | added | toolbox.caller_tools, meant, ends, read_resume(call.decisions), used=used, **optional
@@ -277,10 +280,10 @@ def _with_bound(
     return (executor.with_handlers({}, handled), declared - handled.keys()) if handled else (executor, declared)
 
 
-def _inner_runs(call: CallSettings, around: InnerUsage | None, *, in_order: bool) -> CallWrapper:
+def _inner_runs(call: CallSettings, around: InnerUsage | None) -> CallWrapper:
     from .inner_runs import InnerRuns  # here, because it costs every other program its import
 
-    return InnerRuns(call.limits, call.prices, around, in_order=in_order)
+    return InnerRuns(call.limits, call.prices, around)
 
 
 def check_output(keywords: Mapping[str, Any], declared: Collection[str], allowed: Collection[str] | None) -> None:
@@ -455,6 +458,9 @@ def _unmetered(request: TurnRequest, history: Sequence[BaseMessage]) -> None:
 _UNOBSERVED = RunObserver()
 """An observer that does nothing, for runs without a listener."""
 
+_UNCLAIMED = RunClaims()
+"""The claims of a run without a store of them."""
+
 
 @dataclass(frozen=True)
 class RunParts:
@@ -469,6 +475,7 @@ class RunParts:
         meter: Returns the function that tells whether the next request would cost too much; None if there is no such limit.
         call_wrappers: What stands around each of its calls, the outermost first.
         new_uuid: Makes the UUID of a call that waits, of the ids of its message and of the call.
+        claimed: What it has claimed in the caller's store.
     """
 
     end: Deadline = NEVER
@@ -479,17 +486,21 @@ class RunParts:
     meter: Callable[[TurnRequest, Sequence[BaseMessage]], Callable[[Sequence[BaseMessage]], bool] | None] = _unmetered
     call_wrappers: Sequence[CallWrapper] = ()
     new_uuid: Callable[[str, str], str] = _random_uuid
+    claimed: RunClaims = _UNCLAIMED
 
 
-def run_parts(call: CallSettings, wrappers: Iterable[TurnWrapper] = (), call_wrappers: Sequence[CallWrapper] = ()) -> RunParts:
+def run_parts(
+    call: CallSettings, wrappers: Iterable[TurnWrapper] = (), call_wrappers: Sequence[CallWrapper] = (), claim: Any = None
+) -> RunParts:
     """Compose the optional parts of a run.
 
     Args:
         call: The settings of the call.
         wrappers: Wrappers of turns that the model and the call bring.
         call_wrappers: Wrappers of calls, likewise, the outermost first.
+        claim: The caller's store of claims; None for none.
     """
-    parts = compose(call.cancel, call.limits.deadline, call.journal, separator=call.separator, wrappers=wrappers)
+    parts = compose(call.cancel, call.limits.deadline, call.journal, separator=call.separator, wrappers=wrappers, claim=claim)
     meter = _unmetered if call.limits.max_cost is None else partial(_meter, call)
     return replace(parts, meter=meter, call_wrappers=call_wrappers) if call_wrappers or meter is not _unmetered else parts
 
@@ -517,6 +528,7 @@ def compose(
     *,
     separator: str = "",
     wrappers: Iterable[TurnWrapper] = (),
+    claim: Any = None,
 ) -> RunParts:
     """Compose the optional parts of a run or a reply.
 
@@ -526,6 +538,7 @@ def compose(
         journal: Records the run; None if nothing does.
         separator: The separator between the texts of two turns.
         wrappers: Wrappers of turns that the model brings.
+        claim: The caller's store of claims; None for none.
 
     Raises:
         ConfigurationError: The flag is neither an event nor a function.
@@ -546,7 +559,14 @@ def compose(
 
         observer = events = RunEvents(place, separator)
         around.append(events)
-    return RunParts(end, clock, observer, Turns(around) if around else _UNWRAPPED, admissions, new_uuid=new_uuid)
+    claimed = _UNCLAIMED
+    if claim is not None:
+        from .claimed_turn import ClaimedTurn  # here, because it costs every other program its import
+
+        claimed = turn = ClaimedTurn(claim, end)
+        around.append(turn)
+    turns = Turns(around) if around else _UNWRAPPED
+    return RunParts(end, clock, observer, turns, admissions, new_uuid=new_uuid, claimed=claimed)
 
 
 class _Bounded(TurnWrapper):
@@ -601,7 +621,7 @@ def wire_form(
         caller_tools: The names of those tools whose calls are left to the caller.
         keywords: The caller's other keywords.
     """
-    choice = _tool_choice(model, tool_choice, tools)
+    choice = _tool_choice(model, tool_choice, tools, keywords)
     any_tool = model.format_tool_choice("any", tools) if caller_tools and choice.forced else None
     until_called = any_tool is not None and (choice.asked == any_tool or _OUTPUT in keywords)
     ends = caller_tools if until_called else ()
@@ -610,11 +630,16 @@ def wire_form(
     return WireForm(model, tools, lasting, model.format_tool_choice(_last_choice(ends), tools), once), ends
 
 
-def _tool_choice(model: Configured, choice: Any, tools: Sequence[Mapping[str, Any]]) -> ToolChoice:
-    """The tool choice of the call, within that of the constructor's `model_kwargs`."""
-    own = (getattr(model, "model_kwargs", None) or {}).get("tool_choice")
-    asked, outer = (model.read_tool_choice(format_tool_choice(model, one, tools)) for one in (choice, own))
-    return asked.within(outer)
+def _tool_choice(model: Configured, choice: Any, tools: Sequence[Mapping[str, Any]], keywords: Mapping[str, Any]) -> ToolChoice:
+    """The tool choice of the call, within that of the constructor's `model_kwargs`; also whether the call rules out parallel calls."""
+    own: Any = model
+    by_model = getattr(own, "model_kwargs", None) or {}
+    asked, outer = (model.read_tool_choice(format_tool_choice(model, one, tools)) for one in (choice, by_model.get("tool_choice")))
+    within = asked.within(outer)
+    for body in (keywords, keywords.get("extra_body"), by_model, vars(own).get("extra_body")):
+        if isinstance(body, dict) and body.get("parallel_tool_calls") is not None:
+            return within if body["parallel_tool_calls"] else replace(within, single=True)
+    return within
 
 
 def _last_choice(ends: Collection[str]) -> str:

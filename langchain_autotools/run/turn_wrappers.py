@@ -20,6 +20,7 @@ from ..errors import ConfigurationError
 from ..event_bus import NobodyListens
 from ..executor import ToolCallResult
 from ..executor.batch import NOBODY, CallObserver
+from ..executor.claims import Claims
 from ..executor.names import tool_name
 from ..executor.plan import Meaning, forbidden
 from ..executor.steps import CallWrapper
@@ -322,6 +323,30 @@ class RunObserver:
 
     def leave(self) -> None:
         """Observe that the run was left before its end."""
+
+
+class RunClaims:
+    """What a run has claimed in the caller's store: nothing here.
+
+    Attributes:
+        claims: The claims; None where nothing is claimed.
+    """
+
+    claims: Claims | None = None
+
+    def ending(self, value: Mapping[str, Any] | None) -> Iterable[Any]:
+        """Tell the store what the run has brought; None where calls wait again. Return no steps."""
+        return ()
+
+    def aending(self, value: Mapping[str, Any] | None) -> AsyncGenerator[Any, None]:
+        """Like `ending`, asynchronously."""
+        raise NotImplementedError
+
+    def abandon(self) -> None:
+        """Give up what is still claimed, where the run has failed or was left."""
+
+    async def aabandon(self) -> None:
+        """Like `abandon`, asynchronously."""
 
 
 # ---------------------------------------------------------------------------------------------- turns inside their wrappers

@@ -32,12 +32,14 @@ class ToolChoice:
         lasting: The choice in every later request; None: none.
         allowed: Names of the tools that may be called, on every turn; None for all.
         forced: Whether the first turn must call a tool.
+        single: Whether several calls in one turn are ruled out: the executor runs them one after another, whatever the server sends.
     """
 
     asked: Any = None
     lasting: Any = None
     allowed: Collection[str] | None = None
     forced: bool = False
+    single: bool = False
 
     def within(self, outer: "ToolChoice") -> "ToolChoice":
         """Return this choice within an outer one, from a place farther from the call: the restrictions of both hold."""
@@ -45,7 +47,7 @@ class ToolChoice:
             return outer if self.asked is None else self
         is_free = not self.forced and self.allowed is None
         if is_free or not outer.allowed:
-            return ToolChoice(outer.lasting, outer.lasting, outer.allowed)
+            return ToolChoice(outer.lasting, outer.lasting, outer.allowed, single=self.single or outer.single)
         if self.allowed is None:
             return replace(self, lasting=outer.lasting, allowed=outer.allowed)
         return replace(self, allowed=[name for name in self.allowed if name in outer.allowed])

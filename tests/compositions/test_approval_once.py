@@ -1,7 +1,6 @@
-"""`examples/approval_once.py`: a process that is killed between the take and the result of a call, and the run after it."""
+"""`examples/approval_once.py`: two mails, a process that is killed while it sends the second one, and the run after it."""
 
 import json
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -10,17 +9,19 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, messages_from_dict, messages_to_dict
 
-from langchain_autotools import new_messages, pending_calls
+from langchain_autotools import claims, new_messages, pending_calls
 from langchain_autotools.testing import ScriptedChatModel
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "approval_once.py"
+pytest.importorskip("sqlalchemy", reason="needs the extra `durable`")
+
+REPOSITORY = Path(__file__).resolve().parents[2]
 CALLING = AIMessage("", tool_calls=[{"id": to, "name": "send_mail", "args": {"to": to, "text": "Dinner."}} for to in ("Anna", "Bert")])
 
 
 def model(send_mail: Any) -> ScriptedChatModel:
     """A model that sends two mails, one after the other, with the store of the example."""
-    claims = runpy.run_path(str(EXAMPLE), run_name="example")["Claims"]()
-    return ScriptedChatModel(replies=[CALLING, "Done."], tools=[send_mail], requires_approval=True, parallel=False, claim=claims)
+    rules: dict[str, Any] = {"requires_approval": True, "parallel": False, "claim": claims("sqlite:///claims.db")}
+    return ScriptedChatModel(replies=[CALLING, "Done."], tools=[send_mail], **rules)
 
 
 def _dying() -> None:
@@ -57,7 +58,7 @@ def test_a_call_that_was_running_when_its_process_was_killed_is_not_repeated(tmp
     decisions = [call.approve().to_dict() for call in pending_calls(history)]
     command = [sys.executable, "-c", "from tests.compositions.test_approval_once import _dying; _dying()"]
     data = json.dumps({"history": messages_to_dict(history), "decisions": decisions})
-    environment = {"PYTHONPATH": str(EXAMPLE.parents[1]), "PATH": "/usr/bin:/bin"}
+    environment = {"PYTHONPATH": str(REPOSITORY), "PATH": "/usr/bin:/bin"}
     killed = subprocess.run(command, input=data, text=True, env=environment, check=False, capture_output=True)
     assert (killed.returncode, Path("sent.txt").read_text(encoding="utf-8")) == (-9, "Anna\nBert\n")
     new = new_messages(ours.resume(history, decisions))

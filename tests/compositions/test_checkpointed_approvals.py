@@ -12,6 +12,7 @@ from langchain_autotools import AlreadyResumedError, Decision, PendingCall, new_
 from langchain_autotools.testing import ScriptedChatModel
 from tests.compositions.test_approvals import approving_graph
 from tests.support.checkpoints import QUESTION, THREAD, Killed, dies_once, run_together, stored
+from tests.support.claims import MemoryClaims
 from tests.support.desk import Desk, asking, call
 from tests.unit.run.test_claim import Store
 
@@ -93,6 +94,18 @@ def test_with_a_claim_such_a_node_waits_for_a_response_by_hand(saver: InMemorySa
     run = model.resume(stored(app), [pending.respond("It went out.")])
     app.update_state(THREAD, {"messages": new_messages(run)}, as_node="approve")
     assert [message.text for message in stored(app)][-2:] == ["It went out.", "Done."] and app.get_state(THREAD).next == ()
+    assert desk.done == ["send Anna 1"]
+
+
+def test_with_a_store_that_knows_its_owners_such_a_node_goes_on(saver: InMemorySaver) -> None:
+    """The call had ended when the node died: `invoke(None)` brings its result, and the decision that comes again does nothing."""
+    desk = Desk()
+    app, pending = waiting(dies_once(desk, Killed(), requires_approval=["send"], claim=MemoryClaims()), saver)
+    with pytest.raises(Killed):
+        decided(app, pending.approve())
+    state = app.invoke(None, THREAD)
+    assert state["messages"][-1].text == "Done."
+    assert decided(app, pending.approve())["messages"] == state["messages"]
     assert desk.done == ["send Anna 1"]
 
 

@@ -63,6 +63,15 @@ def test_calls_inside_a_model_that_is_given_as_a_tool_run_at_most_once(tmp_path:
 
 
 @pytest.mark.kills
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_of_processes_that_resume_at_once_one_goes_on_whoever_is_killed_or_stopped(database: str) -> None:
+    """With `claims(url)`: no call runs twice, and a process that comes later brings what the first one brought."""
+    if database == "postgresql":
+        needs_postgresql()
+    assert figures_of("tests.kills.claims", "--kills", "12", "--database", database)["disturbed"] >= 12
+
+
+@pytest.mark.kills
 @pytest.mark.browser
 def test_a_page_shows_all_of_a_conversation_whose_server_is_killed_again_and_again() -> None:
     """A browser's own EventSource, each of its connections cut after one event; the server is killed or stopped at random moments."""

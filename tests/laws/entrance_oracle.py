@@ -48,7 +48,7 @@ def play(features: Sequence[Feature], entrance: Entrance, accept: Accept) -> Non
         before, outcome = outcome, entrance.resume(outcome, decisions)
         check_laws(plan, outcome, accept, resumed=True)
         entrance.check(outcome)
-        if "claim" in {feature.name for feature in features}:
+        if {"claim", "double click"} & {feature.name for feature in features}:
             once = list(plan.work.ran)
             again = entrance.again(before, decisions, outcome)
             assert not {name for name, _ in plan.work.ran[len(once) :]} & {*plan.fields["requires_approval"], *plan.kinds}

@@ -18,6 +18,7 @@ from tests.laws.features_served import McpServers, Questions
 from tests.laws.features_stopping import MaximumCost, StopCondition
 from tests.laws.features_told import VendorEvents
 from tests.laws.planned import LONG, USER, Plan, Seen
+from tests.support.claims import MemoryClaims
 from tests.support.script import Call
 
 ENDS = ("limits", "failure", "cancel", "deadline", "inner budgets", "stop condition", "maximum cost")
@@ -142,6 +143,34 @@ class Claim(Feature):
             return
         assert len(self.taken) >= 2
         assert (seen.again is None) if self.results else isinstance(seen.again, AlreadyResumedError)
+
+
+class DoubleClicks(Feature):
+    """The same decisions come twice, to a store that tells who owns what: the second run brings what the first one brought."""
+
+    name = "double click"
+    waits = True
+
+    def __init__(self) -> None:
+        self.store = MemoryClaims()
+
+    def add(self, plan: Plan) -> None:
+        """A call that waits, and the store."""
+        plan.approve("pay")
+        plan.add("pay", Call("pay", {"to": "Dan"}, "double_0"))
+        plan.allow("pay", to="Dan")
+        plan.fields["claim"] = self.store
+
+    def decide(self, call: PendingCall) -> Decision:
+        """Yes."""
+        return call.approve()
+
+    def check(self, seen: Seen) -> None:
+        """The call ran once, and nobody was refused; the turn and the call are done, and nobody else's."""
+        assert seen.work.times("pay", to="Dan") == 1
+        assert seen.result("double_0").text == "Paid Dan."
+        assert seen.again is None or seen.again == "the same run"
+        assert all(row.state == "done" for row in self.store.rows.values())
 
 
 class Policies(Feature):
@@ -428,6 +457,7 @@ _OF_CALLS = (
     Edits,
     AtOnce,
     Claim,
+    DoubleClicks,
     Policies,
     Cache,
     Injected,

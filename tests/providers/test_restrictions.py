@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -159,6 +161,52 @@ def test_one_call_at_a_time_stays_so() -> None:
         {"type": "any", "disable_parallel_tool_use": True},
         {"type": "auto", "disable_parallel_tool_use": True},
     ]
+
+
+SINGLE = {
+    "a keyword": ("", {"parallel_tool_calls": False}, {}),
+    "a body": ("openai", {"extra_body": {"parallel_tool_calls": False}}, {}),
+    "the model's own": ("openai", {}, {"model_kwargs": {"parallel_tool_calls": False}}),
+    "a choice": ("anthropic", {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}, {}),
+}
+SINGLE_ON = [(wire, how) for how, (of, _, _) in SINGLE.items() for wire in ROWS if wire.startswith(of) and (how == "a keyword" or of)]
+
+
+@pytest.mark.parametrize("way", ["invoke", "astream"])
+@pytest.mark.parametrize(("wire", "how"), SINGLE_ON)
+def test_calls_that_may_not_be_parallel_run_one_after_another(wire: str, how: str, way: str) -> None:
+    """Whatever the server sends: nine calls in one turn, each begins when the one before it has ended, in call order."""
+    row, begun = ROWS[wire], list[str]()
+
+    def look(at: str) -> str:
+        """Look somewhere."""
+        begun.append(f"begins {at}")
+        time.sleep(0.002)
+        begun.append(f"ends {at}")
+        return at
+
+    places = [str(number) for number in range(9)]
+    _, keywords, fields = SINGLE[how]
+    with row.serve([Turn(calls=[Call("look", {"at": at}) for at in places]), Turn("Done.")]) as server:
+        ran = run(way, row.model(server, tools=[look], **fields), QUESTION, **keywords)
+    assert ran.error is None
+    assert begun == [f"{what} {at}" for at in places for what in ("begins", "ends")]
+
+
+def test_calls_run_side_by_side_where_the_call_says_so() -> None:
+    """What a call says goes before the model's own `model_kwargs`."""
+    row, together = ROWS["openai-chat"], threading.Barrier(3)
+
+    def look(at: str) -> str:
+        """Look somewhere, together with two others."""
+        together.wait(30)
+        return at
+
+    script = [Turn(calls=[Call("look", {"at": at}) for at in "abc"]), Turn("Done.")]
+    with row.serve(script) as server:
+        model = row.model(server, tools=[look], model_kwargs={"parallel_tool_calls": False})
+        new = new_messages(model.invoke(QUESTION, parallel_tool_calls=True))
+    assert [message.text for message in new[1:]] == ["a", "b", "c", "Done."]
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic", "google"])

@@ -16,7 +16,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 OPTIONAL = ("langchain_openai", "langchain_classic", "ag_ui")
 """Packages that programs used before they came here, and one of an extra. Where one is not installed, blocks that import it do not run."""
 
-OF_EXTRAS = {"langchain_autotools.durable": "dbos", "from ag_ui.core": "ag_ui"}
+OF_EXTRAS = {"langchain_autotools.durable": "dbos", "from ag_ui.core": "ag_ui", "import ChatOpenAI, claims": "sqlalchemy"}
 """What needs a library of an extra, which the extra `test` has not."""
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -43,7 +43,9 @@ def end_durable(text: str) -> None:
 
 def can_run(code: str) -> bool:
     """Whether every package that a block is about is installed."""
-    return all(importlib.util.find_spec(name) for name in OPTIONAL if re.search(f"^from {name}", code, re.MULTILINE))
+    needed = [name for name in OPTIONAL if re.search(f"^from {name}", code, re.MULTILINE)]
+    needed += ["sqlalchemy"] if "claims(" in code else []
+    return all(importlib.util.find_spec(name) for name in needed)
 
 
 def run_page(page: Path, capsys: pytest.CaptureFixture[str], edit: Callable[[str], str] = str) -> dict[str, Any]:

@@ -357,13 +357,13 @@ _DEMANDS = ("any", "tool")
 
 def _read_choice(choice: Mapping[str, Any] | None) -> ToolChoice:
     """Return the effect of a wire choice on a run. A ban on parallel calls is not a demand: it stays for every turn."""
-    kind = (choice or {}).get("type")
+    kind, single = (choice or {}).get("type"), (choice or {}).get("disable_parallel_tool_use")
     if kind == "none":
         return ToolChoice(choice, choice, ())
     if kind not in _DEMANDS:
-        return ToolChoice(choice, choice)
-    single = (choice or {}).get("disable_parallel_tool_use")
-    return ToolChoice(choice, None if single is None else {"type": "auto", "disable_parallel_tool_use": single}, forced=True)
+        return ToolChoice(choice, choice, single=bool(single))
+    lasting = None if single is None else {"type": "auto", "disable_parallel_tool_use": single}
+    return ToolChoice(choice, lasting, forced=True, single=bool(single))
 
 
 # ---------------------------------------------------------------------------------------------- caching

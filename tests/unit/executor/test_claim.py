@@ -35,7 +35,7 @@ def test_the_same_decisions_executed_twice_run_the_calls_once(way: str) -> None:
     pending = executor.pending_calls(ANSWER)
     decisions = [call.approve() for call in pending]
     assert [one.text for one in WAYS[way](executor, decisions)] == ["paid Anna", "paid Bert"]
-    assert store.keys == {f"{one.uuid}.{one.digest}" for one in pending}
+    assert {key for key in store.keys if not key.startswith("decided.")} == {f"{one.uuid}.{one.digest}" for one in pending}
     with pytest.raises(AlreadyResumedError):
         WAYS[way](executor, decisions)
     with pytest.raises(AlreadyResumedError):  # what is decided otherwise later is decided about the same calls

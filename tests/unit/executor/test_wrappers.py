@@ -114,7 +114,7 @@ def test_a_wrapper_stands_around_each_planned_call(batch: Batch) -> None:
 
 @batches
 def test_the_order_around_a_call(batch: Batch) -> None:
-    """The journal's entry, the claim, handlers and middleware, and the policy's attempts, from the outside in."""
+    """What was decided is claimed first; then the journal's entry, the claim, handlers, and the policy's attempts, from the outside in."""
     diary = Diary()
 
     def fails_once(at: str) -> str:
@@ -136,20 +136,21 @@ def test_the_order_around_a_call(batch: Batch) -> None:
     reserve = Reservation(lambda count: diary.lines.append(f"reserve {count}") or [diary.note("entry")])  # type: ignore[func-returns-value]
     batch(executor, message, admissions=[reserve], wrappers=[diary.note("outer"), diary.note("inner")])
     inwards = ["entry fails_once", "take", "outer fails_once", "inner fails_once", "on_executing", "attempt", "attempt"]
-    assert diary.lines == ["approve", "reserve 1", *inwards, "inner: seen", "outer: seen", "done", "entry: seen"]
+    outwards = ["inner: seen", "outer: seen", "done", "entry: seen", "done"]
+    assert diary.lines == ["approve", "take", "reserve 1", *inwards, *outwards]
 
 
 @batches
 def test_a_call_that_a_wrapper_leaves_has_no_result(batch: Batch) -> None:
     """Its siblings have theirs; the journal's entry gets `LEFT`, and a claim that was taken is given back."""
     diary = Diary()
-    executor = ToolExecutor([diary.look], approve=lambda pending: pending.approve(), claim=Store(diary), parallel=False)
+    executor = ToolExecutor([diary.look], approve=lambda pending: pending.approve(), claim=Store(diary), max_concurrency=1)
     message = AIMessage("", id="m", tool_calls=[call("look", "1", at="later"), call("look", "2", at="Oslo")])
     reserve = Reservation(lambda count: [diary.note("entry") for _ in range(count)])
     results = batch(executor, message, admissions=[reserve], wrappers=[leave])
     assert [result.tool_call_id for result in results] == ["2"]
-    assert diary.lines[:4] == ["entry look", "take", "release", "entry: left"]
-    assert diary.lines[4:] == ["entry look", "take", "look at Oslo", "done", "entry: seen Oslo"]
+    assert diary.lines[:5] == ["take", "entry look", "take", "release", "entry: left"]
+    assert diary.lines[5:] == ["entry look", "take", "look at Oslo", "done", "entry: seen Oslo", "release"]
 
 
 @batches
@@ -240,9 +241,9 @@ def test_a_changed_call_runs_once_as_it_was_approved(batch: Batch, key: str | No
     entry["args"]["at"] = "Mallory"
     with pytest.raises(ConfigurationError, match="is not the one that was made"):
         batch(executor, message, messages=[message, forged], decisions=[one.approve() for one in pending_calls([message, forged])])
-    assert diary.lines == ["take", "done"]
+    assert diary.lines == ["take", "take", "done", "release"]
     (result,) = batch(executor, message, wrappers=[divert], messages=history, decisions=[pending.approve()])
-    assert diary.lines == ["take", "done", "take", "look at Eve", "done"]
+    assert diary.lines == ["take", "take", "done", "release", "take", "take", "look at Eve", "done", "done"]
     assert "It ran with" in str(result.content) and "seen Eve" in str(result.content)
     (denied,) = batch(executor, message, wrappers=[divert], messages=history, decisions=[pending.reject("no")])
     assert (denied.success, "no" in str(denied.content), diary.lines.count("look at Eve")) == (False, True, 1)

@@ -273,7 +273,8 @@ def test_inner_calls_are_claimed_by_their_own_identity() -> None:
     assert model.resume(history, decisions).text.endswith("deleted /tmp/a")
     with pytest.raises(AlreadyResumedError):
         model.resume(history, decisions)
-    assert shed.deleted == ["/tmp/a"] and len(set(taken)) == 2 and len(taken) == 3
+    calls = [key for key in taken if not key.startswith("decided.")]
+    assert shed.deleted == ["/tmp/a"] and len(set(calls)) == len(calls) == 2
 
 
 def test_calls_that_an_inner_run_leaves_to_its_caller() -> None:

@@ -122,18 +122,20 @@ def test_a_call_that_another_run_took_is_answered_with_that() -> None:
     assert "another run has taken this call, and its outcome is not known" in new[1].text
 
 
-def test_only_what_runs_is_claimed() -> None:
-    """A call that is rejected, or answered by hand, is not claimed; one that runs with other arguments is."""
+def test_what_was_decided_is_claimed_as_a_whole() -> None:
+    """The same rejections twice are one decision; other decisions go on, and a call that was never taken runs."""
     bank, store = Bank(), Store()
     model = paying(bank, claim=store.claim)
     history = asked(model)
     anna, bert = pending_calls(history)
-    for _ in range(2):
-        model.resume(history, [anna.reject("No."), bert.respond("paid by hand")])
-    assert (bank.paid, store.keys) == ([], set())
+    decisions = [anna.reject("No."), bert.respond("paid by hand")]
+    model.resume(history, decisions)
+    with pytest.raises(AlreadyResumedError):
+        model.resume(history, decisions)
+    assert (bank.paid, [key.partition(".")[0] for key in store.keys]) == ([], ["decided"])
     model.resume(history, [anna.edit({"to": "Carl"}), bert.reject()])
     assert bank.paid == ["Carl"]
-    assert store.keys == {f"{anna.uuid}.{anna.digest}"}
+    assert {key for key in store.keys if not key.startswith("decided.")} == {f"{anna.uuid}.{anna.digest}"}
 
 
 def test_an_executor_alone_claims_too() -> None:

@@ -33,7 +33,7 @@ class Store:
         self.names.update({f"{one.uuid}.{one.digest}": one.id for one in pending})
 
     def _note(self, what: str, key: str) -> None:
-        name = f"{what} {self.names.get(key, '?')}"
+        name = f"{what} {'all' if key.startswith('decided.') else self.names.get(key, '?')}"
         self.log.append(name)
         if name in self.broken:
             raise ConnectionError(name)
@@ -170,8 +170,10 @@ def test_each_call_is_taken_directly_before_it_begins(way: str, kind: Any) -> No
     model = paying(bank, kind(store))
     history, decisions = asked(model, store)
     first = WAYS[way](model, history, decisions)
-    assert store.log == [f"{what} {to}" for to in ("Anna", "Bert", "Carl") for what in ("take", "pay", "done")]
+    calls = [f"{what} {to}" for to in ("Anna", "Bert", "Carl") for what in ("take", "pay", "done")]
+    assert store.log == ["take all", *calls, "done all"]
     second = WAYS[way](model, history, decisions)
+    assert len(model.requests) == 2
     assert [one.text for one in first] == [one.text for one in second] == ["paid Anna", "paid Bert", "paid Carl", "Paid."]
     assert bank.paid == ["Anna", "Bert", "Carl"]
 
@@ -291,7 +293,7 @@ def test_a_call_that_is_taken_too_late_is_given_back(way: str) -> None:
     assert run.response_metadata["autotools"]["stop_reason"] == "cancelled"
     go_on.set()
     assert released.wait(30)
-    assert (bank.paid, store.kept, store.log) == ([], {}, ["take Anna", "release Anna"])
+    assert (bank.paid, store.kept, store.log) == ([], {}, ["take all", "release all"])
 
 
 def test_a_tool_that_fails_has_begun() -> None:
@@ -306,7 +308,7 @@ def test_a_tool_that_fails_has_begun() -> None:
     calls = executor.pending_calls(CALLING)[:1]
     store.know(calls)
     (first,) = executor.execute_all(CALLING, decisions=[calls[0].approve()])
-    assert store.log == ["take Anna", "done Anna"]
+    assert store.log == ["take all", "take Anna", "done Anna", "done all"]
     assert executor.execute_all(CALLING, decisions=[calls[0].approve()]) == [first]
 
 
@@ -325,7 +327,7 @@ def test_an_edited_call_and_a_bundle_are_kept_whole() -> None:
     assert executor.execute_all(answer, decisions=decisions) == first
     assert sorted(bank.paid) == ["Bert", "Carl", "Dora"]
     assert "It ran with" in first[0].text
-    assert sorted(store.log) == ["done 1", "done 2", "take 1", "take 1", "take 2", "take 2"]
+    assert sorted(store.log) == ["done 1", "done 2", "done all", "take 1", "take 1", "take 2", "take 2", "take all", "take all"]
 
 
 @pytest.mark.parametrize("claim", [lambda key: {"type": "ai", "data": {"content": "x"}}, lambda key: {"content": "x"}, lambda key: "yes"])
@@ -349,7 +351,7 @@ def test_what_came_from_a_cache_is_kept_too() -> None:
     calls = executor.pending_calls(answer)
     store.know(calls)
     executor.execute_all(answer, decisions=[call.approve() for call in calls])
-    assert (bank.paid, store.log) == (["Anna"], ["take 1", "done 1", "take 2", "done 2"])
+    assert (bank.paid, store.log) == (["Anna"], ["take all", "take 1", "done 1", "take 2", "done 2", "done all"])
 
 
 def test_a_listener_that_fails_before_the_tool_gives_the_call_back(caplog: pytest.LogCaptureFixture) -> None:
@@ -364,4 +366,4 @@ def test_a_listener_that_fails_before_the_tool_gives_the_call_back(caplog: pytes
     history, decisions = asked(model, store)
     with caplog.at_level(logging.WARNING), pytest.raises(RuntimeError, match="not now"):
         model.resume(history, decisions)
-    assert (store.log, bank.paid, store.kept) == (["take Anna", "release Anna"], [], {})
+    assert (store.log, bank.paid, store.kept) == (["take all", "take Anna", "release Anna", "release all"], [], {})

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -84,6 +85,51 @@ def test_arguments_may_be_changed_and_not_the_tool(way: Way) -> None:
 
     with pytest.raises(ConfigurationError, match="Around makes another call of 'look'"):
         way(model_of(call(), middleware=[Around(tool=other_tool)]))
+
+
+def twice(request: Any) -> Any:
+    """Call the handler twice, the second time whatever came of the first."""
+    with suppress(ConnectionError):
+        yield request
+    return (yield request)
+
+
+@pytest.mark.parametrize("decided", [True, False])
+@pytest.mark.parametrize("fails", [True, False])
+@every_way
+def test_an_approved_call_runs_once_where_middleware_calls_its_handler_twice(way: Way, fails: bool, decided: bool) -> None:
+    """What has returned is returned again, and what has raised is tried again; a call that needs no approval runs as often as asked."""
+    tries: list[str] = []
+
+    def act(at: str) -> str:
+        """Act."""
+        tries.append(at)
+        if fails and len(tries) == 1:
+            raise ConnectionError("lost")
+        return f"did {len(tries)}"
+
+    approve = (lambda pending: pending.approve()) if decided else None
+    model = model_of(call(name="act"), "Fine.", middleware=[Around(tool=twice)], tools=[act], approve=approve)
+    result = way(model)[1][1]
+    assert (result.text, tries) == (f"did {len(tries)}", ["Rome"] * (1 if decided and not fails else 2))
+
+
+def test_an_approved_call_whose_outcome_is_not_known_is_not_tried_again() -> None:
+    """Its time was over while the tool ran: the second call of the handler raises the same."""
+    tries, released = list[str](), threading.Event()
+
+    def act(at: str) -> str:
+        """Act for too long."""
+        tries.append(at)
+        released.wait(30)
+        return "did"
+
+    retry = ToolRetryMiddleware(max_retries=2, initial_delay=0, jitter=False)
+    fields: dict[str, Any] = {"default_policy": ToolPolicy(timeout=0.05), "approve": lambda pending: pending.approve()}
+    model = model_of(call(name="act"), "Fine.", middleware=[retry], tools=[act], **fields)
+    result = new_messages(model.invoke("Hi"))[1]
+    released.set()
+    assert ("timed out" in result.text, tries) == (True, ["Rome"])
 
 
 def test_a_result_in_place_of_the_tools_is_the_answer_of_the_call() -> None:
