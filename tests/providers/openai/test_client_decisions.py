@@ -213,7 +213,7 @@ def test_a_page_may_decide_with_the_signatures_that_it_was_shown(start: Callable
 
 
 def test_only_what_runs_here_is_claimed(start: Callable[..., Talk]) -> None:
-    """A function `claim` is called for all decisions as one, then for the function; for what the vendor or the caller's machine runs it is not."""
+    """A function `claim` is called for all decisions as one, then for the function: the others run elsewhere."""
     taken: list[str] = []
 
     def claim(key: str) -> bool:
