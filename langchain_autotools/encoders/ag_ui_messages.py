@@ -12,7 +12,7 @@ from ..history.expansion import expand
 from ..messages.blocks import standard_blocks
 from ..messages.metadata import text_of
 from ..strict_json import mend_surrogates
-from .posted import Posted, PostedDecisions, read_body, signature_of
+from .posted import Check, Posted, PostedDecisions, read_body, signature_of
 from .public import page_calls, public_message, to_json
 
 _PARTS: Final[Mapping[str, str]] = {"image": "image", "audio": "audio", "video": "video", "file": "document"}
@@ -55,7 +55,9 @@ def _posted_id(message: BaseMessage, place: int) -> str:
 # ---------------------------------------------------------------------------------------------- what a client posts
 
 
-def from_ag_ui(body: Any, history: Sequence[BaseMessage], *, approval_key: str | SecretStr | None = None) -> Posted:
+def from_ag_ui(
+    body: Any, history: Sequence[BaseMessage], *, approval_key: str | SecretStr | None = None, check: Check | None = None
+) -> Posted:
     """Parse the `RunAgentInput` that a client of AG-UI posts.
 
     Taken are the user's new message, answers to the interrupts of calls and questions that wait in `history`, and results of calls that
@@ -65,13 +67,14 @@ def from_ag_ui(body: Any, history: Sequence[BaseMessage], *, approval_key: str |
         body: The body: bytes, a text, or what was parsed of it, also a `RunAgentInput` of `ag_ui.core`.
         history: The server's own messages of this thread.
         approval_key: The model's. Without it no answers to interrupts of calls are taken.
+        check: The model's `check`, or any function of the history and the decisions that returns what is wrong with these.
 
     Returns:
         The user's new message (with the id that the page gave it), if there is one, and decisions.
 
     Raises:
-        ConfigurationError: The body is no `RunAgentInput`, the answer to a question does not fit its schema, or another argument cannot be
-            what it should.
+        ConfigurationError: The body is no `RunAgentInput`, or another argument cannot be what it should.
+        DecisionsError: The answer to a question does not fit its schema, or `check` finds that a decision cannot be carried out.
     """
     fields = read_body(body.model_dump(by_alias=True) if isinstance(body, BaseModel) else body)
     messages, resume = fields.get("messages"), fields.get("resume")
@@ -84,7 +87,7 @@ def from_ag_ui(body: Any, history: Sequence[BaseMessage], *, approval_key: str |
             decisions.drop(_IGNORED_FIELDS[key])
     _add_answers(resume or [], decisions)
     _add_results(posted, kept, decisions)
-    return Posted(_new_message(posted, kept, decisions), decisions.decisions)
+    return Posted(_new_message(posted, kept, decisions), decisions.checked(check))
 
 
 def _add_answers(resume: Sequence[Any], decisions: PostedDecisions) -> None:

@@ -130,6 +130,10 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+CORRECT = " Correct them and call the tool again."
+"""What a model is told to do about arguments that are not valid."""
+
+
 def describe_arguments(error: ValidationError | ValidationErrorV1, name: str, shown: Callable[[ArgumentPath], ArgumentPath | None]) -> str:
     """Describe invalid arguments of a call for the model: places and messages, without values.
 
@@ -140,7 +144,7 @@ def describe_arguments(error: ValidationError | ValidationErrorV1, name: str, sh
     """
     problems = _problems(error, shown)
     if problems:
-        return f"The arguments of {name!r} are not valid: {'; '.join(problems)}. Correct them and call the tool again."
+        return f"The arguments of {name!r} are not valid: {'; '.join(problems)}.{CORRECT}"
     return f"The tool {name!r} cannot run here: an argument that its caller must supply is missing or not valid."
 
 

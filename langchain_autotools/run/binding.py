@@ -12,7 +12,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.tools import BaseTool
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, DecisionProblem
 from ..executor import Decision
 from ..executor.run_tool import ModelRuns, RunTool
 from ..executor.tools import GivenAsTool
@@ -125,11 +125,11 @@ class Resumable(Batched, GivenAsTool):
             **kwargs: Keywords of `invoke`.
 
         Raises:
-            ConfigurationError: No call waits; a decision is about none that waits, or not about the call as it stands; a call that
-                needs approval would run without; a call to execute belongs to no tool of the model; or True is said of one whose
-                arguments were changed.
+            DecisionsError: No call waits; a decision is about none that waits, or not about the call as it stands; a call that
+                needs approval would run without; a call to execute belongs to no tool of the model; its tool does not take the
+                arguments that it was given instead; or True is said of one whose arguments were changed. Nothing has run.
         """
-        message: AIMessage = self.invoke(history, config, resume=_checked_decisions(decisions), **kwargs)
+        message: AIMessage = self.invoke(history, config, resume=checked_decisions(decisions), **kwargs)
         return message
 
     async def aresume(
@@ -140,11 +140,11 @@ class Resumable(Batched, GivenAsTool):
         **kwargs: Any,
     ) -> AIMessage:
         """Like `resume`, asynchronously."""
-        message: AIMessage = await self.ainvoke(history, config, resume=_checked_decisions(decisions), **kwargs)
+        message: AIMessage = await self.ainvoke(history, config, resume=checked_decisions(decisions), **kwargs)
         return message
 
 
-def _checked_decisions(decisions: Any) -> Any:
+def checked_decisions(decisions: Any) -> Any:
     """Return the decisions for `resume`; raise if they are invalid.
 
     Raises:
@@ -176,6 +176,20 @@ class BoundChatModel(Resumable, RunnableBinding[LanguageModelInput, AIMessage]):
         def with_tools(self, tools: Any) -> Any:
             """Replace the tools of the model; other bound keywords stay."""
             return self.model_copy(update={"bound": self.bound.with_tools(tools)})
+
+    def check(self, history: LanguageModelInput, decisions: Decisions = True, **kwargs: Any) -> list[DecisionProblem]:
+        """Check decisions with the model, under what is bound.
+
+        Args:
+            history: As of `resume`.
+            decisions: As of `resume`.
+            **kwargs: As of `resume`.
+
+        Raises:
+            ConfigurationError: As of the model's own `check`.
+        """
+        problems: list[DecisionProblem] = self.bound.check(history, decisions, **{**self.kwargs, **kwargs})  # type: ignore[attr-defined]
+        return problems
 
     def _shown(self, inputs: Any, kwargs: dict[str, Any], show_progress: Any) -> AbstractContextManager[Any]:
         """Return the model's progress display, which may be bound too."""

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mappin
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, cast
 
 from langchain_core.callbacks import AsyncCallbackManager, AsyncCallbackManagerForChainRun, CallbackManager, CallbackManagerForChainRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -39,6 +39,7 @@ from .settings import RunParts, RunSettings, compose, drop_settings
 from .turn_wrappers import NOTHING_DECLARED, Discarded, Emitted, Stored, TurnPart, TurnRequest, WireForm
 
 _logger = logging.getLogger("langchain_autotools")
+NO_TOOLS: Final = "resume takes a model with tools=[...] or handlers={...}; elsewhere a message answers a call"
 _Batch = ToolCallBatch | AsyncToolCallBatch
 
 Chunks = Sequence[AIMessageChunk]
@@ -124,8 +125,6 @@ class Run:
             withholds=settings.last_text_only,
         )
         plan = settings.plan
-        if settings.approvals is not None and (plan.decisions is not None or settings.approvals.concerns_calls):
-            settings.approvals.check_key()
         found = open_calls(history, plan.decisions, settings.executor, plan.caller_tools, settings.approvals, messages)
         history = history if plan.decisions is None else _without_open_results(history)
         self._loop = tool_loop(history, plan, parts.clock, found, parts.end.is_set, parts.meter(request, history))
@@ -433,7 +432,7 @@ class SingleAnswer:
 
     def __init__(self, model: Any, input: LanguageModelInput, keywords: dict[str, Any], *, streamed: bool, async_api: bool) -> None:
         if keywords.pop("resume", None) is not None:
-            raise ConfigurationError("resume takes a model with tools=[...] or handlers={...}; elsewhere a message answers a call")
+            raise ConfigurationError(NO_TOOLS)
         cancel, limits = keywords.pop("cancel", None), drop_settings(model, keywords) or model
         self._seconds, self._raises = limits.deadline, limits.on_limit == "raise"
         self._parts: RunParts = compose(cancel, self._seconds, wrappers=model._turn_wrappers())
