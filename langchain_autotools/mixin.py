@@ -20,7 +20,7 @@ from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from pydantic import Field, PrivateAttr, SecretStr, model_validator
 
 from .compat import CACHE_KEY, input_messages, should_stream
-from .errors import ConfigurationError, DecisionProblem, DecisionsError, concise
+from .errors import ConfigurationError, concise
 from .executor.approvals import portable_key
 from .executor.steps import CallWrapper
 from .executor.tools import dump_tools, restore_tools
@@ -28,11 +28,11 @@ from .history import repair
 from .messages.metadata import keep_reply
 from .pickling import refuse, unportable
 from .run.adopted_models import AdoptingMeta, adopted, one_turn_model
-from .run.binding import BindableChatModel, BoundChatModel, Decisions, checked_decisions
+from .run.binding import BindableChatModel, BoundChatModel
 from .run.decisions import open_calls
 from .run.failover import AfterText
 from .run.loop import OnLimit
-from .run.run import NO_TOOLS, Driven, Run, SingleAnswer, adrive, drive
+from .run.run import Driven, Run, SingleAnswer, adrive, drive
 from .run.settings import CallSettings, Configured, Toolbox, drop_settings, form_of, run_parts, run_request, run_settings, toolbox_of
 from .run.turn_wrappers import TurnRequest, TurnWrapper, WireForm, generator_of
 from .turn.model import Secret, readable_messages, tool_labels
@@ -289,34 +289,19 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
                         yield chunk
             await trace.aend()
 
-    def check(self, history: LanguageModelInput, decisions: Decisions = True, **kwargs: Any) -> list[DecisionProblem]:
-        """Return what is wrong with decisions about the calls that a history ends in; empty if `resume` can carry them out.
-
-        This is the first step of `resume`, also for runs inside calls of models and agents: no request is made, no call is
-        claimed, and no tool runs. A rule that is a function is called, as `resume` calls it.
+    def _check_decisions(self, history: LanguageModelInput, kwargs: dict[str, Any], *, recorded: bool = False) -> None:
+        """Raise if a call with these keywords, `resume` among them, cannot carry out the decisions.
 
         Args:
-            history: As of `resume`.
-            decisions: As of `resume`.
-            **kwargs: As of `resume`: keywords of the call that is to resume.
-
-        Raises:
-            ConfigurationError: What `resume` would raise besides `DecisionsError`, such as for a keyword that cannot work.
-        """
-        try:
-            self._check_decisions(history, {**kwargs, "resume": checked_decisions(decisions)})
-        except DecisionsError as error:
-            return error.problems
-        return []
-
-    def _check_decisions(self, history: LanguageModelInput, kwargs: dict[str, Any]) -> None:
-        """Raise if a call with these keywords, `resume` among them, cannot carry out the decisions.
+            history: The history.
+            kwargs: The keywords. Those that configure a run are removed.
+            recorded: Whether the call is recorded, and so a run also without tools.
 
         Raises:
             DecisionsError: It cannot.
         """
-        if not (self.tools or self.handlers or _needs_run(self, kwargs)):
-            raise ConfigurationError(NO_TOOLS)
+        if not (recorded or self.tools or self.handlers or _needs_run(self, kwargs)):
+            self._driven(history, kwargs, streamed=False)  # which says what such a model lacks
         messages, open_start = input_messages(self, _converted(history)), self.continues_conversation(kwargs)
         settings = run_settings(self, self._own_tools(), kwargs, messages)
         plan = settings.plan

@@ -16,7 +16,7 @@ from ..errors import ConfigurationError, DecisionProblem
 from ..executor.run_tool import RunTool
 from ..executor.tools import GivenAsTool
 from ..mixin import ToolsAndMessagesMixin
-from ..run.binding import BoundChatModel, Decisions
+from ..run.binding import BoundChatModel
 from .exchange import (
     AgentResult,
     AgentStream,
@@ -171,13 +171,13 @@ class Agent(GivenAsTool):
         exchange = self._exchange(question, attachments, history, kwargs)
         return AsyncAgentStream(exchange, partial(self.model.astream, **self._asked(kwargs)), config)
 
-    def check(self, decisions: Decisions, *, history: Sequence[BaseMessage] | None = None, **kwargs: Any) -> list[DecisionProblem]:
+    def check(self, decisions: Any, *, history: Sequence[BaseMessage] | None = None, **kwargs: Any) -> list[DecisionProblem]:
         """Return what is wrong with decisions about the calls that wait; empty if `run(resume=decisions)` can carry them out.
 
         No request is made, no call is claimed, and no tool runs.
 
         Args:
-            decisions: The decisions.
+            decisions: The decisions, as `resume` of a model takes them.
             history: The conversation that ends in the calls. Without it the agent's own.
             **kwargs: As of `run`.
 
@@ -186,11 +186,11 @@ class Agent(GivenAsTool):
         """
         return self._problems(self._memory.read() if history is None else history, decisions, kwargs)
 
-    async def acheck(self, decisions: Decisions, *, history: Sequence[BaseMessage] | None = None, **kwargs: Any) -> list[DecisionProblem]:
+    async def acheck(self, decisions: Any, *, history: Sequence[BaseMessage] | None = None, **kwargs: Any) -> list[DecisionProblem]:
         """Like `check`, asynchronously."""
         return self._problems(await self._memory.aread() if history is None else history, decisions, kwargs)
 
-    def _problems(self, history: Sequence[BaseMessage], decisions: Decisions, kwargs: dict[str, Any]) -> list[DecisionProblem]:
+    def _problems(self, history: Sequence[BaseMessage], decisions: Any, kwargs: dict[str, Any]) -> list[DecisionProblem]:
         prompt = [] if self.system_prompt is None else [self.system_prompt]
         return self.model.check([*prompt, *history], decisions, **self._asked(kwargs))
 

@@ -225,7 +225,7 @@ class Conversations:
         given = read_decisions(decisions)
         if not given:
             raise ConfigurationError("decide takes decisions, as the methods of a pending call make them")
-        check = self.model._check_decisions
+        check = partial(self.model._check_decisions, recorded=True)
         return self._add(conversation, f"decisions {uuid.uuid4()}", lambda runs: request_of_decisions(runs, given, config, check))
 
     async def adecide(self, conversation: str, decisions: Sequence[Decision], config: RunnableConfig | None = None) -> Sent:
@@ -241,8 +241,9 @@ class Conversations:
         """
         _check_id(conversation)
         self._launch()
+        check = partial(self.model._check_decisions, recorded=True)
         try:
-            request_of_decisions(self._runs.of(conversation, whole=True), read_decisions(decisions), None, self.model._check_decisions)
+            request_of_decisions(self._runs.of(conversation, whole=True), read_decisions(decisions), None, check)
         except DecisionsError as error:
             return error.problems
         return []

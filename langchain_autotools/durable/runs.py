@@ -17,7 +17,7 @@ from langchain_core.runnables import RunnableConfig
 from .. import event_types as kinds
 from ..chunks import as_chunk, sum_chunks
 from ..compat import input_messages
-from ..errors import ConfigurationError, DecisionProblem
+from ..errors import ConfigurationError, DecisionProblem, DecisionsError
 from ..event_bus import Alarm, Listener
 from ..event_types import RunEvent
 from ..executor.user_functions import run_beside
@@ -193,7 +193,11 @@ class DurableModel:
         Raises:
             ConfigurationError: As of the model's own `check`.
         """
-        return self.model.check(input, decisions, **kwargs)
+        try:
+            self.model._check_decisions(input, {**kwargs, "resume": decisions}, recorded=True)
+        except DecisionsError as error:
+            return error.problems
+        return []
 
     # ------------------------------------------------------------------------------------------ later, and elsewhere
 

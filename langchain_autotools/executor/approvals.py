@@ -23,7 +23,6 @@ from ..messages.calls import FOR_CALLER, VENDOR_APPROVAL, ToolCallRecord, with_r
 from ..pickling import check_portable
 from .claims import Claim
 from .pending import (
-    NOT_AS_SHOWN,
     RECORD,
     CallIdentity,
     Decision,
@@ -305,7 +304,7 @@ class Approvals:
         """
         if not same_digest(record["digest"], self.digest(call, record["kind"], record["uuid"])):
             text = f"call {call.id!r} is not the call that was shown: its name, its arguments, its record or approval_key has changed since"
-            raise refusal(record["uuid"], call.id, text, NOT_AS_SHOWN)
+            raise refusal(record["uuid"], call.id, text)
 
     def check(self, call: ToolCallRecord, decision: Decision, record: Mapping[str, Any]) -> None:
         """Raise if a decision is not about this call.
@@ -317,7 +316,7 @@ class Approvals:
         self.check_record(call, record)
         if decision.uuid != record["uuid"] or not same_digest(decision.digest, record["digest"]):
             text = f"the decision on call {call.id!r} is about another call: its digest is not that of the call that waits"
-            raise refusal(decision.uuid, call.id, text, NOT_AS_SHOWN)
+            raise refusal(decision.uuid, call.id, text)
 
     def check_unrecorded(self, call: ToolCallRecord, decision: Decision, kind: str, digest: str) -> None:
         """Raise if a decision is not about this call, which has no record.
@@ -338,7 +337,7 @@ class Approvals:
         check_offered(decision.uuid, call.id, kind if kind in FOR_CALLER else "caller", decision.action)
         if decision.digest != digest:
             text = f"the decision on call {call.id!r} is about another call than the one that waits: their digests differ"
-            raise refusal(decision.uuid, call.id, text, NOT_AS_SHOWN)
+            raise refusal(decision.uuid, call.id, text)
 
 
 def _checked_claim(claim: Any) -> Any:

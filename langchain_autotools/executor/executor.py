@@ -31,7 +31,7 @@ from .nested_runs import current_nested_runs
 from .pending import CallIdentity, Decision, PendingCall, Refusals, identities_of_given, with_decision
 from .plan import Answer, Call, Calls, Meaning, Only, PositionSetter, answer_of, position_setters
 from .policies import CachedCall, Policies, ToolPolicy, checked_cache
-from .results import CORRECT, ToolCallResult
+from .results import ToolCallResult
 from .run_tool import continue_batch
 from .steps import CallWrapper
 from .tool import ArgumentsOf, PreparedTools
@@ -296,7 +296,7 @@ def _approved_edit(call: ToolCallRecord, decision: Decision, arguments: Argument
         problems |= {problem: None} if problem else {}
     if problems:
         texts = [f"the edited arguments of call {call.id!r} cannot be used: {problem}" for problem in problems]
-        words = [DecisionProblem(decision.uuid, decision.id, f"{one.removesuffix(CORRECT).removesuffix('.')}.") for one in problems]
+        words = [DecisionProblem(decision.uuid, decision.id, f"{one.removesuffix('.')}.") for one in problems]
         raise DecisionsError("; ".join(texts), words)
     return call
 

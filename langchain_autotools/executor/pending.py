@@ -503,7 +503,7 @@ def digest_of(call: ToolCallRecord, kind: str, nonce: str = "", key: str | None 
 # ---------------------------------------------------------------------------------------------- deciding
 
 
-NOT_AS_SHOWN: Final = "This is not the call that was shown: look at it again, and decide anew."
+_NOT_AS_SHOWN: Final = "This is not the call that was shown: look at it again, and decide anew."
 UNREADABLE: Final = "This decision cannot be read: decide anew."
 _DONE: Final[Mapping[Act, str]] = {
     "approve": "approved",
@@ -514,14 +514,14 @@ _DONE: Final[Mapping[Act, str]] = {
 }
 
 
-def refusal(uuid: str, call_id: str, text: str, words: str) -> DecisionsError:
+def refusal(uuid: str, call_id: str, text: str, words: str = _NOT_AS_SHOWN) -> DecisionsError:
     """Return the error for one decision.
 
     Args:
         uuid: The `uuid` of the pending call.
         call_id: Its id.
         text: What is wrong, for the program.
-        words: The same for the person who decides.
+        words: The same for the person who decides. By default that the call is another one than was shown.
     """
     return DecisionsError(text, [DecisionProblem(uuid, call_id, words)])
 
@@ -539,6 +539,11 @@ class Refusals:
     def add(self, error: DecisionsError) -> None:
         """Add an error."""
         self.errors.append(error)
+
+    def add_second(self, decision: Decision) -> None:
+        """Add the error of a second decision about one call."""
+        text = f"there are two decisions about call {decision.id!r}"
+        self.add(refusal(decision.uuid, decision.id, text, "There are two decisions about this call."))
 
     @contextmanager
     def collected(self) -> Iterator[None]:
@@ -665,13 +670,7 @@ def by_position(
         shown = [number for number in same if len(same) > 1 and digest(number) == decision.digest]
         number = next(iter(shown or same), None)
         if number in found:
-            refusals.add(second_decision(decision))
+            refusals.add_second(decision)
         elif number is not None:
             found[number] = decision
     return found
-
-
-def second_decision(decision: Decision) -> DecisionsError:
-    """Return the error for a second decision about one call."""
-    text = f"there are two decisions about call {decision.id!r}"
-    return refusal(decision.uuid, decision.id, text, "There are two decisions about this call.")

@@ -24,7 +24,6 @@ from ..strict_json import equivalent
 from .approvals import Approvals, same_digest
 from .nested_runs import InnerBudget, NestedRuns, current_nested_runs, run_content
 from .pending import (
-    NOT_AS_SHOWN,
     CallIdentity,
     Decision,
     PendingCall,
@@ -35,7 +34,7 @@ from .pending import (
     plain_copy,
     plain_json,
     read_decisions,
-    second_decision,
+    refusal,
     with_edited_arguments,
 )
 from .plan import Meaning
@@ -134,11 +133,8 @@ class OuterCall:
         except KeyError:
             known = False
         if not known:
-            raise _refusal_of_all(decisions, _CHANGED.format(id=self.call.id), NOT_AS_SHOWN)
-
-
-def _refusal_of_all(decisions: Sequence[Decision], text: str, words: str) -> DecisionsError:
-    return DecisionsError(text, [DecisionProblem(one.uuid, one.id, words) for one in decisions])
+            text = _CHANGED.format(id=self.call.id)
+            raise DecisionsError(text, [problem for one in decisions for problem in refusal(one.uuid, one.id, text).problems])
 
 
 def shown_digest(call: PendingCall, key: str | None) -> str:
@@ -166,8 +162,8 @@ def _continued_call(call: ToolCallRecord, record: Mapping[str, Any], decisions: 
             check_offered(decision.uuid, decision.id, record["calls"][number]["kind"], decision.action)
             uuid, digest = record["inside"][number]
             if number in inside:
-                raise second_decision(decision)
-            inside[number] = replace(decision, uuid=uuid, digest=digest)
+                refusals.add_second(decision)
+            inside.setdefault(number, replace(decision, uuid=uuid, digest=digest))
     run = ContinuedRun(messages_from_dict(record["messages"]), list(inside.values()))
     changed: dict[str, Any] = {} if record["args"] is None else {"args": dict(record["args"]), "edited": True}
     return replace(call, run=run, waits=None, decision=None, **changed)
@@ -443,7 +439,8 @@ def _continued(
     call = _continued_call(outer.call, record, decisions, refusals)
     inside, check = getattr(tool, "inside", tool), getattr(tool, "check_continued", None)
     if check is None and not isinstance(inside, RunTool):
-        raise _refusal_of_all(decisions, _NOT_GIVEN.format(id=call.id, name=call.name), "The agent that asks this is not there any more.")
+        words = "The agent that asks this is not there any more."
+        raise DecisionsError(_NOT_GIVEN.format(id=call.id, name=call.name), [DecisionProblem(one.uuid, one.id, words) for one in decisions])
     try:
         if isinstance(inside, RunTool):
             inside.check_run(replace(outer, call=call), cast("ContinuedRun", call.run))
@@ -471,7 +468,7 @@ def _changed_call(
     """
     call, (decision, *others) = outer.call, decisions
     for other in others:
-        refusals.add(second_decision(other))
+        refusals.add_second(other)
     (shown,) = executor.meant([with_edited_arguments(call, record["calls"][0]["args"])])
     made = executor.decided(shown, decision)
     if made.args is None:

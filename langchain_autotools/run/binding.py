@@ -12,7 +12,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.tools import BaseTool
 
-from ..errors import ConfigurationError, DecisionProblem
+from ..errors import ConfigurationError, DecisionProblem, DecisionsError
 from ..executor import Decision
 from ..executor.run_tool import ModelRuns, RunTool
 from ..executor.tools import GivenAsTool
@@ -129,7 +129,7 @@ class Resumable(Batched, GivenAsTool):
                 needs approval would run without; a call to execute belongs to no tool of the model; its tool does not take the
                 arguments that it was given instead; or True is said of one whose arguments were changed. Nothing has run.
         """
-        message: AIMessage = self.invoke(history, config, resume=checked_decisions(decisions), **kwargs)
+        message: AIMessage = self.invoke(history, config, resume=_checked_decisions(decisions), **kwargs)
         return message
 
     async def aresume(
@@ -140,11 +140,32 @@ class Resumable(Batched, GivenAsTool):
         **kwargs: Any,
     ) -> AIMessage:
         """Like `resume`, asynchronously."""
-        message: AIMessage = await self.ainvoke(history, config, resume=checked_decisions(decisions), **kwargs)
+        message: AIMessage = await self.ainvoke(history, config, resume=_checked_decisions(decisions), **kwargs)
         return message
 
+    def check(self: Any, history: LanguageModelInput, decisions: Decisions = True, **kwargs: Any) -> list[DecisionProblem]:
+        """Return what is wrong with decisions about the calls that a history ends in; empty if `resume` can carry them out.
 
-def checked_decisions(decisions: Any) -> Any:
+        This is the first step of `resume`, also for runs inside calls of models and agents: no request is made, no call is
+        claimed, and no tool runs. A rule that is a function is called, as `resume` calls it.
+
+        Args:
+            history: As of `resume`.
+            decisions: As of `resume`.
+            **kwargs: As of `resume`: keywords of the call that is to resume.
+
+        Raises:
+            ConfigurationError: What `resume` would raise besides `DecisionsError`, such as for a keyword that cannot work.
+        """
+        try:
+            self._check_decisions(history, {**kwargs, "resume": _checked_decisions(decisions)})
+        except DecisionsError as error:
+            problems: list[DecisionProblem] = error.problems
+            return problems
+        return []
+
+
+def _checked_decisions(decisions: Any) -> Any:
     """Return the decisions for `resume`; raise if they are invalid.
 
     Raises:
@@ -177,19 +198,9 @@ class BoundChatModel(Resumable, RunnableBinding[LanguageModelInput, AIMessage]):
             """Replace the tools of the model; other bound keywords stay."""
             return self.model_copy(update={"bound": self.bound.with_tools(tools)})
 
-    def check(self, history: LanguageModelInput, decisions: Decisions = True, **kwargs: Any) -> list[DecisionProblem]:
-        """Check decisions with the model, under what is bound.
-
-        Args:
-            history: As of `resume`.
-            decisions: As of `resume`.
-            **kwargs: As of `resume`.
-
-        Raises:
-            ConfigurationError: As of the model's own `check`.
-        """
-        problems: list[DecisionProblem] = self.bound.check(history, decisions, **{**self.kwargs, **kwargs})  # type: ignore[attr-defined]
-        return problems
+    def _check_decisions(self, history: LanguageModelInput, kwargs: dict[str, Any]) -> None:
+        """Check decisions with the model, under what is bound."""
+        self.bound._check_decisions(history, {**self.kwargs, **kwargs})  # type: ignore[attr-defined]
 
     def _shown(self, inputs: Any, kwargs: dict[str, Any], show_progress: Any) -> AbstractContextManager[Any]:
         """Return the model's progress display, which may be bound too."""

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mappin
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
 
 from langchain_core.callbacks import AsyncCallbackManager, AsyncCallbackManagerForChainRun, CallbackManager, CallbackManagerForChainRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -39,7 +39,6 @@ from .settings import RunParts, RunSettings, compose, drop_settings
 from .turn_wrappers import NOTHING_DECLARED, Discarded, Emitted, Stored, TurnPart, TurnRequest, WireForm
 
 _logger = logging.getLogger("langchain_autotools")
-NO_TOOLS: Final = "resume takes a model with tools=[...] or handlers={...}; elsewhere a message answers a call"
 _Batch = ToolCallBatch | AsyncToolCallBatch
 
 Chunks = Sequence[AIMessageChunk]
@@ -432,7 +431,7 @@ class SingleAnswer:
 
     def __init__(self, model: Any, input: LanguageModelInput, keywords: dict[str, Any], *, streamed: bool, async_api: bool) -> None:
         if keywords.pop("resume", None) is not None:
-            raise ConfigurationError(NO_TOOLS)
+            raise ConfigurationError("resume takes a model with tools=[...] or handlers={...}; elsewhere a message answers a call")
         cancel, limits = keywords.pop("cancel", None), drop_settings(model, keywords) or model
         self._seconds, self._raises = limits.deadline, limits.on_limit == "raise"
         self._parts: RunParts = compose(cancel, self._seconds, wrappers=model._turn_wrappers())
