@@ -6,13 +6,13 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from pydantic import BaseModel, SecretStr
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, DecisionProblem
 from ..executor.pending import APPROVABLE, ELICITATION
 from ..history.expansion import expand
 from ..messages.blocks import standard_blocks
 from ..messages.metadata import text_of
 from ..strict_json import mend_surrogates
-from .posted import Check, Posted, PostedDecisions, read_body, signature_of
+from .posted import Posted, PostedDecisions, read_body, signature_of
 from .public import page_calls, public_message, to_json
 
 _PARTS: Final[Mapping[str, str]] = {"image": "image", "audio": "audio", "video": "video", "file": "document"}
@@ -56,7 +56,11 @@ def _posted_id(message: BaseMessage, place: int) -> str:
 
 
 def from_ag_ui(
-    body: Any, history: Sequence[BaseMessage], *, approval_key: str | SecretStr | None = None, check: Check | None = None
+    body: Any,
+    history: Sequence[BaseMessage],
+    *,
+    approval_key: str | SecretStr | None = None,
+    check: Callable[..., Sequence[DecisionProblem]] | None = None,
 ) -> Posted:
     """Parse the `RunAgentInput` that a client of AG-UI posts.
 

@@ -16,14 +16,14 @@ from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from pydantic import SecretStr
 
 from ..addresses import is_page
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, DecisionProblem
 from ..event_types import CallsPending, MessageDone, RunEvent
 from ..executor.pending import ELICITATION, page_id
 from ..messages.blocks import standard_blocks
 from ..strict_json import read_json
 from .ai_sdk import Chunk, UIMessageChunks
 from .finished_runs import history_events
-from .posted import Check, Posted, PostedDecisions, read_body
+from .posted import Posted, PostedDecisions, read_body
 from .public import plain, public, public_message, to_json
 
 _FILES: Final = ("image", "audio", "video", "file")
@@ -223,7 +223,11 @@ _PARTS: Final[Mapping[str, Callable[[_Parts, Chunk], None]]] = {
 
 
 def from_ai_sdk(
-    body: Any, history: Sequence[BaseMessage], *, approval_key: str | SecretStr | None = None, check: Check | None = None
+    body: Any,
+    history: Sequence[BaseMessage],
+    *,
+    approval_key: str | SecretStr | None = None,
+    check: Callable[..., Sequence[DecisionProblem]] | None = None,
 ) -> Posted:
     """Parse the post of a page with `useChat`: the user's new message, or decisions about pending calls.
 

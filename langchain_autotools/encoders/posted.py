@@ -14,15 +14,12 @@ from pydantic import SecretStr
 from ..errors import ConfigurationError, DecisionProblem, DecisionsError
 from ..executor import Decision, PendingCall, pending_calls
 from ..executor.approvals import same_digest
-from ..executor.pending import APPROVABLE, ELICITATION, UNREADABLE, Refusals, check_answer, page_id, refusal
+from ..executor.pending import APPROVABLE, ELICITATION, Refusals, check_answer, page_id
 from ..executor.run_tool import shown_digest
 from ..messages.calls import CLIENT_TOOL, VENDOR_APPROVAL, entries_of_awaited, open_end, records_of
 from ..strict_json import read_json
 
 _logger = logging.getLogger("langchain_autotools")
-
-Check = Callable[[Sequence[BaseMessage], Sequence[Decision]], Sequence[DecisionProblem]]
-"""A function of the history and the decisions that returns what is wrong with these, such as `model.check`."""
 
 _NO_KEY = "approvals, which count only with approval_key: give the key that the model has"
 
@@ -96,7 +93,7 @@ class PostedDecisions:
         """The valid decisions, in the order of the pending calls."""
         return [self._decisions[call_id] for call_id in self.pending if call_id in self._decisions]
 
-    def checked(self, check: Check | None) -> list[Decision]:
+    def checked(self, check: Callable[..., Sequence[DecisionProblem]] | None) -> list[Decision]:
         """Return the valid decisions.
 
         Args:
@@ -167,7 +164,7 @@ class PostedDecisions:
         """
         call = self._waiting(call_id)
         known = ("", call_id) if call is None else (call.uuid, call.id)
-        self.refusals.add(refusal(*known, text, UNREADABLE))
+        self.refusals.add_unreadable(*known, text)
 
     def drop(self, what: str) -> None:
         """Log, once for each kind, that posted data is dropped."""

@@ -504,7 +504,6 @@ def digest_of(call: ToolCallRecord, kind: str, nonce: str = "", key: str | None 
 
 
 _NOT_AS_SHOWN: Final = "This is not the call that was shown: look at it again, and decide anew."
-UNREADABLE: Final = "This decision cannot be read: decide anew."
 _DONE: Final[Mapping[Act, str]] = {
     "approve": "approved",
     "reject": "rejected",
@@ -526,6 +525,10 @@ def refusal(uuid: str, call_id: str, text: str, words: str = _NOT_AS_SHOWN) -> D
     return DecisionsError(text, [DecisionProblem(uuid, call_id, words)])
 
 
+def _unreadable(uuid: str, call_id: str, text: str) -> DecisionsError:
+    return refusal(uuid, call_id, text, "This decision cannot be read: decide anew.")
+
+
 class Refusals:
     """Collects the errors of several decisions. As a context manager it raises them as one at the end of its body.
 
@@ -539,6 +542,10 @@ class Refusals:
     def add(self, error: DecisionsError) -> None:
         """Add an error."""
         self.errors.append(error)
+
+    def add_unreadable(self, uuid: str, call_id: str, text: str) -> None:
+        """Add the error of a decision that cannot be read; arguments as of `refusal`."""
+        self.add(_unreadable(uuid, call_id, text))
 
     def add_second(self, decision: Decision) -> None:
         """Add the error of a second decision about one call."""
@@ -641,7 +648,7 @@ def _read_decision(given: Any) -> Decision:
     except ConfigurationError as error:
         known = given if isinstance(given, Mapping) else {}
         uuid, call_id = (text if isinstance(text := known.get(name), str) else "" for name in ("uuid", "id"))
-        raise refusal(uuid, call_id, str(error), UNREADABLE) from None
+        raise _unreadable(uuid, call_id, str(error)) from None
 
 
 def by_position(

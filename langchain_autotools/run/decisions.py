@@ -16,7 +16,6 @@ from ..errors import ConfigurationError, DecisionsError
 from ..executor import Decision, ToolExecutor, pending_calls
 from ..executor.approvals import Approvals
 from ..executor.pending import (
-    UNREADABLE,
     CallIdentity,
     Refusals,
     by_position,
@@ -71,7 +70,7 @@ def read_resume(decisions: Any) -> Resumed:
             named = isinstance(decision, Mapping) and all(isinstance(name, str) for name in decision)
             if not named and not isinstance(decision, bool | str):
                 text = f"the decision on call {call_id!r} must be True, False, a text (why not), or arguments by name"
-                refusals.add(refusal("", call_id, text, UNREADABLE))
+                refusals.add_unreadable("", call_id, text)
     return decisions
 
 
