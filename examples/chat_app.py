@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import gradio as gr
 
-from langchain_autotools import PendingCall, ToolContext, init_chat_model
+from langchain_autotools import DecisionsError, PendingCall, ToolContext, init_chat_model
 from langchain_autotools.durable import Conversations, launch
 from langchain_autotools.showing import CHAT_HEAD, MATH_DELIMITERS, gradio_chat
 
@@ -66,7 +66,9 @@ def page(chats: Conversations) -> gr.Blocks:
             def decide(text: str, call: PendingCall = call) -> gr.Textbox:
                 try:
                     chats.decide(chosen, [(call.respond if call.kind == "elicitation" else call.edit)(json.loads(text))])
-                except ValueError as error:  # no JSON, or not what the tool takes
+                except DecisionsError as error:  # not what the tool takes, or decided elsewhere: the editor stays
+                    return gr.Textbox(" ".join(problem.words for problem in error.problems), visible=True)
+                except ValueError as error:  # no JSON
                     return gr.Textbox(str(error), visible=True)
                 return gr.Textbox(visible=False)
 

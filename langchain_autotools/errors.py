@@ -3,6 +3,7 @@
 ```
 AutoToolsError
  ├─ ConfigurationError        (ValueError)  an argument that cannot work; says what would
+ │   └─ DecisionsError                      decisions about calls that cannot be carried out; `.problems` says which and why
  ├─ UnsupportedFeatureError   (ValueError)  a message or tool that this wire cannot carry
  ├─ StreamError               (ModelError)  the bytes of a reply broke its protocol
  ├─ CallsPendingError         (OutputParserException)  calls wait for approval where a run's output was to be parsed
@@ -16,10 +17,10 @@ What a vendor answers (rate limits, refused keys, ...) is raised as the vendor S
 """
 
 import sysconfig
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from traceback import StackSummary, format_exception, format_exception_only, walk_tb
 from types import FrameType, TracebackType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from langchain_core.exceptions import ModelError, OutputParserException
 
@@ -28,6 +29,8 @@ __all__ = [
     "AutoToolsError",
     "CallsPendingError",
     "ConfigurationError",
+    "DecisionProblem",
+    "DecisionsError",
     "EventsInterruptedError",
     "LimitReachedError",
     "StreamError",
@@ -72,6 +75,32 @@ class AutoToolsError(BriefInNotebooks):
 
 class ConfigurationError(AutoToolsError, ValueError):
     """Raised for an argument that cannot work. The text names the argument and what would work."""
+
+
+class DecisionProblem(NamedTuple):
+    """The reason why a decision about a call cannot be carried out, as plain data.
+
+    Attributes:
+        uuid: The `uuid` of the pending call; empty where it has none.
+        id: The id of the call; empty where the problem is not about one call.
+        words: What is wrong, for the person who decides.
+    """
+
+    uuid: str
+    id: str
+    words: str
+
+
+class DecisionsError(ConfigurationError):
+    """Raised for decisions about pending calls that cannot be carried out. Nothing has run, and the calls wait as before.
+
+    Attributes:
+        problems: All that is wrong with the decisions, each once; what `check` returns.
+    """
+
+    def __init__(self, message: str, problems: Iterable[DecisionProblem]) -> None:
+        super().__init__(message)
+        self.problems = list(dict.fromkeys(problems))
 
 
 class UnsupportedFeatureError(AutoToolsError, ValueError):

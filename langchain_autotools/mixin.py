@@ -24,10 +24,12 @@ from .errors import ConfigurationError, concise
 from .executor.approvals import portable_key
 from .executor.steps import CallWrapper
 from .executor.tools import dump_tools, restore_tools
+from .history import repair
 from .messages.metadata import keep_reply
 from .pickling import refuse, unportable
 from .run.adopted_models import AdoptingMeta, adopted, one_turn_model
 from .run.binding import BindableChatModel, BoundChatModel
+from .run.decisions import open_calls
 from .run.failover import AfterText
 from .run.loop import OnLimit
 from .run.run import Driven, Run, SingleAnswer, adrive, drive
@@ -286,6 +288,25 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
                     for chunk in chunks:
                         yield chunk
             await trace.aend()
+
+    def _check_decisions(self, history: LanguageModelInput, kwargs: dict[str, Any], *, recorded: bool = False) -> None:
+        """Raise if a call with these keywords, `resume` among them, cannot carry out the decisions.
+
+        Args:
+            history: The history.
+            kwargs: The keywords. Those that configure a run are removed.
+            recorded: Whether the call is recorded, and so a run also without tools.
+
+        Raises:
+            DecisionsError: It cannot.
+        """
+        if not (recorded or self.tools or self.handlers or _needs_run(self, kwargs)):
+            self._driven(history, kwargs, streamed=False)  # which says what such a model lacks
+        messages, open_start = input_messages(self, _converted(history)), self.continues_conversation(kwargs)
+        settings = run_settings(self, self._own_tools(), kwargs, messages)
+        plan = settings.plan
+        repaired = repair(messages, open_end=True, open_start=open_start)
+        open_calls(repaired, plan.decisions, settings.executor, plan.caller_tools, settings.approvals, messages)
 
     def generate(self, messages: list[list[BaseMessage]], *args: Any, **kwargs: Any) -> LLMResult:
         """Make one turn for each list of messages, as core does. Tools are declared and never run: their calls are returned."""

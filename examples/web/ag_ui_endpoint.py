@@ -16,7 +16,7 @@ from fastapi.responses import StreamingResponse
 from langchain_core.messages import BaseMessage
 from pydantic import SecretStr
 
-from langchain_autotools import ChatOpenAI, ConfigurationError, MessageDone, RunEvent, aevents
+from langchain_autotools import ChatOpenAI, ConfigurationError, DecisionsError, MessageDone, RunEvent, aevents
 from langchain_autotools.encoders import SSE_HEADERS, Posted, ag_ui, from_ag_ui
 
 
@@ -53,8 +53,10 @@ async def agent(body: RunAgentInput) -> StreamingResponse:
     """One run of the protocol. A page that neither says nor decides anything has been loaded again: it is given the history."""
     history = threads[body.thread_id]
     try:
-        posted = from_ag_ui(body, history, approval_key=key)
-    except ConfigurationError as error:  # such as an answer that does not fit the question of a tool's server
+        posted = from_ag_ui(body, history, approval_key=key, check=model.check)
+    except DecisionsError as error:  # such as arguments that the tool does not take: the calls wait still
+        raise HTTPException(400, error.problems) from error
+    except ConfigurationError as error:
         raise HTTPException(400, str(error)) from error
     known = None if any(posted) else history
     stream = ag_ui(answer(history, posted), thread_id=body.thread_id, run_id=body.run_id, history=known)

@@ -18,7 +18,7 @@ from fastapi.responses import FileResponse, StreamingResponse
 from langchain_core.messages import BaseMessage
 from pydantic import SecretStr
 
-from langchain_autotools import ChatOpenAI, ConfigurationError, Decision, MessageDone, RunEvent, ToolContext, aevents
+from langchain_autotools import ChatOpenAI, ConfigurationError, Decision, DecisionsError, MessageDone, RunEvent, ToolContext, aevents
 from langchain_autotools.encoders import AI_SDK_HEADERS, ai_sdk, ai_sdk_messages, from_ai_sdk
 
 
@@ -55,7 +55,9 @@ async def chat(body: Annotated[dict[str, Any], Body()]) -> StreamingResponse:
     """Answer the user's message, or go on with what he decided."""
     history = histories[str(body.get("id"))]
     try:
-        messages, decisions = from_ai_sdk(body, history, approval_key=key)
+        messages, decisions = from_ai_sdk(body, history, approval_key=key, check=model.check)
+    except DecisionsError as error:  # which the page shows beside the calls, whose editors stay open
+        raise HTTPException(400, error.problems) from error
     except ConfigurationError as error:
         raise HTTPException(400, str(error)) from error
     if not messages and not decisions:

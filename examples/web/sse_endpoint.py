@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, HTTPException
 from fastapi.responses import StreamingResponse
 from langchain_core.messages import BaseMessage, HumanMessage
 from pydantic import BaseModel
@@ -54,6 +54,9 @@ async def answer(history: list[BaseMessage], posted: Posted) -> AsyncIterator[Ru
 
 @app.post("/conversations/{conversation}")
 async def converse(conversation: str, posted: Posted) -> StreamingResponse:
-    """Answer a question, or go on with what was decided."""
-    stream = sse(answer(histories[conversation], posted))
+    """Answer a question, or go on with what was decided. Decisions that cannot be carried out are told of before anything begins."""
+    history = histories[conversation]
+    if posted.decisions is not None and (problems := model.check(history, posted.decisions)):
+        raise HTTPException(400, problems)
+    stream = sse(answer(history, posted))
     return StreamingResponse(stream, headers=SSE_HEADERS)

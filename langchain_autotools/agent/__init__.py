@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, DecisionProblem
 from ..executor.run_tool import RunTool
 from ..executor.tools import GivenAsTool
 from ..mixin import ToolsAndMessagesMixin
@@ -170,6 +170,29 @@ class Agent(GivenAsTool):
         """Like `run_stream`, asynchronously."""
         exchange = self._exchange(question, attachments, history, kwargs)
         return AsyncAgentStream(exchange, partial(self.model.astream, **self._asked(kwargs)), config)
+
+    def check(self, decisions: Any, *, history: Sequence[BaseMessage] | None = None, **kwargs: Any) -> list[DecisionProblem]:
+        """Return what is wrong with decisions about the calls that wait; empty if `run(resume=decisions)` can carry them out.
+
+        No request is made, no call is claimed, and no tool runs.
+
+        Args:
+            decisions: The decisions, as `resume` of a model takes them.
+            history: The conversation that ends in the calls. Without it the agent's own.
+            **kwargs: As of `run`.
+
+        Raises:
+            ConfigurationError: An argument cannot work.
+        """
+        return self._problems(self._memory.read() if history is None else history, decisions, kwargs)
+
+    async def acheck(self, decisions: Any, *, history: Sequence[BaseMessage] | None = None, **kwargs: Any) -> list[DecisionProblem]:
+        """Like `check`, asynchronously."""
+        return self._problems(await self._memory.aread() if history is None else history, decisions, kwargs)
+
+    def _problems(self, history: Sequence[BaseMessage], decisions: Any, kwargs: dict[str, Any]) -> list[DecisionProblem]:
+        prompt = [] if self.system_prompt is None else [self.system_prompt]
+        return self.model.check([*prompt, *history], decisions, **self._asked(kwargs))
 
     def as_tool(self, name: str | None = None, description: str | None = None) -> BaseTool:
         """Return the agent as a tool of another model or agent: each call is a question in a conversation of its own, without the agent's.

@@ -11,7 +11,7 @@ from langchain_core.runnables import RunnableBinding, RunnableConfig
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ValidationError
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, DecisionProblem
 from ..executor import pending_calls
 from ..executor.names import tool_name
 from ..messages.calls import calls_of
@@ -41,6 +41,9 @@ class ModelOfRuns(Protocol):
 
     def astream(self, input: list[BaseMessage], config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
         """Stream from the model asynchronously."""
+
+    def check(self, input: list[BaseMessage], decisions: Any, **kwargs: Any) -> list[DecisionProblem]:
+        """Return why the model could not go on with decisions; empty if it can."""
 
 
 AgentModel: TypeAlias = ToolsAndMessagesMixin | BoundChatModel | ModelOfRuns

@@ -27,6 +27,7 @@ from langchain_core.runnables import RunnableConfig
 from ..errors import ConfigurationError
 from ..event_types import MessageDone
 from ..executor import Decision, PendingCall, pending_calls
+from ..executor.pending import Refusals, refusal
 from ..messages.metadata import attach_messages
 from ..messages.run_messages import new_messages
 from .engine import VERSION, Transcript, engine, outside
@@ -648,16 +649,15 @@ def _call_key(one: PendingCall | Decision) -> str:
 
 def undecided_calls(runs: Sequence[ConversationRun]) -> list[PendingCall]:
     """Return the undecided calls at the end of a conversation."""
-    history: list[BaseMessage] = []
-    decided: set[str] = set()
-    for run in runs:
-        if run.has_ended:
-            history += [*run.added(), *run.made()]
-        elif run.request["kind"] == DECIDE:
-            decided |= run.decided.keys()
-        else:
-            return []
-    return [call for call in pending_calls(history) if _call_key(call) not in decided]
+    decided = {name for run in runs if not run.has_ended for name in run.decided}
+    return [call for call in pending_calls(_ended_history(runs)) if _call_key(call) not in decided]
+
+
+def _ended_history(runs: Sequence[ConversationRun]) -> list[BaseMessage]:
+    """Return the messages of a conversation up to decisions that runs are going on with; empty where another run is going on."""
+    if any(not run.has_ended and run.request["kind"] != DECIDE for run in runs):
+        return []
+    return [message for run in runs if run.has_ended for message in (*run.added(), *run.made())]
 
 
 NewRun = tuple[dict[str, Any], dict[str, Any]]
@@ -668,7 +668,7 @@ def request_of_decisions(
     runs: Sequence[ConversationRun],
     given: Sequence[Decision],
     config: RunnableConfig | None,
-    check: Callable[[PendingCall, Decision], None],
+    check: Callable[[Sequence[BaseMessage], dict[str, Any]], None],
 ) -> ConversationRun | NewRun:
     """Return request and attributes of a run that continues with decisions; the run that has followed them if none is new.
 
@@ -679,27 +679,31 @@ def request_of_decisions(
         runs: The runs of the conversation.
         given: The decisions.
         config: The configuration that was given.
-        check: Raises `ConfigurationError` where a call cannot be carried out as it was decided.
+        check: Raises where a run over a history with these keywords cannot carry out its decisions.
 
     Raises:
-        ConfigurationError: As `decide` does.
+        DecisionsError: As `decide` does.
     """
-    new = _new_decisions(runs, given, check)
-    if isinstance(new, ConversationRun):
-        return new
     last = next((run for run in reversed(runs) if run.request["kind"] != APPEND), None)
     before = {"config": None, "keywords": {}} if last is None else last.request
+    with Refusals() as refusals:
+        new = _new_decisions(runs, given, refusals)
+        if isinstance(new, list) and new:
+            with refusals.collected():
+                check(_ended_history(runs), {**before["keywords"], "resume": new})
+    if isinstance(new, ConversationRun):
+        return new
     request = request_of(DECIDE, [], before["config"] if config is None else config, {**before["keywords"], "resume": new})
     return request, {_DECIDED: json.dumps({_call_key(one): one.to_dict() for one in new})}
 
 
-def _new_decisions(
-    runs: Sequence[ConversationRun], given: Sequence[Decision], check: Callable[[PendingCall, Decision], None]
-) -> ConversationRun | list[Decision]:
+def _new_decisions(runs: Sequence[ConversationRun], given: Sequence[Decision], refusals: Refusals) -> ConversationRun | list[Decision]:
     """Return the new ones of the decisions; if there is none, the run that has followed them.
 
-    Raises:
-        ConfigurationError: As `decide` does.
+    Args:
+        runs: The runs of the conversation.
+        given: The decisions.
+        refusals: Collects the errors of those about calls that do not wait.
     """
     open_calls = {_call_key(call): call for call in undecided_calls(runs)}
     made = {name: (run, decision) for run in runs for name, decision in run.decided.items()}
@@ -707,14 +711,16 @@ def _new_decisions(
     for one in given:
         run, before = made.get(_call_key(one), (None, None))
         if _call_key(one) in open_calls and open_calls[_call_key(one)].uuid == one.uuid:
-            check(open_calls[_call_key(one)], one)
             new.append(one)
         elif before == one.to_dict():
             followed = run
         elif run is not None:
-            raise ConfigurationError(f"call {one.id!r} was decided otherwise before")
+            refusals.append(
+                refusal(one.uuid, one.id, f"call {one.id!r} was decided otherwise before", "This call was decided otherwise before.")
+            )
         else:
-            raise ConfigurationError(f"call {one.id!r} does not wait for a decision, or is another call than was shown")
+            text = f"call {one.id!r} does not wait for a decision, or is another call than was shown"
+            refusals.append(refusal(one.uuid, one.id, text, "This call does not wait, or is another one than was shown."))
     return new if new or followed is None else followed
 
 

@@ -15,11 +15,10 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.runnables import RunnableConfig
 from sqlalchemy.exc import DBAPIError
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, DecisionProblem, DecisionsError
 from ..event_types import RunEvent
-from ..executor import Decision, PendingCall, ToolExecutor, pending_calls
-from ..executor.pending import ELICITATION, check_answer, check_offered
-from ..messages.calls import ToolCallRecord
+from ..executor import Decision, PendingCall, pending_calls
+from ..executor.pending import read_decisions
 from ..messages.run_messages import new_messages
 from ..mixin import ToolsAndMessagesMixin
 from .conversation_list import ConversationInfo, ConversationList, Metadata, Order
@@ -219,18 +218,39 @@ class Conversations:
             The run that goes on; of decisions that were made before, the one that did.
 
         Raises:
-            ConfigurationError: A call does not wait, is another one than was shown, was decided otherwise, or its tool does not take the
-                arguments that it was given instead. Nothing has run then, and the calls wait on.
+            ConfigurationError: There are no decisions.
+            DecisionsError: A call does not wait, is another one than was shown, was decided otherwise, or its tool does not take the
+                arguments that it was given instead. Nothing is recorded then, nothing has run, and the calls wait on.
         """
-        given = [one if isinstance(one, Decision) else Decision.from_dict(one) for one in decisions]
+        given = read_decisions(decisions)
         if not given:
             raise ConfigurationError("decide takes decisions, as the methods of a pending call make them")
-        check = partial(_check_decision, self.model._own_tools().executor)
+        check = partial(self.model._check_decisions, recorded=True)
         return self._add(conversation, f"decisions {uuid.uuid4()}", lambda runs: request_of_decisions(runs, given, config, check))
 
     async def adecide(self, conversation: str, decisions: Sequence[Decision], config: RunnableConfig | None = None) -> Sent:
         """Like `decide`, asynchronously."""
         return await asyncio.to_thread(self.decide, conversation, decisions, config)
+
+    def check(self, conversation: str, decisions: Sequence[Decision]) -> builtins.list[DecisionProblem]:
+        """Return what is wrong with decisions about the calls from `pending`; empty if `decide` takes them. Nothing is recorded.
+
+        Args:
+            conversation: Its id.
+            decisions: The decisions.
+        """
+        _check_id(conversation)
+        self._launch()
+        check = partial(self.model._check_decisions, recorded=True)
+        try:
+            request_of_decisions(self._runs.of(conversation, whole=True), read_decisions(decisions), None, check)
+        except DecisionsError as error:
+            return error.problems
+        return []
+
+    async def acheck(self, conversation: str, decisions: Sequence[Decision]) -> builtins.list[DecisionProblem]:
+        """Like `check`, asynchronously."""
+        return await asyncio.to_thread(self.check, conversation, decisions)
 
     def retry(self, failed: Sent | str) -> Sent:
         """Retry a failed run: a new run continues from its completed messages, without repeating any.
@@ -659,19 +679,6 @@ def named(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
 def _key_of(messages: Sequence[BaseMessage]) -> str:
     """Return the key under which messages are added, equal for equal messages, so that they are added once."""
     return "messages " + " ".join(str(one.id) for one in messages)
-
-
-def _check_decision(executor: ToolExecutor, call: PendingCall, decision: Decision) -> None:
-    """Raise if the run could not carry out a decision.
-
-    Raises:
-        ConfigurationError: Such a call takes no such decision, its tool does not take the arguments, or its question not the answer.
-    """
-    check_offered(call.id, call.kind, decision.action)
-    if call.kind == ELICITATION and decision.action == "respond":
-        check_answer(call.args, decision.value)
-    if decision.action == "edit" and (executor.handlers is None or executor.find(call.name) is not None):  # handlers take what is given
-        executor.decided(ToolCallRecord(call.id, call.name, "", call.args), decision)
 
 
 def _noted_at_end(made: BaseMessage | Sequence[BaseMessage], error: str | None = None) -> dict[str, Any]:

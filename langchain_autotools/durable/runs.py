@@ -17,7 +17,7 @@ from langchain_core.runnables import RunnableConfig
 from .. import event_types as kinds
 from ..chunks import as_chunk, sum_chunks
 from ..compat import input_messages
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, DecisionProblem, DecisionsError
 from ..event_bus import Alarm, Listener
 from ..event_types import RunEvent
 from ..executor.user_functions import run_beside
@@ -181,6 +181,23 @@ class DurableModel:
                 yield chunk
         for chunk in client.rest(last):
             yield chunk
+
+    def check(self, input: LanguageModelInput, decisions: Any = True, **kwargs: Any) -> list[DecisionProblem]:
+        """Return why a run could not go on with decisions, as the model's own `check` does. Nothing is recorded.
+
+        Args:
+            input: The history, which ends in calls that wait.
+            decisions: The decisions, for `resume=`.
+            **kwargs: As of `invoke`.
+
+        Raises:
+            ConfigurationError: As of the model's own `check`.
+        """
+        try:
+            self.model._check_decisions(input, {**kwargs, "resume": decisions}, recorded=True)
+        except DecisionsError as error:
+            return error.problems
+        return []
 
     # ------------------------------------------------------------------------------------------ later, and elsewhere
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from pydantic import BaseModel, SecretStr
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, DecisionProblem
 from ..executor.pending import APPROVABLE, ELICITATION
 from ..history.expansion import expand
 from ..messages.blocks import standard_blocks
@@ -55,7 +55,13 @@ def _posted_id(message: BaseMessage, place: int) -> str:
 # ---------------------------------------------------------------------------------------------- what a client posts
 
 
-def from_ag_ui(body: Any, history: Sequence[BaseMessage], *, approval_key: str | SecretStr | None = None) -> Posted:
+def from_ag_ui(
+    body: Any,
+    history: Sequence[BaseMessage],
+    *,
+    approval_key: str | SecretStr | None = None,
+    check: Callable[..., Sequence[DecisionProblem]] | None = None,
+) -> Posted:
     """Parse the `RunAgentInput` that a client of AG-UI posts.
 
     Taken are the user's new message, answers to the interrupts of calls and questions that wait in `history`, and results of calls that
@@ -65,13 +71,14 @@ def from_ag_ui(body: Any, history: Sequence[BaseMessage], *, approval_key: str |
         body: The body: bytes, a text, or what was parsed of it, also a `RunAgentInput` of `ag_ui.core`.
         history: The server's own messages of this thread.
         approval_key: The model's. Without it no answers to interrupts of calls are taken.
+        check: The model's `check`, or any function of the history and the decisions that returns what is wrong with these.
 
     Returns:
         The user's new message (with the id that the page gave it), if there is one, and decisions.
 
     Raises:
-        ConfigurationError: The body is no `RunAgentInput`, the answer to a question does not fit its schema, or another argument cannot be
-            what it should.
+        ConfigurationError: The body is no `RunAgentInput`, or another argument cannot be what it should.
+        DecisionsError: The answer to a question does not fit its schema, or `check` finds that a decision cannot be carried out.
     """
     fields = read_body(body.model_dump(by_alias=True) if isinstance(body, BaseModel) else body)
     messages, resume = fields.get("messages"), fields.get("resume")
@@ -84,7 +91,7 @@ def from_ag_ui(body: Any, history: Sequence[BaseMessage], *, approval_key: str |
             decisions.drop(_IGNORED_FIELDS[key])
     _add_answers(resume or [], decisions)
     _add_results(posted, kept, decisions)
-    return Posted(_new_message(posted, kept, decisions), decisions.decisions)
+    return Posted(_new_message(posted, kept, decisions), decisions.checked(check))
 
 
 def _add_answers(resume: Sequence[Any], decisions: PostedDecisions) -> None:

@@ -16,7 +16,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from pydantic import SecretStr
 
 from ..addresses import is_page
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, DecisionProblem
 from ..event_types import CallsPending, MessageDone, RunEvent
 from ..executor.pending import ELICITATION, page_id
 from ..messages.blocks import standard_blocks
@@ -222,7 +222,13 @@ _PARTS: Final[Mapping[str, Callable[[_Parts, Chunk], None]]] = {
 # ---------------------------------------------------------------------------------------------- what a page posts
 
 
-def from_ai_sdk(body: Any, history: Sequence[BaseMessage], *, approval_key: str | SecretStr | None = None) -> Posted:
+def from_ai_sdk(
+    body: Any,
+    history: Sequence[BaseMessage],
+    *,
+    approval_key: str | SecretStr | None = None,
+    check: Callable[..., Sequence[DecisionProblem]] | None = None,
+) -> Posted:
     """Parse the post of a page with `useChat`: the user's new message, or decisions about pending calls.
 
     The page posts the whole conversation as it has it. Nothing of that is believed but what the last message says: a user's message is
@@ -237,12 +243,15 @@ def from_ai_sdk(body: Any, history: Sequence[BaseMessage], *, approval_key: str 
         body: The body of the request: bytes, a text, or what was parsed of it.
         history: The messages that the server keeps of this conversation.
         approval_key: The `approval_key` of the model. Without it no approvals are taken.
+        check: The `check` of the model, or any function of the history and the decisions that returns what is wrong with these.
 
     Returns:
         The new messages and the decisions. What was left out is logged as a warning.
 
     Raises:
-        ConfigurationError: The body is no such post, the answer to a question does not fit its schema, or an argument is wrong.
+        ConfigurationError: The body is no such post, or an argument is wrong.
+        DecisionsError: The answer to a question does not fit its schema, another decision cannot be read, or `check` finds that one
+            cannot be carried out.
     """
     body = read_body(body)
     decisions = PostedDecisions(history, approval_key)
@@ -261,7 +270,7 @@ def from_ai_sdk(body: Any, history: Sequence[BaseMessage], *, approval_key: str 
             return Posted([_posted_message(parts, decisions)], [])
         case "assistant", _:
             _decide(parts, _edits(body, parts), decisions, {one.tool_call_id for one in history if isinstance(one, ToolMessage)})
-    return Posted([], decisions.decisions)
+    return Posted([], decisions.checked(check))
 
 
 def _posted_message(parts: Sequence[Mapping[str, Any]], decisions: PostedDecisions) -> HumanMessage:
@@ -343,7 +352,8 @@ def _answer_question(call_id: str, part: Mapping[str, Any], decisions: PostedDec
 
 def _answer(call_id: str, approval: Any, edits: dict[str, Any], decisions: PostedDecisions) -> None:
     if not isinstance(approval, Mapping) or not isinstance(approval.get("approved"), bool):
-        raise ConfigurationError("the answer to an approval does not say whether it is approved")
+        decisions.refuse(call_id, "the answer to an approval does not say whether it is approved")
+        return
     approved, signature = approval["approved"], approval.get("signature")
     waiting = decisions.pending.get(call_id)
     if waiting is not None and waiting.kind == "queued" and approved:
@@ -355,4 +365,4 @@ def _answer(call_id: str, approval: Any, edits: dict[str, Any], decisions: Poste
     elif isinstance(edits[call_id], dict):
         decisions.approve(call_id, signature, args=edits[call_id])
     else:
-        raise ConfigurationError(f"the edited arguments of call {call_id!r} are no object")
+        decisions.refuse(call_id, f"the edited arguments of call {call_id!r} are no object")

@@ -4,17 +4,17 @@ The history is the server's own. Nothing of a posted one is believed; what is le
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from langchain_core.messages import BaseMessage
 from pydantic import SecretStr
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, DecisionProblem, DecisionsError
 from ..executor import Decision, PendingCall, pending_calls
 from ..executor.approvals import same_digest
-from ..executor.pending import APPROVABLE, ELICITATION, check_answer, page_id
+from ..executor.pending import APPROVABLE, ELICITATION, Refusals, check_answer, page_id
 from ..executor.run_tool import shown_digest
 from ..messages.calls import CLIENT_TOOL, VENDOR_APPROVAL, entries_of_awaited, open_end, records_of
 from ..strict_json import read_json
@@ -69,6 +69,7 @@ class PostedDecisions:
 
     Attributes:
         pending: The calls that wait, by their ids for pages.
+        refusals: Collects the errors of decisions that cannot be carried out.
 
     Raises:
         ConfigurationError: The history or the key cannot be one.
@@ -82,6 +83,8 @@ class PostedDecisions:
         self._key = approval_key.get_secret_value() if isinstance(approval_key, SecretStr) else approval_key
         self.pending = {page_id(call): call for call in pending_calls(history)}
         self._tools = _tools_of(history)
+        self._history = history
+        self.refusals = Refusals()
         self._decisions: dict[str, Decision] = {}
         self._dropped: set[str] = set()
 
@@ -89,6 +92,22 @@ class PostedDecisions:
     def decisions(self) -> list[Decision]:
         """The valid decisions, in the order of the pending calls."""
         return [self._decisions[call_id] for call_id in self.pending if call_id in self._decisions]
+
+    def checked(self, check: Callable[..., Sequence[DecisionProblem]] | None) -> list[Decision]:
+        """Return the valid decisions.
+
+        Args:
+            check: Says what is wrong with them; None where nothing does.
+
+        Raises:
+            DecisionsError: Some cannot be carried out.
+        """
+        decisions = self.decisions
+        with self.refusals as refusals:
+            problems = check(self._history, decisions) if check is not None and decisions else ()
+            if problems:
+                refusals.append(DecisionsError("; ".join(f"call {one.id!r}: {one.words}" for one in problems), problems))
+        return decisions
 
     def approve(self, call_id: Any, signature: Any, *, args: Any = None) -> None:
         """Add an approval; with `args`, of the call with these arguments instead."""
@@ -124,20 +143,28 @@ class PostedDecisions:
         return call is not None and call.kind == ELICITATION
 
     def answer(self, call_id: str, action: Any, content: Any = None) -> None:
-        """Add the answer to the question of an MCP server: accept with its content, decline or cancel.
-
-        Raises:
-            ConfigurationError: It is none of these, or its content does not fit the schema of the question.
-        """
+        """Add the answer to the question of an MCP server: accept with its content, decline or cancel."""
         question = self.pending[call_id]
         if action == "accept":
             answer = {} if content is None else content
-            check_answer(question.args, answer)
-            self._add(question, question.respond(answer))
+            with self.refusals.collected():
+                check_answer(question.args, answer, uuid=question.uuid, call_id=question.id)
+                self._add(question, question.respond(answer))
         elif action in ("decline", "cancel"):
             self._add(question, question.reject() if action == "decline" else question.cancel())
         else:
-            raise ConfigurationError(f"the answer to {question.args.get('message')!r} says neither accept nor decline nor cancel")
+            self.refuse(call_id, f"the answer to {question.args.get('message')!r} says neither accept nor decline nor cancel")
+
+    def refuse(self, call_id: str, text: str) -> None:
+        """Refuse a decision that cannot be read.
+
+        Args:
+            call_id: The page's id of the call.
+            text: Why, for the program.
+        """
+        call = self._waiting(call_id)
+        known = ("", call_id) if call is None else (call.uuid, call.id)
+        self.refusals.add_unreadable(*known, text)
 
     def drop(self, what: str) -> None:
         """Log, once for each kind, that posted data is dropped."""

@@ -28,11 +28,12 @@ from .pending import (
     Decision,
     PendingCall,
     PendingKind,
+    Refusals,
     by_position,
     caller_digest,
     check_offered,
     digest_of,
-    read_decisions,
+    refusal,
     shown_to_caller,
 )
 from .plan import Answer
@@ -184,46 +185,48 @@ class Approvals:
             judged.append(call)
         return judged
 
-    def prepared(
+    def prepared(self, calls: Sequence[ToolCallRecord], arguments: ArgumentsOf, *, in_order: bool) -> list[ToolCallRecord]:
+        """Return the calls of a batch, each with the reason why it waits; parameters as of `judge`."""
+        return list(calls) if self.judged else self.judge(calls, arguments, in_order=in_order)
+
+    def decided(
         self,
-        calls: Sequence[ToolCallRecord],
+        judged: Sequence[ToolCallRecord],
         known: Sequence[CallIdentity],
-        decisions: Any,
+        decisions: Sequence[Decision],
         arguments: ArgumentsOf,
+        refusals: Refusals,
         *,
-        in_order: bool,
         alone: bool = False,
     ) -> list[ToolCallRecord]:
-        """Return the calls of a batch, each with the reason why it waits and its decision.
+        """Return the calls of a batch, each with its decision.
 
         Args:
-            calls: The calls as they are meant.
+            judged: The calls, each with the reason why it waits.
             known: Their identities.
-            decisions: A list of decisions or their dicts; None: nothing was decided.
+            decisions: The decisions.
             arguments: The validation of the existing tools' arguments.
-            in_order: Whether a call waits for those before it.
+            refusals: Collects the errors of decisions about none of these calls, or about one that has a result, or that do not hold.
             alone: Whether the results that there may be are not known.
-
-        Raises:
-            ConfigurationError: A decision is about none of these calls, or about one that has a result, or does not hold.
         """
-        judged = list(calls) if self.judged else self.judge(calls, arguments, in_order=in_order)
-        if decisions is None:
-            return judged
+        made = list(judged)
         results = [one.call.id for one in known if one.result is not None]
-        given = by_position(read_decisions(decisions), known, lambda number: self._shown_digest(judged[number], known[number]), results)
+        given = by_position(decisions, known, lambda number: self._shown_digest(judged[number], known[number]), results, refusals)
         for number, decision in given.items():
-            if known[number].record is None and judged[number].waits in FOR_CALLER:
-                self.check_unrecorded(judged[number], decision, str(judged[number].waits), caller_digest(known[number]))
-            else:
-                self.check(judged[number], decision, self._recorded(judged[number], known[number]))
-            judged[number] = replace(judged[number], waits=judged[number].waits or "approval", decision=decision)
-        runs = [
-            call for call in judged if call.args is not None and call.waits is None and (call.inner or arguments(call.name) is not None)
-        ]
+            with refusals.collected():
+                self._check_given(judged[number], decision, known[number])
+                made[number] = replace(judged[number], waits=judged[number].waits or "approval", decision=decision)
+        runs = [call for call in made if call.args is not None and call.waits is None and (call.inner or arguments(call.name) is not None)]
         if alone and runs:
             _logger.warning("%s: %s", _BESIDE, ", ".join(f"{call.name} ({call.id})" for call in runs[:20]))
-        return judged
+        return made
+
+    def _check_given(self, call: ToolCallRecord, decision: Decision, identity: CallIdentity) -> None:
+        """Raise if a decision is not about this call of a batch."""
+        if identity.record is None and call.waits in FOR_CALLER:
+            self.check_unrecorded(call, decision, str(call.waits), caller_digest(identity))
+        else:
+            self.check(call, decision, self._recorded(call, identity))
 
     def recorded(self, message: AIMessage, calls: Sequence[ToolCallRecord], new_uuid: Callable[[str], str] | None = None) -> AIMessage:
         """Return the message with a record of each waiting call; `new_uuid` creates a call's UUID from the call's id."""
@@ -292,24 +295,23 @@ class Approvals:
         """Raise if a call is not the one in its record.
 
         Raises:
-            ConfigurationError: It, or its record, was changed since the model wrote it, or the key is another one.
+            DecisionsError: It, or its record, was changed since the model wrote it, or the key is another one.
         """
         if not same_digest(record["digest"], self.digest(call, record["kind"], record["uuid"])):
             text = f"call {call.id!r} is not the call that was shown: its name, its arguments, its record or approval_key has changed since"
-            raise ConfigurationError(text)
+            raise refusal(record["uuid"], call.id, text)
 
     def check(self, call: ToolCallRecord, decision: Decision, record: Mapping[str, Any]) -> None:
         """Raise if a decision is not about this call.
 
         Raises:
-            ConfigurationError: It is, or the call is not the one that was shown, or it does not take such a decision.
+            DecisionsError: It is, or the call is not the one that was shown, or it does not take such a decision.
         """
-        check_offered(call.id, record["kind"], decision.action)
+        check_offered(decision.uuid, call.id, record["kind"], decision.action)
         self.check_record(call, record)
         if decision.uuid != record["uuid"] or not same_digest(decision.digest, record["digest"]):
-            raise ConfigurationError(
-                f"the decision on call {call.id!r} is about another call: its digest is not that of the call that waits"
-            )
+            text = f"the decision on call {call.id!r} is about another call: its digest is not that of the call that waits"
+            raise refusal(decision.uuid, call.id, text)
 
     def check_unrecorded(self, call: ToolCallRecord, decision: Decision, kind: str, digest: str) -> None:
         """Raise if a decision is not about this call, which has no record.
@@ -321,15 +323,16 @@ class Approvals:
             digest: The digest under which it is shown.
 
         Raises:
-            ConfigurationError: It is, it takes a record to approve the call, or the call does not take such a decision.
+            DecisionsError: It is, it takes a record to approve the call, or the call does not take such a decision.
         """
         needs_record = kind == "approval" or (kind == VENDOR_APPROVAL and self.key is not None)
         if needs_record and decision.action in ("approve", "edit"):
-            raise ConfigurationError(f"call {call.id!r} needs approval, and its message has no record that it was shown to anybody")
-        check_offered(call.id, kind if kind in FOR_CALLER else "caller", decision.action)
+            text = f"call {call.id!r} needs approval, and its message has no record that it was shown to anybody"
+            raise refusal(decision.uuid, call.id, text, "This call was shown to nobody, so it cannot be approved.")
+        check_offered(decision.uuid, call.id, kind if kind in FOR_CALLER else "caller", decision.action)
         if decision.digest != digest:
             text = f"the decision on call {call.id!r} is about another call than the one that waits: their digests differ"
-            raise ConfigurationError(text)
+            raise refusal(decision.uuid, call.id, text)
 
 
 def same_digest(one: str, other: str) -> bool:

@@ -17,13 +17,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
-from langchain_core.messages import ToolMessage, messages_from_dict
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, messages_from_dict
 
 from ..errors import AlreadyResumedError, ConfigurationError
-from ..messages.calls import ToolCallRecord
-from ..messages.run_messages import serialize_messages
+from ..messages.calls import ToolCallRecord, open_end
+from ..messages.run_messages import open_run, serialize_messages
 from .call import ToolRun
-from .pending import CallIdentity
+from .pending import CallIdentity, identities
 from .plan import Answer, PlannedCall
 from .results import ToolCallResult, failed, is_changed, overdue_result
 from .steps import PENDING, BatchEnded, CallUser, Proceed, Step, Steps
@@ -354,6 +354,25 @@ class Reserved:
             _logger.warning("the run has ended before claim said anything about call %s, which does not run", call.id)
             return _with_result(answer, overdue_result(call))
         return _with_result(answer, _kept_result(answer, said, claims))
+
+
+def reserved(
+    claims: Claims, given: Any, messages: Sequence[BaseMessage], turn: int | None, read: Callable[[AIMessage], Sequence[ToolCallRecord]]
+) -> Reserved:
+    """Return the admission that claims calls before any of them begins.
+
+    Args:
+        claims: What the run, or the batch of an executor alone, claims.
+        given: The calls, or their message.
+        messages: The conversation so far.
+        turn: The number of the turn that made the calls; 0 where they were found in a run's input, None without a run.
+        read: Reads the calls of a message.
+    """
+    end, results = open_end(messages)
+    message = given if isinstance(given, AIMessage) else end
+    known = [] if message is None else identities(message, read(message), results)
+    waiting = sum(one.result is None or open_run(one.result) is not None for one in known)
+    return Reserved(claims, known, waiting, turn)
 
 
 def _digest(value: Any) -> str:

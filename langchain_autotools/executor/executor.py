@@ -17,19 +17,18 @@ from pydantic import SecretStr
 
 from ..compat import is_resumed
 from ..deadline import NEVER, CancelFlag, Deadline, deadline_of
-from ..errors import AlreadyResumedError, ConfigurationError
-from ..messages.calls import ToolCallRecord, awaited_calls, calls_of, open_end, read_call
+from ..errors import AlreadyResumedError, ConfigurationError, DecisionProblem, DecisionsError
+from ..messages.calls import ToolCallRecord, awaited_calls, calls_of, read_call
 from ..messages.metadata import attach_messages
-from ..messages.run_messages import open_run
 from ..pickling import check_portable
 from .approvals import Admission, Approvals, Gate
 from .batch import NOBODY, BatchOptions, CallObserver
 from .batch_drivers import AsyncToolCallBatch, ToolCallBatch
 from .call import ToolRun
-from .claims import Claim, Claims, Reserved
+from .claims import Claim, Claims, reserved
 from .names import find_name
 from .nested_runs import current_nested_runs
-from .pending import Decision, PendingCall, identities, identities_of_given, with_decision
+from .pending import CallIdentity, Decision, PendingCall, Refusals, identities_of_given, with_decision
 from .plan import Answer, Call, Calls, Meaning, Only, PositionSetter, answer_of, position_setters
 from .policies import CachedCall, Policies, ToolPolicy, checked_cache
 from .results import ToolCallResult
@@ -278,27 +277,27 @@ class ReadsCalls(Portable):
         """Return the call with its decision applied: to run, or (with `args` None) to be answered.
 
         Raises:
-            ConfigurationError: It is to run with arguments that its tool does not take.
+            DecisionsError: It is to run with arguments that its tool does not take.
         """
         made = with_decision(call, decision)
-        return _approved_edit(self.meant([made], only=only)[0], self.prepared.arguments_of) if decision.action == "edit" else made
+        return _approved_edit(self.meant([made], only=only)[0], decision, self.prepared.arguments_of) if decision.action == "edit" else made
 
 
-def _approved_edit(call: ToolCallRecord, arguments: ArgumentsOf) -> ToolCallRecord:
+def _approved_edit(call: ToolCallRecord, decision: Decision, arguments: ArgumentsOf) -> ToolCallRecord:
     """Return the call with edited arguments validated, including those of bundled calls.
 
     Raises:
-        ConfigurationError: They are not what the tool takes.
+        DecisionsError: They are not what the tool takes.
     """
+    problems: dict[str, None] = {}
     for one in call.inner or (call,):
-        if one.args is None:
-            continue
-        known = arguments(one.name)
-        if known is None:
-            raise ConfigurationError(f"the edited arguments of call {call.id!r} cannot be used: {one.name!r} is no tool")
-        problem = known.problem(one.args)
-        if problem:
-            raise ConfigurationError(f"the edited arguments of call {call.id!r} cannot be used: {problem}")
+        known = None if one.args is None else arguments(one.name)
+        problem = None if one.args is None else f"{one.name!r} is no tool" if known is None else known.problem(one.args)
+        problems |= {problem: None} if problem else {}
+    if problems:
+        texts = [f"the edited arguments of call {call.id!r} cannot be used: {problem}" for problem in problems]
+        words = [DecisionProblem(decision.uuid, decision.id, f"{one.removesuffix('.')}.") for one in problems]
+        raise DecisionsError("; ".join(texts), words)
     return call
 
 
@@ -562,10 +561,42 @@ class ToolExecutor(ReadsCalls):
         Returns:
             An iterator that can be closed. It raises what must not be told to a model: KeyboardInterrupt, a graph's interrupts,
             errors of `on_executing`, `on_executed`, `on_progress`, `cancel` and of callback handlers that are to raise.
+
+        Raises:
+            DecisionsError: A decision cannot be carried out.
         """
         observers: dict[str, Any] = {"on_executing": on_executing, "on_executed": on_executed, "on_progress": on_progress}
         known: dict[str, Any] = {"messages": messages, "only": only, "turn": turn, "cache": cache, "decisions": decisions}
         return self.batch(ToolCallBatch, calls, config, deadline_of(cancel, deadline), **known, **observers)
+
+    def check(
+        self,
+        calls: Calls,
+        decisions: Sequence[Decision | Mapping[str, Any]],
+        *,
+        messages: Sequence[BaseMessage] | None = None,
+        only: Only | None = None,
+    ) -> list[DecisionProblem]:
+        """Return what is wrong with decisions about calls; empty if `execute_all(calls, decisions=decisions)` can carry them out.
+
+        Args:
+            calls: As of `stream`.
+            decisions: As of `stream`.
+            messages: As of `stream`.
+            only: As of `stream`.
+
+        Raises:
+            ConfigurationError: What `stream` would raise besides `DecisionsError`.
+        """
+        known = messages if messages is not None else [calls] if isinstance(calls, AIMessage) else []
+        read = _read_calls(calls)
+        meant = self.meant(self.handled(read) if isinstance(calls, AIMessage) else read, only=only)
+        identities = identities_of_given(calls, read, known, _read_calls)
+        try:
+            self._decided_calls(self.approvals or Approvals(), calls, known, decisions, meant, identities, only=only, alone=False)
+        except DecisionsError as error:
+            return error.problems
+        return []
 
     def astream(self, calls: Calls, config: RunnableConfig | None = None, **options: Any) -> AsyncToolCallBatch:
         """Like `stream` with its options, asynchronously: asynchronous tools run as tasks on the running loop, others in threads."""
@@ -620,14 +651,17 @@ class ToolExecutor(ReadsCalls):
         run = partial(self._run, own, messages, found=turn == 0)
         govern = partial(_apply_policies, policies=self._changes, cache=cache)
         if approvals is not None:
-            if decisions is not None:
-                decisions, meant, known = continue_batch(self, calls, messages, decisions, meant, known)
-            meant = approvals.prepared(meant, known, decisions, self.prepared.arguments_of, in_order=self.parallel is False, alone=alone)
+            if decisions is None:
+                meant = approvals.prepared(meant, self.prepared.arguments_of, in_order=self.parallel is False)
+            else:
+                meant, known = self._decided_calls(approvals, calls, messages, decisions, meant, known, only=only, alone=alone)
             plan = partial(self._answer_decided, run, only)
             own_claims = Claims(approvals.claim) if turn is None and approvals.claim is not None else None
             claims, opened = claims or own_claims, [one for one in known if one.result is None]
             gate = Gate(approvals, opened, plan, govern, self.parallel is False, turn == 0, claims)
-            admissions = (gate, *admissions) if claims is None else (gate, _reserved(claims, calls, messages, turn), *admissions)
+            admissions = (
+                (gate, *admissions) if claims is None else (gate, reserved(claims, calls, messages, turn, _read_calls), *admissions)
+            )
         open_calls = [(call, place) for call, place, one in zip(meant, places, known, strict=False) if one.result is None]
         if (around := current_nested_runs.get()) is not None:
             around.take_up(call.id for call, _ in open_calls if call.waits is None or call.decision is not None)
@@ -653,6 +687,33 @@ class ToolExecutor(ReadsCalls):
         )
         return kind(answers, options)
 
+    def _decided_calls(
+        self,
+        approvals: Approvals,
+        calls: Calls,
+        messages: Sequence[BaseMessage],
+        decisions: Any,
+        meant: Sequence[ToolCallRecord],
+        known: Sequence[CallIdentity],
+        *,
+        only: Only | None,
+        alone: bool,
+    ) -> tuple[list[ToolCallRecord], list[CallIdentity]]:
+        """Return the calls of a batch, each with the reason why it waits and its decision, and their identities.
+
+        Raises:
+            DecisionsError: A decision cannot be carried out.
+        """
+        with Refusals() as refusals:
+            own, continued, identities = continue_batch(self, calls, messages, decisions, meant, known, refusals)
+            judged = approvals.prepared(continued, self.prepared.arguments_of, in_order=self.parallel is False)
+            made = approvals.decided(judged, identities, own, self.prepared.arguments_of, refusals, alone=alone)
+            for call in made:
+                if call.decision is not None and call.decision.action == "edit" and call.approved is None:
+                    with refusals.collected():
+                        self.decided(call, call.decision, only=only)
+        return made, identities
+
     def _answer_decided(self, run: _MakeRun, only: Only | None, answer: Answer, decision: Decision | None) -> Answer:
         """Return the answer to a call with a decision."""
         call = answer.call
@@ -667,22 +728,6 @@ class ToolExecutor(ReadsCalls):
             prepared = prepared.yielding
         timeout = self._timeouts.get(key, self._timeout)
         return ToolRun(call, prepared, config, messages, self.tools, timeout, self._home, self.approvals, found=found)
-
-
-def _reserved(claims: Claims, given: Calls, messages: Sequence[BaseMessage], turn: int | None) -> Admission:
-    """Return the admission that claims calls before any of them begins.
-
-    Args:
-        claims: What the run, or the batch of an executor alone, claims.
-        given: The calls, or their message.
-        messages: The conversation so far.
-        turn: The number of the turn that made the calls; 0 where they were found in a run's input, None without a run.
-    """
-    end, results = open_end(messages)
-    message = given if isinstance(given, AIMessage) else end
-    known = [] if message is None else identities(message, _read_calls(message), results)
-    waiting = sum(one.result is None or open_run(one.result) is not None for one in known)
-    return Reserved(claims, known, waiting, turn)
 
 
 def _read_calls(calls: Calls) -> list[ToolCallRecord]:

@@ -7,13 +7,14 @@ that is recorded of it, any other one by a digest over its message's id, its pla
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final, Literal, Self, cast, get_args
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, DecisionProblem, DecisionsError
 from ..messages.calls import (
     CLIENT_TOOL,
     VENDOR_APPROVAL,
@@ -180,19 +181,22 @@ ELICITATION: Final = "elicitation"
 """The kind of pending call that is a question, and the name of its tool."""
 
 
-def check_answer(question: Mapping[str, Any], answer: Any) -> None:
+def check_answer(question: Mapping[str, Any], answer: Any, *, uuid: str = "", call_id: str = "") -> None:
     """Raise if an answer does not fit its question.
 
     Args:
         question: The question, as the `args` of its pending call have it.
         answer: The answer.
+        uuid: The `uuid` of the pending call.
+        call_id: Its id.
 
     Raises:
-        ConfigurationError: It does not fit.
+        DecisionsError: It does not fit.
     """
     wrong = misfit(answer, question.get("schema", {}))
     if wrong is not None:
-        raise ConfigurationError(f"the answer to {question.get('message')!r} does not fit its schema: {wrong}")
+        text = f"the answer to {question.get('message')!r} does not fit its schema: {wrong}"
+        raise refusal(uuid, call_id, text, f"The answer does not fit: {wrong}.")
 
 
 def misfit(answer: Any, schema: Mapping[str, Any]) -> str | None:
@@ -389,7 +393,7 @@ class PendingCall:
         return self._decision("cancel")
 
     def _decision(self, action: Act, value: Any = None) -> Decision:
-        check_offered(self.id, self.kind, action)
+        check_offered(self.uuid, self.id, self.kind, action)
         return Decision(self.id, action, plain_copy(action, value), self.uuid, self.digest)
 
     def to_dict(self) -> dict[str, Any]:
@@ -499,28 +503,93 @@ def digest_of(call: ToolCallRecord, kind: str, nonce: str = "", key: str | None 
 # ---------------------------------------------------------------------------------------------- deciding
 
 
-def check_offered(call_id: str, kind: str, action: Act) -> None:
+_NOT_AS_SHOWN: Final = "This is not the call that was shown: look at it again, and decide anew."
+_DONE: Final[Mapping[Act, str]] = {
+    "approve": "approved",
+    "reject": "rejected",
+    "edit": "changed",
+    "respond": "answered",
+    "cancel": "dismissed",
+}
+
+
+def refusal(uuid: str, call_id: str, text: str, words: str = _NOT_AS_SHOWN) -> DecisionsError:
+    """Return the error for one decision.
+
+    Args:
+        uuid: The `uuid` of the pending call.
+        call_id: Its id.
+        text: What is wrong, for the program.
+        words: The same for the person who decides. By default that the call is another one than was shown.
+    """
+    return DecisionsError(text, [DecisionProblem(uuid, call_id, words)])
+
+
+def _unreadable(uuid: str, call_id: str, text: str) -> DecisionsError:
+    return refusal(uuid, call_id, text, "This decision cannot be read: decide anew.")
+
+
+class Refusals(list[DecisionsError]):
+    """The errors of several decisions. As a context manager it raises them as one at the end of its body."""
+
+    def add_unreadable(self, uuid: str, call_id: str, text: str) -> None:
+        """Add the error of a decision that cannot be read; arguments as of `refusal`."""
+        self.append(_unreadable(uuid, call_id, text))
+
+    def add_second(self, decision: Decision) -> None:
+        """Add the error of a second decision about one call."""
+        text = f"there are two decisions about call {decision.id!r}"
+        self.append(refusal(decision.uuid, decision.id, text, "There are two decisions about this call."))
+
+    @contextmanager
+    def collected(self) -> Iterator[None]:
+        """Return a context manager that adds the error of a decision that ends its body."""
+        try:
+            yield
+        except DecisionsError as error:
+            self.append(error)
+
+    def together(self) -> DecisionsError:
+        """Return the errors as one."""
+        texts = dict.fromkeys(map(str, self))
+        return DecisionsError("; ".join(texts), [problem for one in self for problem in one.problems])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if error is None and self:
+            raise self.together()
+
+
+def check_offered(uuid: str, call_id: str, kind: str, action: Act) -> None:
     """Raise if an action is not possible for calls of this kind.
 
     Raises:
-        ConfigurationError: It cannot.
+        DecisionsError: It cannot.
     """
     if action not in _OFFERED[kind]:
-        raise ConfigurationError(f"call {call_id!r} takes no {action}(): {_INSTEAD[kind]}")
+        text = f"call {call_id!r} takes no {action}(): {_INSTEAD[kind]}"
+        raise refusal(uuid, call_id, text, f"This call cannot be {_DONE[action]}.")
 
 
-def check_ids(decisions: Collection[str], waiting: Sequence[str], results: Collection[str]) -> None:
-    """Raise if decisions are about calls that do not wait.
+def check_ids(decisions: Mapping[str, str], waiting: Sequence[str], results: Collection[str], refusals: Refusals) -> None:
+    """Collect the errors of decisions about calls that do not wait; the texts name the calls that do.
 
-    Raises:
-        ConfigurationError: There is one; the text names the calls that wait.
+    Args:
+        decisions: The `uuid`s of the decisions by the ids of their calls.
+        waiting: The ids of the calls that wait.
+        results: The ids of calls that have results.
+        refusals: Takes the errors.
     """
     done = [call_id for call_id in decisions if call_id in results]
     if done:
-        raise ConfigurationError(f"there is a decision about {_listed_ids(done)}, but there is a result already")
-    unknown = [call_id for call_id in decisions if call_id not in waiting]
+        text = f"there is a decision about {_listed_ids(done)}, but there is a result already"
+        refusals.append(DecisionsError(text, [DecisionProblem(decisions[one], one, "This call has its result already.") for one in done]))
+    unknown = [call_id for call_id in decisions if call_id not in waiting and call_id not in results]
     if unknown:
-        raise ConfigurationError(f"there is a decision about {_listed_ids(unknown)}, but the calls that wait are {_listed_ids(waiting)}")
+        text = f"there is a decision about {_listed_ids(unknown)}, but the calls that wait are {_listed_ids(waiting)}"
+        refusals.append(DecisionsError(text, [DecisionProblem(decisions[one], one, "This call does not wait.") for one in unknown]))
 
 
 def _listed_ids(ids: Sequence[object]) -> str:
@@ -550,15 +619,37 @@ def read_decisions(decisions: Any) -> list[Decision]:
     """Return a list of decisions, also from their dicts.
 
     Raises:
-        ConfigurationError: Something is no decision.
+        ConfigurationError: There is no list.
+        DecisionsError: Something in it is no decision.
     """
     if isinstance(decisions, str | Mapping) or not isinstance(decisions, Sequence):
         raise ConfigurationError(f"decisions are a list of what PendingCall's methods return, not {type(decisions).__name__}")
-    return [one if isinstance(one, Decision) else Decision.from_dict(one) for one in decisions]
+    read: list[Decision] = [one for one in decisions if isinstance(one, Decision)]
+    if len(read) == len(decisions):
+        return read
+    read.clear()
+    with Refusals() as refusals:
+        for one in decisions:
+            with refusals.collected():
+                read.append(_read_decision(one))
+    return read
+
+
+def _read_decision(given: Any) -> Decision:
+    try:
+        return given if isinstance(given, Decision) else Decision.from_dict(given)
+    except ConfigurationError as error:
+        known = given if isinstance(given, Mapping) else {}
+        uuid, call_id = (text if isinstance(text := known.get(name), str) else "" for name in ("uuid", "id"))
+        raise _unreadable(uuid, call_id, str(error)) from None
 
 
 def by_position(
-    decisions: Sequence[Decision], known: Sequence[CallIdentity], digest: Callable[[int], str], results: Collection[str]
+    decisions: Sequence[Decision],
+    known: Sequence[CallIdentity],
+    digest: Callable[[int], str],
+    results: Collection[str],
+    refusals: Refusals,
 ) -> dict[int, Decision]:
     """Return the decisions by the positions of their calls, each used once.
 
@@ -567,19 +658,18 @@ def by_position(
         known: The calls of a message.
         digest: Gives the digest of the call at a position, as it is shown.
         results: The ids of calls that have results.
-
-    Raises:
-        ConfigurationError: A decision is about none of the calls that have no result, or two are about one call.
+        refusals: Collects the errors of decisions about none of the calls that have no result, and of two about one call.
     """
     waiting = [number for number, one in enumerate(known) if one.result is None]
     ids = [known[number].call.id for number in waiting]
-    check_ids([one.id for one in decisions], ids, set(results) - set(ids))
+    check_ids({one.id: one.uuid for one in decisions}, ids, set(results) - set(ids), refusals)
     found: dict[int, Decision] = {}
     for decision in decisions:
         same = [number for number in waiting if known[number].call.id == decision.id]
         shown = [number for number in same if len(same) > 1 and digest(number) == decision.digest]
-        number = (shown or same)[0]
+        number = next(iter(shown or same), None)
         if number in found:
-            raise ConfigurationError(f"there are two decisions about call {decision.id!r}")
-        found[number] = decision
+            refusals.add_second(decision)
+        elif number is not None:
+            found[number] = decision
     return found

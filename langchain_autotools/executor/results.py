@@ -130,17 +130,25 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def describe_arguments(error: ValidationError | ValidationErrorV1, name: str, shown: Callable[[ArgumentPath], ArgumentPath | None]) -> str:
-    """Describe invalid arguments of a call for the model: places and messages, without values.
+def describe_arguments(
+    error: ValidationError | ValidationErrorV1,
+    name: str,
+    shown: Callable[[ArgumentPath], ArgumentPath | None],
+    *,
+    for_model: bool = True,
+) -> str:
+    """Describe invalid arguments of a call: places and messages, without values.
 
     Args:
         error: The error of the tool's schema.
         name: The tool's name.
         shown: Returns a place as the model knows it; None for one that is none of its business.
+        for_model: Whether the model is told to call the tool again.
     """
     problems = _problems(error, shown)
     if problems:
-        return f"The arguments of {name!r} are not valid: {'; '.join(problems)}. Correct them and call the tool again."
+        again = " Correct them and call the tool again." if for_model else ""
+        return f"The arguments of {name!r} are not valid: {'; '.join(problems)}.{again}"
     return f"The tool {name!r} cannot run here: an argument that its caller must supply is missing or not valid."
 
 

@@ -7,16 +7,16 @@ one the whole record, so that with a key nobody else can make or change one.
 import hashlib
 import inspect
 import uuid
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage, messages_from_dict
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, DecisionProblem, DecisionsError
 from ..messages.calls import ToolCallRecord, canonical_call, open_end
 from ..messages.metadata import InnerUsage, own_metadata
 from ..messages.run_messages import HoldsRun, metadata_of_open_run, new_messages, open_results, open_run, run_message_of, serialize_messages
@@ -27,12 +27,14 @@ from .pending import (
     CallIdentity,
     Decision,
     PendingCall,
+    Refusals,
     check_offered,
     digest_of,
     pending_calls,
     plain_copy,
     plain_json,
     read_decisions,
+    refusal,
     with_edited_arguments,
 )
 from .plan import Meaning
@@ -116,18 +118,23 @@ class OuterCall:
         kept = [record[name] for name in ("message", "args", "calls", "inside", "messages")]
         return digest_of(replace(self.call, args={"record": kept}, inner=()), "open_run", "", self._key)
 
-    def check(self, record: Mapping[str, Any]) -> None:
+    def check(self, record: Mapping[str, Any], decisions: Sequence[Decision]) -> None:
         """Raise if a record is not the one that was made of a run inside this call.
 
+        Args:
+            record: The record.
+            decisions: The decisions about the calls that it shows.
+
         Raises:
-            ConfigurationError: It is not.
+            DecisionsError: It is not.
         """
         try:
             known = record["message"] in (None, self.message_id) and same_digest(str(record["digest"]), self._digest(record))
         except KeyError:
             known = False
         if not known:
-            raise ConfigurationError(_CHANGED.format(id=self.call.id))
+            text = _CHANGED.format(id=self.call.id)
+            raise DecisionsError(text, [problem for one in decisions for problem in refusal(one.uuid, one.id, text).problems])
 
 
 def shown_digest(call: PendingCall, key: str | None) -> str:
@@ -146,16 +153,17 @@ def _shown_index(record: Mapping[str, Any], decision: Decision) -> int | None:
     return next((number for number, one in enumerate(shown) if one == [decision.id, decision.uuid, decision.digest]), None)
 
 
-def _continued_call(call: ToolCallRecord, record: Mapping[str, Any], decisions: Sequence[Decision]) -> ToolCallRecord:
+def _continued_call(call: ToolCallRecord, record: Mapping[str, Any], decisions: Sequence[Decision], refusals: Refusals) -> ToolCallRecord:
     """Return the call, whose run inside goes on with these decisions."""
     inside: dict[int, Decision] = {}
     for decision in decisions:
         number = _shown_index(record, decision) or 0
-        check_offered(decision.id, record["calls"][number]["kind"], decision.action)
-        if number in inside:
-            raise ConfigurationError(f"there are two decisions about call {decision.id!r}")
-        uuid, digest = record["inside"][number]
-        inside[number] = replace(decision, uuid=uuid, digest=digest)
+        with refusals.collected():
+            check_offered(decision.uuid, decision.id, record["calls"][number]["kind"], decision.action)
+            uuid, digest = record["inside"][number]
+            if number in inside:
+                refusals.add_second(decision)
+            inside.setdefault(number, replace(decision, uuid=uuid, digest=digest))
     run = ContinuedRun(messages_from_dict(record["messages"]), list(inside.values()))
     changed: dict[str, Any] = {} if record["args"] is None else {"args": dict(record["args"]), "edited": True}
     return replace(call, run=run, waits=None, decision=None, **changed)
@@ -177,6 +185,9 @@ class Runs(Protocol):
     async def arun(self, question: HumanMessage | None, *, history: Sequence[BaseMessage], config: RunnableConfig, **kwargs: Any) -> Any:
         """Like `run`, asynchronously."""
 
+    def check(self, decisions: Sequence[Decision], *, history: Sequence[BaseMessage]) -> Sequence[DecisionProblem]:
+        """Return why a run could not go on with these decisions; empty if it can."""
+
 
 @dataclass(frozen=True)
 class ModelRuns:
@@ -195,6 +206,11 @@ class ModelRuns:
     async def arun(self, question: HumanMessage | None, *, history: Sequence[BaseMessage], config: RunnableConfig, **kwargs: Any) -> Any:
         """Like `run`, asynchronously."""
         return await self.model.ainvoke([*history, *_as_messages(question)], config, **kwargs)
+
+    def check(self, decisions: Sequence[Decision], *, history: Sequence[BaseMessage]) -> Sequence[DecisionProblem]:
+        """Check the decisions with the model."""
+        problems: Sequence[DecisionProblem] = self.model.check(history, decisions)
+        return problems
 
 
 class _Question(BaseModel):
@@ -231,6 +247,20 @@ class RunTool(BaseTool):
         with call:
             value = await self.runs.arun(call.question, history=call.history, config=config, **call.keywords)
         return call.answer(value)
+
+    def check_run(self, outer: OuterCall, run: ContinuedRun) -> None:
+        """Raise if the run inside a call cannot go on with what was decided.
+
+        Raises:
+            DecisionsError: It cannot.
+        """
+        around = current_nested_runs.set(_GivenRuns(outer, None))
+        try:
+            problems = self.runs.check(run.decisions, history=run.messages)
+        finally:
+            current_nested_runs.reset(around)
+        if problems:
+            raise DecisionsError(_INSIDE.format(id=outer.call.id, problems="; ".join(one.words for one in problems)), problems)
 
 
 class _InnerRun:
@@ -346,6 +376,7 @@ def _as_messages(question: HumanMessage | None) -> list[BaseMessage]:
 # Calls inside which runs wait, and calls that were changed and wait: they go on with what was decided.
 
 
+_INSIDE = "the run inside call {id!r} cannot go on with what was decided: {problems}"
 _NOT_GIVEN = "call {id!r} waits with a run inside, which {name!r} cannot go on with: it is no model, agent or tool of a server that waits"
 
 
@@ -363,7 +394,12 @@ class Executes(Protocol):
 
 
 def continued_calls(
-    executor: Executes, decisions: Sequence[Decision], opened: Sequence[ToolMessage], message: AIMessage, calls: Sequence[ToolCallRecord]
+    executor: Executes,
+    decisions: Sequence[Decision],
+    opened: Sequence[ToolMessage],
+    message: AIMessage,
+    calls: Sequence[ToolCallRecord],
+    refusals: Refusals,
 ) -> tuple[list[Decision], dict[str, ToolCallRecord]]:
     """Return the decisions about a message's own calls, and by id the open calls that go on with the other decisions.
 
@@ -373,9 +409,7 @@ def continued_calls(
         opened: The results of such calls.
         message: The message that made these calls.
         calls: Its calls.
-
-    Raises:
-        ConfigurationError: A record was changed, a decision is not possible, or two are about one call.
+        refusals: Collects the errors of decisions that cannot be carried out, such as about a record that was changed.
     """
     own, continued = list(decisions), dict[str, ToolCallRecord]()
     meant = {call.id: call for call in executor.meant(calls)}
@@ -384,33 +418,57 @@ def continued_calls(
         mine = [] if record is None else [one for one in own if _shown_index(record, one) is not None]
         if record is None or call is None or not mine:
             continue
-        OuterCall(call, message.id, _joined_approvals(executor.approvals, current_nested_runs.get())).check(record)
         own = [one for one in own if one not in mine]
-        if not record["inside"]:
-            continued[call.id] = _changed_call(executor, call, record, mine)
-            continue
-        continued[call.id] = _checked(executor.tools.get(call.name), _continued_call(call, record, mine))
+        outer = OuterCall(call, message.id, _joined_approvals(executor.approvals, current_nested_runs.get()))
+        with refusals.collected():
+            outer.check(record, mine)
+            going_on = _changed_call if not record["inside"] else _continued
+            continued[call.id] = going_on(executor, outer, record, mine, refusals)
     return own, continued
 
 
-def _checked(tool: BaseTool | None, call: ToolCallRecord) -> ToolCallRecord:
-    """Return a call that goes on; raise if its tool cannot go on with it."""
-    check = getattr(tool, "check_continued", None)
-    if check is not None:
-        check(call.run)
-    elif tool is None or not is_run_tool(tool):
-        raise ConfigurationError(_NOT_GIVEN.format(id=call.id, name=call.name))
+def _continued(
+    executor: Executes, outer: OuterCall, record: Mapping[str, Any], decisions: Sequence[Decision], refusals: Refusals
+) -> ToolCallRecord:
+    """Return a call inside which a run goes on.
+
+    Raises:
+        DecisionsError: The run cannot go on with what was decided.
+    """
+    tool = executor.tools.get(outer.call.name)
+    call = _continued_call(outer.call, record, decisions, refusals)
+    inside, check = getattr(tool, "inside", tool), getattr(tool, "check_continued", None)
+    if check is None and not isinstance(inside, RunTool):
+        words = "The agent that asks this is not there any more."
+        raise DecisionsError(_NOT_GIVEN.format(id=call.id, name=call.name), [DecisionProblem(one.uuid, one.id, words) for one in decisions])
+    try:
+        if isinstance(inside, RunTool):
+            inside.check_run(replace(outer, call=call), cast("ContinuedRun", call.run))
+        elif check is not None:
+            check(call.run)
+    except DecisionsError as error:
+        raise DecisionsError(str(error), _as_shown(error.problems, record, call.id)) from None
     return call
 
 
-def _changed_call(executor: Executes, call: ToolCallRecord, record: Mapping[str, Any], decisions: Sequence[Decision]) -> ToolCallRecord:
+def _as_shown(problems: Iterable[DecisionProblem], record: Mapping[str, Any], call_id: str) -> Iterator[DecisionProblem]:
+    """Yield the problems of a run inside a call, of the calls as they are shown outside; of no call of its own as of the call around it."""
+    pairs = zip(record["inside"], record["calls"], strict=False)
+    shown = {(inside[0], call["id"]): (call["uuid"], call["id"]) for inside, call in pairs}
+    for one in problems:
+        yield DecisionProblem(*shown.get((one.uuid, one.id), ("", call_id)), one.words)
+
+
+def _changed_call(
+    executor: Executes, outer: OuterCall, record: Mapping[str, Any], decisions: Sequence[Decision], refusals: Refusals
+) -> ToolCallRecord:
     """Return a call that a wrapper has changed, with the decision about it: to run as it was approved, or to be answered.
 
     The wrappers get it as they got it before, or as the decision edits it.
     """
-    if len(decisions) > 1:
-        raise ConfigurationError(f"there are two decisions about call {call.id!r}")
-    (decision,) = decisions
+    call, (decision, *others) = outer.call, decisions
+    for other in others:
+        refusals.add_second(other)
     (shown,) = executor.meant([with_edited_arguments(call, record["calls"][0]["args"])])
     made = executor.decided(shown, decision)
     if made.args is None:
@@ -429,6 +487,7 @@ def continue_batch(
     decisions: Any,
     calls: Sequence[ToolCallRecord],
     known: Sequence[CallIdentity],
+    refusals: Refusals,
 ) -> tuple[list[Decision], list[ToolCallRecord], list[CallIdentity]]:
     """Return the decisions about a batch's own calls, its calls and their identities; those whose runs inside go on have no result.
 
@@ -439,12 +498,13 @@ def continue_batch(
         decisions: The decisions.
         calls: The calls.
         known: Their identities.
+        refusals: Collects the errors of decisions that cannot be carried out.
     """
     read = read_decisions(decisions)
     opened = open_results(one.result for one in known if one.result is not None)
     message = given if isinstance(given, AIMessage) else open_end(messages)[0]
     if not opened or message is None:
         return read, [*calls], [*known]
-    own, continued = continued_calls(executor, read, opened, message, calls)
+    own, continued = continued_calls(executor, read, opened, message, calls, refusals)
     going_on = [replace(one, result=None) if one.call.id in continued else one for one in known]
     return own, [continued.get(call.id, call) for call in calls], going_on

@@ -442,7 +442,7 @@ class ToolArguments:
             )
             return next(inside, None)
         except Exception as error:
-            return self._explained(error)
+            return self._explained(error, for_model=False)
 
     def _plain(self, made: Any, call: ToolCallRecord) -> dict[str, Any]:
         try:
@@ -456,17 +456,17 @@ class ToolArguments:
                 f"the arguments of call {call.id!r} cannot be written as plain data, which rules are asked about: {type(error).__name__}"
             ) from None
 
-    def _explained(self, error: Exception) -> str:
+    def _explained(self, error: Exception, *, for_model: bool = True) -> str:
         if not isinstance(error, ValidationError | ValidationErrorV1):
             return describe(error)
         handler = self.tool.handle_validation_error
         if not handler:
-            return self.described(error, self._name)
+            return self.described(error, self._name, for_model=for_model)
         return "Tool input validation error" if handler is True else handler if isinstance(handler, str) else handler(error)
 
-    def described(self, error: ValidationError | ValidationErrorV1, name: str) -> str:
-        """Describe invalid arguments for the model, under their declared names."""
-        return describe_arguments(error, name, self._shown)
+    def described(self, error: ValidationError | ValidationErrorV1, name: str, *, for_model: bool = True) -> str:
+        """Describe invalid arguments for the model, or for a human, under their declared names."""
+        return describe_arguments(error, name, self._shown, for_model=for_model)
 
     def _shown(self, place: ArgumentPath) -> ArgumentPath | None:
         """Return a place in the arguments as a model knows it; None for one that is none of its business."""

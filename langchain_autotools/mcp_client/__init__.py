@@ -278,7 +278,7 @@ def _check_answers(run: ContinuedRun) -> None:
     """Raise if an answer does not fit the schema of its question.
 
     Raises:
-        ConfigurationError: It does not.
+        DecisionsError: It does not.
     """
     Round.continued(run)
 

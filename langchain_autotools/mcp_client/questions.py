@@ -18,7 +18,7 @@ from langchain_core.tools import ToolException
 
 from ..executor.approvals import checked_decision, no_interrupt
 from ..executor.nested_runs import current_nested_runs
-from ..executor.pending import ELICITATION, Decision, PendingCall, check_answer, digest_of, misfit
+from ..executor.pending import ELICITATION, Decision, PendingCall, Refusals, check_answer, digest_of, misfit
 from ..executor.run_tool import ContinuedRun, outer_call
 from ..executor.user_functions import acall_user
 from ..messages.calls import ToolCallRecord
@@ -62,12 +62,15 @@ class Round:
         """Return the questions of a call that waited, with the answers that were decided.
 
         Raises:
-            ConfigurationError: An answer does not fit the schema of its question.
+            DecisionsError: An answer does not fit the schema of its question.
         """
-        made = cls(**run.messages[0].additional_kwargs[_STATE])
-        for decision in run.decisions:
-            key = max((key for key in made.requests if decision.id.endswith(f":{key}")), key=len)
-            made.answers[key] = _answer(decision, made.requests[key]["params"])
+        kept = run.messages[0].additional_kwargs[_STATE]
+        made = cls(**{**kept, "answers": dict(kept["answers"])})  # its own: the record is the caller's
+        with Refusals() as refusals:
+            for decision in run.decisions:
+                key = max((key for key in made.requests if decision.id.endswith(f":{key}")), key=len)
+                with refusals.collected():
+                    made.answers[key] = _answer(decision, made.requests[key]["params"])
         return made
 
     @property
@@ -173,7 +176,7 @@ def _shown(params: Mapping[str, Any]) -> dict[str, Any]:
 def _answer(decision: Decision, params: Mapping[str, Any]) -> Mapping[str, Any]:
     if decision.action != "respond":
         return _UNANSWERED[decision.action]
-    check_answer(_shown(params), decision.value)
+    check_answer(_shown(params), decision.value, uuid=decision.uuid, call_id=decision.id)
     return _accepted(decision.value, params)
 
 

@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, DecisionProblem
 from ..executor.tools import dump_tools, restore_tools
 from ..pickling import check_portable, left_out, refuse
 from ..run.binding import Batched
@@ -424,6 +424,23 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         """Like `resume`, asynchronously."""
         message: AIMessage = await self._model(config).aresume(history, decisions, config, **kwargs)
         return message
+
+    def check(
+        self, history: LanguageModelInput, decisions: Any = True, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> list[DecisionProblem]:
+        """Check decisions with the model that the configuration selects.
+
+        Args:
+            history: The messages, which end in unanswered calls.
+            decisions: The decisions about the calls, in the form of the model's own `resume`.
+            config: LangChain's configuration; its `configurable` says the arguments of the model.
+            **kwargs: Keywords of the model's own `resume`.
+
+        Raises:
+            ConfigurationError: Nothing says which model, or an argument cannot work.
+        """
+        problems: list[DecisionProblem] = self._model(config).check(history, decisions, **kwargs)
+        return problems
 
 
 def _with_tools(change: Callable[[Any], Any], steps: Sequence[_Step]) -> tuple[_Step, ...]:

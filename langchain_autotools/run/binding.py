@@ -12,7 +12,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.tools import BaseTool
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, DecisionProblem, DecisionsError
 from ..executor import Decision
 from ..executor.run_tool import ModelRuns, RunTool
 from ..executor.tools import GivenAsTool
@@ -125,9 +125,9 @@ class Resumable(Batched, GivenAsTool):
             **kwargs: Keywords of `invoke`.
 
         Raises:
-            ConfigurationError: No call waits; a decision is about none that waits, or not about the call as it stands; a call that
-                needs approval would run without; a call to execute belongs to no tool of the model; or True is said of one whose
-                arguments were changed.
+            DecisionsError: No call waits; a decision is about none that waits, or not about the call as it stands; a call that
+                needs approval would run without; a call to execute belongs to no tool of the model; its tool does not take the
+                arguments that it was given instead; or True is said of one whose arguments were changed. Nothing has run.
         """
         message: AIMessage = self.invoke(history, config, resume=_checked_decisions(decisions), **kwargs)
         return message
@@ -142,6 +142,27 @@ class Resumable(Batched, GivenAsTool):
         """Like `resume`, asynchronously."""
         message: AIMessage = await self.ainvoke(history, config, resume=_checked_decisions(decisions), **kwargs)
         return message
+
+    def check(self: Any, history: LanguageModelInput, decisions: Decisions = True, **kwargs: Any) -> list[DecisionProblem]:
+        """Return what is wrong with decisions about the calls that a history ends in; empty if `resume` can carry them out.
+
+        This is the first step of `resume`, also for runs inside calls of models and agents: no request is made, no call is
+        claimed, and no tool runs. A rule that is a function is called, as `resume` calls it.
+
+        Args:
+            history: As of `resume`.
+            decisions: As of `resume`.
+            **kwargs: As of `resume`: keywords of the call that is to resume.
+
+        Raises:
+            ConfigurationError: What `resume` would raise besides `DecisionsError`, such as for a keyword that cannot work.
+        """
+        try:
+            self._check_decisions(history, {**kwargs, "resume": _checked_decisions(decisions)})
+        except DecisionsError as error:
+            problems: list[DecisionProblem] = error.problems
+            return problems
+        return []
 
 
 def _checked_decisions(decisions: Any) -> Any:
@@ -176,6 +197,10 @@ class BoundChatModel(Resumable, RunnableBinding[LanguageModelInput, AIMessage]):
         def with_tools(self, tools: Any) -> Any:
             """Replace the tools of the model; other bound keywords stay."""
             return self.model_copy(update={"bound": self.bound.with_tools(tools)})
+
+    def _check_decisions(self, history: LanguageModelInput, kwargs: dict[str, Any]) -> None:
+        """Check decisions with the model, under what is bound."""
+        self.bound._check_decisions(history, {**self.kwargs, **kwargs})  # type: ignore[attr-defined]
 
     def _shown(self, inputs: Any, kwargs: dict[str, Any], show_progress: Any) -> AbstractContextManager[Any]:
         """Return the model's progress display, which may be bound too."""

@@ -12,17 +12,19 @@ from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, DecisionsError
 from ..executor import Decision, ToolExecutor, pending_calls
 from ..executor.approvals import Approvals
 from ..executor.pending import (
     CallIdentity,
+    Refusals,
     by_position,
     caller_digest,
     check_ids,
     check_offered,
     identities,
     read_decisions,
+    refusal,
     with_edited_arguments,
 )
 from ..executor.run_tool import continued_calls
@@ -54,6 +56,7 @@ def read_resume(decisions: Any) -> Resumed:
 
     Raises:
         ConfigurationError: It decides nothing.
+        DecisionsError: A decision cannot be read.
     """
     if decisions is None or decisions is True:
         return decisions
@@ -62,10 +65,12 @@ def read_resume(decisions: Any) -> Resumed:
             kind = type(decisions).__name__
             raise ConfigurationError(f"resume takes True, a list of decisions, or a mapping from call ids to decisions, not {kind}")
         return read_decisions(decisions)
-    for call_id, decision in decisions.items():
-        named = isinstance(decision, Mapping) and all(isinstance(name, str) for name in decision)
-        if not named and not isinstance(decision, bool | str):
-            raise ConfigurationError(f"the decision on call {call_id!r} must be True, False, a text (why not), or arguments by name")
+    with Refusals() as refusals:
+        for call_id, decision in decisions.items():
+            named = isinstance(decision, Mapping) and all(isinstance(name, str) for name in decision)
+            if not named and not isinstance(decision, bool | str):
+                text = f"the decision on call {call_id!r} must be True, False, a text (why not), or arguments by name"
+                refusals.add_unreadable("", call_id, text)
     return decisions
 
 
@@ -88,9 +93,12 @@ def open_calls(
         given: The history as the caller gave it.
 
     Raises:
-        ConfigurationError: A decision is about no such call, there is none to decide about, one that needs approval has none that is
-            about it, or one that is to be executed was changed since the model wrote it or belongs to no tool of the executor.
+        DecisionsError: A decision is about no such call, there is none to decide about, one that needs approval has none that is
+            about it, or one that is to be executed was changed since the model wrote it or belongs to no tool of the executor; likewise
+            for a run inside a call.
     """
+    if approvals is not None and (decisions is not None or approvals.concerns_calls):
+        approvals.check_key()
     message, results = open_end(history)
     known = [] if message is None else identities(message, _calls(message, decisions), results)
     waiting = [number for number, one in enumerate(known) if one.result is None]
@@ -99,12 +107,21 @@ def open_calls(
         return OpenCalls(message, refused) if message and refused else None
     shown = _as_given(known, given)
     opened = open_results(results)
-    decisions, continued = _split(decisions, opened, message, known, executor, approvals)
-    by_number = _by_number(decisions, known, shown, {one.tool_call_id for one in history if isinstance(one, ToolMessage)})
+    decided: list[tuple[int, ToolCallRecord]] = []
+    refusals = Refusals()
+    decisions, continued = _split(decisions, opened, message, known, executor, approvals, refusals)
+    answered = {one.tool_call_id for one in history if isinstance(one, ToolMessage)}
+    by_number = _by_number(decisions, known, shown, answered, refusals)
     if message is None or not (waiting or opened):
-        raise ConfigurationError(_NOTHING_WAITS)
+        raise refusals.together() if refusals else refusal("", "", _NOTHING_WAITS, "Nothing waits for a decision.")
     resumed = _Resumed(message, executor, caller_tools, approvals or Approvals())
-    decided = [(number, resumed.decided(known[number], shown[number], by_number.get(number))) for number in waiting]
+    for number in waiting:
+        try:
+            decided.append((number, resumed.decided(known[number], shown[number], by_number.get(number))))
+        except DecisionsError as error:
+            refusals.append(error)
+    if refusals:
+        raise refusals.together()
     going_on = [(number, continued[one.call.id]) for number, one in enumerate(known) if one.call.id in continued]
     return OpenCalls(message, sorted([*decided, *going_on], key=itemgetter(0)), opened)
 
@@ -116,17 +133,24 @@ def _split(
     known: Sequence[CallIdentity],
     executor: ToolExecutor,
     approvals: Approvals | None,
+    refusals: Refusals,
 ) -> tuple[Any, Mapping[str, ToolCallRecord]]:
     """Return the decisions about a run's own calls, and by id the calls whose runs inside go on with the others."""
     if not opened or message is None:
         return decisions, {}
     if not isinstance(decisions, Sequence):
-        if decisions is True:
-            shown = pending_calls(opened)[0]
-            raise ConfigurationError(_BINDS_NOTHING.format(id=shown.id, decision=True))
+        for shown in pending_calls(opened) if decisions is True else ():
+            refusals.append(_unbound_refusal(shown.uuid, shown.id, True))
         return decisions, {}
     calls = [one.call for one in known]
-    return continued_calls(executor, decisions, opened, message, calls if approvals is None else _of_handlers(calls, executor, approvals))
+    calls = calls if approvals is None else _of_handlers(calls, executor, approvals)
+    return continued_calls(executor, decisions, opened, message, calls, refusals)
+
+
+def _unbound_refusal(uuid: str, call_id: str, decision: PlainDecision) -> DecisionsError:
+    """Return the error for a decision that is bound to no call, where one has to be."""
+    text = _BINDS_NOTHING.format(id=call_id, decision=_SHORTHAND[decision is True])
+    return refusal(uuid, call_id, text, "This call needs a decision of its own.")
 
 
 def _of_handlers(calls: Sequence[ToolCallRecord], executor: ToolExecutor, approvals: Approvals) -> list[ToolCallRecord]:
@@ -154,14 +178,15 @@ def _by_number(
     known: Sequence[CallIdentity],
     shown: Sequence[CallIdentity],
     results: Collection[str],
+    refusals: Refusals,
 ) -> Mapping[int, PlainDecision | Decision]:
     """Return the decisions by the numbers of their calls."""
     if decisions is True:
         return dict.fromkeys(range(len(known)), True)
     if isinstance(decisions, Mapping):
-        check_ids(decisions, [one.call.id for one in known if one.result is None], results)
+        check_ids(dict.fromkeys(decisions, ""), [one.call.id for one in known if one.result is None], results, refusals)
         return {number: decisions[one.call.id] for number, one in enumerate(known) if one.call.id in decisions}
-    return by_position(decisions, shown, lambda number: _shown_digest(known[number], shown[number]), results)
+    return by_position(decisions, shown, lambda number: _shown_digest(known[number], shown[number]), results, refusals)
 
 
 def _shown_digest(known: CallIdentity, shown: CallIdentity) -> str:
@@ -190,7 +215,7 @@ class _Resumed:
         """Return the call with its decision applied, or with the reason why it waits. `shown` is the call's identity for its caller."""
         call, record = identity.call, identity.record
         if call.args is None:
-            return call if decision is None or isinstance(decision, Decision) else self._plainly(call, decision)
+            return call if decision is None or isinstance(decision, Decision) else self._plainly(identity, call, decision)
         (meant,) = self.executor.meant(self.executor.handled([call]), caller_tools=self.callers)
         judged = self._judged(meant)
         if judged.handler is not None and judged.waits is None and (record is None or record["kind"] != "queued"):
@@ -202,11 +227,11 @@ class _Resumed:
             self._check(meant, decision, kind, identity, shown)
             made = self.executor.decided(meant, decision)
         elif kind in FOR_CALLER:
-            made = meant if decision is None else self._by_caller(meant, decision, kind)
+            made = meant if decision is None else self._by_caller(identity, meant, decision, kind)
         elif kind == "caller":
-            made = replace(call, waits=kind) if decision is None else self._plainly(call, decision)
+            made = replace(call, waits=kind) if decision is None else self._plainly(identity, call, decision)
         else:
-            made = self._unbound(meant, decision, kind, record)
+            made = self._unbound(identity, meant, decision, kind)
         return self._in_order(canonical_call(made), kind)
 
     def _judged(self, call: ToolCallRecord) -> ToolCallRecord:
@@ -222,25 +247,26 @@ class _Resumed:
     def _check(self, call: ToolCallRecord, decision: Decision, kind: str, identity: CallIdentity, shown: CallIdentity) -> None:
         """Raise if a decision is not about this call, or not possible for such a call."""
         if kind in FOR_CALLER:
-            check_offered(call.id, kind, decision.action)
+            check_offered(decision.uuid, call.id, kind, decision.action)
         if identity.record is not None:
             self.approvals.check(call, decision, identity.record)
             return
         self.approvals.check_unrecorded(call, decision, kind, _shown_digest(identity, shown))
 
-    def _by_caller(self, call: ToolCallRecord, decision: PlainDecision, kind: str) -> ToolCallRecord:
+    def _by_caller(self, identity: CallIdentity, call: ToolCallRecord, decision: PlainDecision, kind: str) -> ToolCallRecord:
         """Return a call for the caller with a plain decision, which may only reject it."""
         if decision is False or isinstance(decision, str):
             return self.executor.decided(call, Decision(call.id, "reject", decision or None))
-        check_offered(call.id, kind, "approve" if decision is True else "edit")
-        raise ConfigurationError(_BINDS_NOTHING.format(id=call.id, decision=_SHORTHAND[decision is True]))
+        check_offered(_recorded_uuid(identity), call.id, kind, "approve" if decision is True else "edit")
+        raise _unbound_refusal(_recorded_uuid(identity), call.id, decision)
 
-    def _unbound(self, call: ToolCallRecord, decision: PlainDecision | None, kind: str, record: Mapping[str, Any] | None) -> ToolCallRecord:
+    def _unbound(self, identity: CallIdentity, call: ToolCallRecord, decision: PlainDecision | None, kind: str) -> ToolCallRecord:
         """Return a call that needs approval, or waits behind one that does, without a bound decision."""
+        record = identity.record
         if decision is False or isinstance(decision, str):
-            return self._plainly(call, decision)
+            return self._plainly(identity, call, decision)
         if decision is not None and (kind == "approval" or decision is not True):
-            raise ConfigurationError(_BINDS_NOTHING.format(id=call.id, decision=_SHORTHAND[decision is True]))
+            raise _unbound_refusal(_recorded_uuid(identity), call.id, decision)
         if kind == "queued" and record is not None:
             self.approvals.check_record(call, record)
             return call
@@ -259,25 +285,28 @@ class _Resumed:
         self.waits = self.waits or call.waits is not None
         return call
 
-    def _plainly(self, call: ToolCallRecord, decision: PlainDecision) -> ToolCallRecord:
+    def _plainly(self, identity: CallIdentity, call: ToolCallRecord, decision: PlainDecision) -> ToolCallRecord:
         """Return the call with a plain decision, which can only run a call that needs no approval."""
         if decision is False or isinstance(decision, str):
             return replace(call, args=None, why=decision or _REFUSED)
         if decision is True and _is_rewritten(self.message, call):
-            raise ConfigurationError(
-                f"call {call.id!r} has other arguments than the model wrote: to execute it, give the arguments that it is to run with"
-            )
+            text = f"call {call.id!r} has other arguments than the model wrote: to execute it, give the arguments that it is to run with"
+            raise refusal(_recorded_uuid(identity), call.id, text, "This call has other arguments than the model wrote.")
         (meant,) = self.executor.meant([replace(call, args={})], caller_tools=self.callers)
         if meant.name in self.callers and meant.name not in self.executor.tools:
-            raise ConfigurationError(
-                f"call {call.id!r} cannot be executed: {meant.name!r} was only declared; run it yourself and append its ToolMessage"
-            )
+            text = f"call {call.id!r} cannot be executed: {meant.name!r} was only declared; run it yourself and append its ToolMessage"
+            raise refusal(_recorded_uuid(identity), call.id, text, "This call cannot run here.")
         made = with_edited_arguments(call, decision) if isinstance(decision, Mapping) else call
         (meant,) = self.executor.meant([made])
         judged = self.approvals.judge_one(meant, self.executor.prepared.arguments_of)
         if judged.waits is not None:
-            raise ConfigurationError(_BINDS_NOTHING.format(id=call.id, decision=_SHORTHAND[decision is True]))
+            raise _unbound_refusal(_recorded_uuid(identity), call.id, decision)
         return judged
+
+
+def _recorded_uuid(identity: CallIdentity) -> str:
+    """Return the `uuid` of a call as it is shown; empty for a call of which nothing is recorded."""
+    return "" if identity.record is None else identity.uuid
 
 
 def _is_rewritten(message: AIMessage, call: ToolCallRecord) -> bool:

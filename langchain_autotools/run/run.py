@@ -138,8 +138,6 @@ class Run:
             withholds=settings.last_text_only,
         )
         plan = settings.plan
-        if settings.approvals is not None and (plan.decisions is not None or settings.approvals.concerns_calls):
-            settings.approvals.check_key()
         found = open_calls(history, plan.decisions, settings.executor, plan.caller_tools, settings.approvals, messages)
         history = history if plan.decisions is None else _without_open_results(history)
         self._loop = tool_loop(history, plan, parts.clock, found, parts.end.is_set, parts.meter(request, history))

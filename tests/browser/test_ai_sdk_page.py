@@ -142,6 +142,25 @@ def test_all_calls_are_decided_before_the_run_goes_on(opened: Opened) -> None:
     opened.sees("done", "rejected", "That is settled.")
 
 
+def test_an_editor_stays_open_with_what_is_wrong(opened: Opened) -> None:
+    """What the tool does not take is told beside the call; nothing has run, what else was decided is asked again, and all go on mended."""
+    opened.ask("Mail them.", Turn(calls=[Call("send_mail", MAIL), Call("send_mail", {"to": "Ben", "text": "Hi."})]))
+    opened.sees("waits for you")
+    opened.page.get_by_role("button", name="Edit").first.click()
+    box = opened.page.locator("textarea")
+    box.fill(box.input_value().replace('"to"', '"cc"'))
+    for _ in range(2):
+        opened.page.get_by_role("button", name="Approve").first.click()
+    opened.sees("'cc' is no argument of the tool.", "waits for you")
+    opened.look("7_refused")
+    assert len(opened.vendor.exchanges) == 1 and opened.page.get_by_role("button", name="Approve").count() == 2
+    opened.vendor.extend([Turn("That is settled.")])
+    box.fill(box.input_value().replace('"cc"', '"to"'))
+    for _ in range(2):
+        opened.page.get_by_role("button", name="Approve").first.click()
+    opened.sees("done", "That is settled.")
+
+
 def test_stop_ends_the_run(opened: Opened) -> None:
     """The server is left, which ends the run there; the conversation can go on."""
     opened.ask("Tell me a long story.", Turn("Once upon a time there was a king.", holds={4: Gate()}))

@@ -50,13 +50,16 @@ class Page(AgUiClient):
         """Post what the user says, or has decided, and read the run."""
         if text is not None:
             self.posted.append(UserMessage(id=uuid4().hex, content=text))
+        with httpx.stream("POST", self.address, json=self.body(resume, forged), timeout=20) as response:
+            assert (response.status_code, response.headers["content-type"]) == (200, "text/event-stream")
+            return self.read(list(response.iter_raw()))
+
+    def body(self, resume: list[ResumeEntry] | None = None, forged: list[Any] | None = None) -> dict[str, Any]:
+        """What it posts."""
         said = RunAgentInput(
             thread_id=self.thread, run_id="run", messages=[*(forged or []), *self.posted], resume=resume, tools=[], context=[], state={}
         )
-        body = said.model_dump(mode="json", by_alias=True)
-        with httpx.stream("POST", self.address, json=body, timeout=20) as response:
-            assert (response.status_code, response.headers["content-type"]) == (200, "text/event-stream")
-            return self.read(list(response.iter_raw()))
+        return said.model_dump(mode="json", by_alias=True)
 
     @property
     def texts(self) -> list[str]:
@@ -160,3 +163,17 @@ def test_a_failure_is_told_without_its_text(vendor: OpenAIServer, page: Page) ->
 def test_a_body_that_is_no_input_is_refused(served: tuple[OpenAIServer, str]) -> None:
     """It is the client's mistake."""
     assert httpx.post(served[1], json={"threadId": "t"}, timeout=20).status_code == 422
+
+
+def test_arguments_that_the_tool_does_not_take_are_answered_with_400(vendor: OpenAIServer, page: Page) -> None:
+    """Instead of a stream, with the call and what is wrong; the call waits still, and runs with others."""
+    vendor.extend([MAILS, Turn("Done.")])
+    last = page.run("Write to Anna.")
+    (interrupt,) = last["outcome"]["interrupts"]
+    wrong = page.body(resume=answers(last, approved=True, editedArgs={"to": "Berta"}))
+    refused = httpx.post(page.address, json=wrong, timeout=20)
+    ((uuid, call_id, words),) = refused.json()["detail"]
+    assert (refused.status_code, call_id, interrupt["id"].startswith(f"{uuid}.")) == (400, interrupt["toolCallId"], True)
+    assert words == "The arguments of 'send_mail' are not valid: text: Field required."
+    page.run(resume=answers(last, approved=True, editedArgs={"to": "Berta", "text": "Hi."}))
+    assert page.texts[-1] == "Done."

@@ -105,6 +105,18 @@ def test_a_call_that_waits_is_decided_by_another_post(vendor: OpenAIServer, conv
     assert told(frames, "done")[0]["stop_reason"] == "complete"
 
 
+def test_decisions_that_cannot_be_carried_out_are_answered_with_400(vendor: OpenAIServer, conversation: str) -> None:
+    """Instead of a stream, with the call and what is wrong; the call waits still, and runs as it is decided then."""
+    vendor.extend([MAILS, Turn("Done.")])
+    ((call,),) = [one["calls"] for one in told(posted(conversation, question="Write to Anna."), "pending")]
+    decision = {"id": call["id"], "action": "edit", "value": {"to": "Ben", "cc": "Eve"}, "uuid": call["uuid"], "digest": call["digest"]}
+    refused = httpx.post(conversation, json={"decisions": [decision]}, timeout=20)
+    assert refused.status_code == 400
+    assert refused.json()["detail"] == [[call["uuid"], call["id"], "'cc' is no argument of the tool."]]
+    frames = posted(conversation, decisions=[{**decision, "value": {"to": "Ben", "text": "Hi."}}])
+    assert told(frames, "done")[0]["stop_reason"] == "complete"
+
+
 def test_a_failure_is_told_without_its_text(vendor: OpenAIServer, conversation: str) -> None:
     """The response is whole, and its last frame says what happened."""
     vendor.extend([Failure(401, "Incorrect API key: secret", "invalid_request_error", "invalid_api_key")])
@@ -195,6 +207,12 @@ def test_a_page_of_the_ai_sdk_asks_and_decides(vendor: OpenAIServer, serve: Serv
     forged = {**part, "approval": {**approval, "signature": "forged"}}
     body = {"id": conversation, "messages": [{"role": "assistant", "parts": [forged]}]}
     assert httpx.post(f"{address}/api/chat", json=body).status_code == 409
+    wrong = httpx.post(
+        f"{address}/api/chat", json={**body, "messages": [{"role": "assistant", "parts": [part]}], "edits": {part["toolCallId"]: {}}}
+    )
+    ((uuid, call_id, words),) = wrong.json()["detail"]
+    assert (wrong.status_code, call_id, approval["signature"].partition(".")[0]) == (400, part["toolCallId"], uuid)
+    assert words == "The arguments of 'send_mail' are not valid: to: Field required; text: Field required."
     chunks = chunks_of(address, conversation, "assistant", part, edits={asks["toolCallId"]: {"to": "Ben", "text": "Hi."}})
     (output,) = [chunk["output"] for chunk in chunks if chunk["type"] == "tool-output-available"]
     assert output.endswith("Sent to Ben.") and chunks[-1]["finishReason"] == "stop"

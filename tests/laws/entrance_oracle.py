@@ -45,6 +45,7 @@ def play(features: Sequence[Feature], entrance: Entrance, accept: Accept) -> Non
     entrance.check(outcome)
     if decisions:
         assert outcome.reason in ("calls_pending", None) or ends  # a run that is cut leaves the caller's calls open too
+        check_first(features, entrance, outcome, decisions)
         before, outcome = outcome, entrance.resume(outcome, decisions)
         check_laws(plan, outcome, accept, resumed=True)
         entrance.check(outcome)
@@ -55,6 +56,7 @@ def play(features: Sequence[Feature], entrance: Entrance, accept: Accept) -> Non
             plan.work.ran[:] = once  # with the results of a store the second run goes on, and calls what needs nobody
         if changed := _decided(features, outcome):
             assert all(call.changed for call in outcome.pending)
+            check_first(features, entrance, outcome, changed)
             outcome = entrance.resume(outcome, changed)
             check_laws(plan, outcome, accept, resumed=True)
             entrance.check(outcome)
@@ -75,6 +77,17 @@ def _waiting(outcome: Outcome) -> set[str]:
 
 def _decided(features: Sequence[Feature], outcome: Outcome) -> list[Decision]:
     return [one.decide(call) for call in outcome.pending for one in features if one.waits and _is_of(one, call.id)]
+
+
+def check_first(features: Sequence[Feature], entrance: Entrance, outcome: Outcome, decisions: Sequence[Decision]) -> None:
+    """What can be carried out passes `check`, which names the call of what cannot; nothing runs, and nothing is asked of a model."""
+    before = list(entrance.plan.work.ran), entrance.requests()
+    assert not entrance.problems(outcome, decisions)
+    wrong = [one.misdecide(call) for call in outcome.pending for one in features if one.waits and _is_of(one, call.id)]
+    wrong = [one for one in wrong if one is not None]
+    if wrong and (problems := entrance.problems(outcome, wrong)) is not None:
+        assert [(uuid, call_id) for uuid, call_id, words in problems if words] == [(one.uuid, one.id) for one in wrong]
+    assert (list(entrance.plan.work.ran), entrance.requests()) == before
 
 
 def _is_of(feature: Feature, call_id: str) -> bool:

@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage, T
 from langchain_autotools import (
     Agent,
     Decision,
+    DecisionProblem,
     FileMade,
     PendingCall,
     RunEvent,
@@ -164,6 +165,10 @@ class Entrance:
         """Go on, as another process does: with what was stored."""
         return self.run(through_json(before.history), resume=[one.to_dict() for one in decisions])
 
+    def problems(self, before: Outcome, decisions: Sequence[Decision]) -> list[DecisionProblem] | None:
+        """What `check` says of decisions; None where the entrance has none."""
+        return self.model.check(through_json(before.history), [one.to_dict() for one in decisions], **self.keywords())  # type: ignore[no-any-return]
+
     def again(self, before: Outcome, decisions: Sequence[Decision], after: Outcome) -> Any:
         """The same decisions once more, on the same history: what was raised, or that it was the same run."""
         return self.resume(before, decisions).error
@@ -205,6 +210,10 @@ class Bound(Entrance):
         """One run over a history."""
         return self.outcome(history, run(self.way, self.model, history, **keywords))
 
+    def problems(self, before: Outcome, decisions: Sequence[Decision]) -> list[DecisionProblem] | None:
+        """What the model says under what is bound."""
+        return self.model.check(through_json(before.history), list(decisions))  # type: ignore[no-any-return]
+
 
 class Raw(Entrance):
     """Functions of the JSON text of their arguments. Such a tool is given the whole call: its cache needs a key."""
@@ -241,6 +250,12 @@ class Asked(Entrance):
             return Outcome(self.agent.history, getattr(error, "stop_reason", None), error=error)
         assert self.agent.history == [*before, *result.messages]
         return Outcome(list(self.agent.history), result.stop_reason, pending_calls(result.message))
+
+    def problems(self, before: Outcome, decisions: Sequence[Decision]) -> list[DecisionProblem] | None:
+        """What the agent says of its own conversation, or of a given one."""
+        if self.way.startswith("a"):
+            return waited(self.agent.acheck(decisions, **self.keywords()))  # type: ignore[no-any-return]
+        return self.agent.check(decisions, history=through_json(before.history), **self.keywords())
 
     def _run(self, question: Any, options: Mapping[str, Any]) -> Any:
         if self.way == "run":

@@ -16,7 +16,16 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 
-from langchain_autotools import CallsPendingError, Decision, ToolsAndMessagesMixin, new_messages, pending_calls, stop_reason, with_tools
+from langchain_autotools import (
+    CallsPendingError,
+    Decision,
+    DecisionProblem,
+    ToolsAndMessagesMixin,
+    new_messages,
+    pending_calls,
+    stop_reason,
+    with_tools,
+)
 from tests.laws.entrances import CONFIG, PAID, QUESTION, Entrance, Outcome
 from tests.laws.service import through_json
 from tests.laws.ways import Ran, chat, waited
@@ -85,6 +94,10 @@ class Structured(Entrance):
         elif outcome.reason == "complete":
             assert out["parsed"] == {"answer": "Done."}
         return outcome
+
+    def problems(self, before: Outcome, decisions: Sequence[Decision]) -> list[DecisionProblem] | None:
+        """A sequence of LangChain's, which has no `check`."""
+        return None
 
     def check(self, last: Outcome) -> None:
         """The server refused nothing."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from langchain_autotools import Decision, PendingCall, ToolExecutor, pending_calls
+from langchain_autotools import Decision, DecisionProblem, PendingCall, ToolExecutor, pending_calls
 from langchain_autotools.messages.run_messages import open_run
 from tests.laws.entrances import CONFIG, Entrance, Outcome, collect, scripted
 from tests.laws.planned import awaiting, ids_of
@@ -68,6 +68,15 @@ class Executor(Entrance):
         results = self.execute(answer, messages=messages, decisions=decisions, **self.options())
         return in_call_order(messages, answer, results)
 
+    def problems(self, before: Outcome, decisions: Sequence[Decision]) -> list[DecisionProblem] | None:
+        """What the executor says."""
+        return self.checked(before.history, self.answering(before.history), decisions)
+
+    def checked(self, messages: Sequence[BaseMessage], answer: AIMessage, decisions: Sequence[Decision]) -> list[DecisionProblem]:
+        """What is wrong with decisions about the calls of a message."""
+        only = {name: value for name, value in self.options().items() if name == "only"}
+        return self.executor.check(answer, decisions, messages=messages, **only)
+
     def execute(self, calls: Any, **options: Any) -> list[ToolMessage]:
         """The results of calls."""
         if self.way == "execute_all":
@@ -108,10 +117,15 @@ class Loop(Executor):
         assert ran.message is not None, ran.error
         return ran.message
 
+    def checked(self, messages: Sequence[BaseMessage], answer: AIMessage, decisions: Sequence[Decision]) -> list[DecisionProblem]:
+        """What the executor says of what is its own."""
+        own, theirs = own_calls(answer)
+        known = [own if one is answer else one for one in messages]
+        return super().checked(known, own, [one for one in decisions if one.id not in theirs])
+
     def executed(self, messages: list[BaseMessage], answer: AIMessage, decisions: Any) -> list[BaseMessage]:
         """The executor runs what is its own; what is the program's, the program answers."""
-        theirs = {call["id"] for call in answer.tool_calls if call["name"] == "ask_user"}
-        own = answer.model_copy(update={"tool_calls": [call for call in answer.tool_calls if call["id"] not in theirs]})
+        own, theirs = own_calls(answer)
         known = [own if one is answer else one for one in messages]
         decided = [Decision.from_dict(one) for one in decisions or ()]
         answers = [ToolMessage(one.value, tool_call_id=one.id) for one in decided if one.id in theirs]
@@ -125,6 +139,12 @@ class Loop(Executor):
         theirs = [call for call in pending_calls([*messages]) if call.name == "ask_user"] if self.plan.declared else []
         own = [call for call in [*self.executor.pending_calls(answer), *theirs] if call.id not in answered and call.name != "unknown"]
         return [*own, *(call for call in pending_calls([*messages]) if call.path)]
+
+
+def own_calls(answer: AIMessage) -> tuple[AIMessage, set[str]]:
+    """A message with the executor's calls, and the ids of those that are the program's."""
+    theirs = {str(call["id"]) for call in answer.tool_calls if call["name"] == "ask_user"}
+    return answer.model_copy(update={"tool_calls": [call for call in answer.tool_calls if call["id"] not in theirs]}), theirs
 
 
 def in_call_order(messages: Sequence[BaseMessage], answer: AIMessage, results: Sequence[ToolMessage]) -> list[BaseMessage]:

@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
-from langchain_autotools import ConfigurationError, Decision, PendingCall, new_messages, pending_calls, stop_reason
+from langchain_autotools import (
+    ConfigurationError,
+    Decision,
+    DecisionProblem,
+    DecisionsError,
+    PendingCall,
+    new_messages,
+    pending_calls,
+    stop_reason,
+)
 from tests.laws.entrances import CONFIG, QUESTION, Entrance, Outcome, scripted
 from tests.laws.service import through_json
 from tests.laws.ways import waited
@@ -84,6 +93,10 @@ class Durable(Kept):
         async for chunk in self.kept.astream(list(history), CONFIG, **options):
             new += new_messages(chunk)
 
+    def problems(self, before: Outcome, decisions: Sequence[Decision]) -> list[DecisionProblem] | None:
+        """What the durable model says; no run is begun."""
+        return self.kept.check(through_json(before.history), [one.to_dict() for one in decisions], **self.keywords())  # type: ignore[no-any-return]
+
     def again(self, before: Outcome, decisions: Sequence[Decision], after: Outcome) -> Any:
         """The same decisions under the same id."""
         outcome = self._outcome(through_json(before.history), {"resume": [one.to_dict() for one in decisions]})
@@ -109,6 +122,16 @@ class Conversation(Kept):
     def ask(self) -> Outcome:
         """Send the question."""
         return self._outcome(self.kept.send("alice", QUESTION, CONFIG, **self.keywords()))
+
+    def problems(self, before: Outcome, decisions: Sequence[Decision]) -> list[DecisionProblem] | None:
+        """What the conversations say; `decide` says the same, and nothing is recorded."""
+        found: list[DecisionProblem] = self.kept.check("alice", decisions)
+        assert waited(self.kept.acheck("alice", decisions)) == found
+        if found:
+            with pytest.raises(DecisionsError) as refused:
+                self.kept.decide("alice", decisions)
+            assert refused.value.problems == found
+        return found
 
     def resume(self, before: Outcome, decisions: Sequence[Decision]) -> Outcome:
         """Decide, as another process does, which knows what it was shown."""

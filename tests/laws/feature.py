@@ -29,6 +29,10 @@ class Feature(ABC):
         """What somebody decides about a call of the feature's own that waits."""
         raise NotImplementedError
 
+    def misdecide(self, call: PendingCall) -> Decision | None:
+        """A decision about the same call that cannot be carried out; None for none."""
+        return None
+
     def check(self, seen: Seen) -> None:
         """Check what came of it."""
         raise NotImplementedError

@@ -79,6 +79,32 @@ class Edits(Feature):
         assert [call["args"] for call in written] == [{"day": "Monday", "seats": 2}]
 
 
+class Check(Feature):
+    """What is decided is checked before: what the tool does not take is named, what it takes passes, and nothing has run of either."""
+
+    name = "check"
+    waits = True
+
+    def add(self, plan: Plan) -> None:
+        """A call that waits."""
+        plan.approve("seat")
+        plan.add("seat", Call("seat", {"row": 1}, "check_0"))
+        plan.allow("seat", row=2)
+
+    def misdecide(self, call: PendingCall) -> Decision:
+        """With an argument of another type."""
+        return call.edit({"row": "the last one"})
+
+    def decide(self, call: PendingCall) -> Decision:
+        """As it can be carried out."""
+        return call.edit({"row": 2})
+
+    def check(self, seen: Seen) -> None:
+        """The call ran as it was decided at last."""
+        assert [args for name, args in seen.work.ran if name == "seat"] == [{"row": 2}]
+        assert "Row 2." in seen.result("check_0").text
+
+
 class AtOnce(Feature):
     """A function decides about each call at once."""
 
@@ -455,6 +481,7 @@ class Failover(Feature):
 _OF_CALLS = (
     Approvals,
     Edits,
+    Check,
     AtOnce,
     Claim,
     DoubleClicks,

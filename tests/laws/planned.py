@@ -86,6 +86,11 @@ class Work:
         self._note("book", day=day, seats=seats)
         return f"{seats} seats on {day}."
 
+    def seat(self, row: int) -> str:
+        """Reserve a seat."""
+        self._note("seat", row=row)
+        return f"Row {row}."
+
     def grant(self, to: str) -> str:
         """Grant something to somebody."""
         self._note("grant", to=to)

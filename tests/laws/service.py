@@ -17,7 +17,16 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, message
 from langchain_core.tools import StructuredTool
 from pydantic import SecretStr
 
-from langchain_autotools import AlreadyResumedError, ConfigurationError, Decision, PendingCall, ToolCallRecord, ToolExecutor, pending_calls
+from langchain_autotools import (
+    AlreadyResumedError,
+    ConfigurationError,
+    Decision,
+    DecisionsError,
+    PendingCall,
+    ToolCallRecord,
+    ToolExecutor,
+    pending_calls,
+)
 from langchain_autotools.testing import ScriptedChatModel
 from tests.laws.guarded import NAMES, SPELLINGS, Guarded, Wanted, allowing
 from tests.laws.ways import Ran, run
@@ -207,7 +216,10 @@ class Service:
         self.said.clear()
         resumed = {} if decisions is None else {"resume": json.loads(json.dumps(decisions))}
         keywords = {**restriction.keywords(), **resumed, **self.guarded.listeners()}
-        ran = run(way, self.process(writes=not forged), through_json(history), **keywords)
+        model = self.process(writes=not forged)
+        problems = [] if decisions is None else model.check(through_json(history), resumed["resume"], **restriction.keywords())
+        ran = run(way, model, through_json(history), **keywords)
+        assert problems == (ran.error.problems if isinstance(ran.error, DecisionsError) else [])
         new = self.guarded.ran[before:]
         plain = decisions is True or isinstance(decisions, Mapping)
         self._check_sound(new, restriction, plain=plain)

@@ -56,6 +56,9 @@ _NO_TURN = "makes one request at a time, and executes: who writes a loop of thei
 _ANEW = "is asked anew whenever a run goes on, and is refused"
 _NO_TURN = "makes no request that it could stand around: a loop of one's own changes its requests and calls itself"
 CANNOT: Mapping[tuple[str, str], str] = {
+    ("check", "structured output"): "is a sequence of LangChain's: its model checks",
+    ("check", "checked output"): "is a sequence of LangChain's: its model checks",
+    ("check", "raw functions"): "take any arguments",
     ("turn hooks", "executor alone"): _NO_TURN,
     ("turn hooks", "explicit loop"): _NO_TURN,
     ("middleware", "executor alone"): _NO_TURN,

@@ -92,7 +92,7 @@ def test_law_10_a_decision_holds_in_another_process(forgery: Forgery, parallel: 
     forged = through_json(history)
     while forged == history:
         forgery(chance, forged)
-    assert resumed_elsewhere(service.setup, forged, decisions, ()) == {"ran": [], "claims": [], "error": "ConfigurationError"}
+    assert resumed_elsewhere(service.setup, forged, decisions, ()) == {"ran": [], "claims": [], "error": "DecisionsError"}
     done = resumed_elsewhere(service.setup, history, decisions, ())
     assert (done["ran"], done["error"]) == ([["danger", 1], ["echo", 3], ["look", 2]], None)
     again = resumed_elsewhere(service.setup, history, decisions, done["claims"])

@@ -1,5 +1,6 @@
 """What cannot be said to conversations, and conversations that cannot work."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,9 +9,9 @@ pytest.importorskip("dbos", reason="needs the extra `durable`")
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from langchain_autotools import new_messages
+from langchain_autotools import new_messages, pending_calls
 from langchain_autotools.durable import Conversations
-from langchain_autotools.errors import ConfigurationError
+from langchain_autotools.errors import ConfigurationError, DecisionsError
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.durable import Life, counting, double
 
@@ -75,6 +76,46 @@ def test_arguments_that_a_tool_cannot_take_are_refused_where_they_are_given(life
     (call,) = chats.pending("c")
     with pytest.raises(ConfigurationError, match=f"edited arguments of call '{call.id}' cannot be used: .*{why}"):
         chats.decide("c", [call.edit(edit)])
+    (problem,) = chats.check("c", [call.edit(edit)])
+    assert (problem.uuid, problem.id) == (call.uuid, call.id) and why in problem.words
     assert chats.pending("c") == [call] and len(chats.export("c")["runs"]) == 1
     chats.result(chats.decide("c", [call.edit({"number": 4})]))
     assert "8" in str(chats.messages("c")[2].content)
+
+
+def test_decisions_about_calls_that_do_not_wait_are_refused_together(life: Life) -> None:
+    """What was decided otherwise, what was never shown, and what the tool does not take: each is named, and nothing is recorded."""
+    chats = life.conversations(counting, [double], requires_approval=["double"])
+    chats.result(chats.send("c", "double 3"))
+    (call,) = chats.pending("c")
+    unknown = replace(call.approve(), id="other")
+    problems = chats.check("c", [unknown, call.edit({})])
+    assert [(one.id, one.words.partition(":")[0]) for one in problems] == [
+        ("other", "This call does not wait, or is another one than was shown."),
+        (call.id, "The arguments of 'double' are not valid"),
+    ]
+    with pytest.raises(DecisionsError) as refused:
+        chats.decide("c", [unknown, call.edit({})])
+    assert refused.value.problems == problems and len(chats.export("c")["runs"]) == 1
+    chats.result(chats.decide("c", [call.approve()]))
+    assert chats.check("c", [call.approve()]) == []
+    assert [one.words for one in chats.check("c", [call.reject()])] == ["This call was decided otherwise before."]
+
+
+def test_a_recorded_run_without_tools_checks_what_its_caller_decides(life: Life) -> None:
+    """A durable model that has no tools of its own is a run all the same, and so is one of a conversation."""
+    theirs = {
+        "type": "function",
+        "function": {"name": "ask_user", "description": "Ask.", "parameters": {"type": "object", "properties": {}}},
+    }
+    asks = AIMessage("", tool_calls=[{"name": "ask_user", "args": {}, "id": "1"}])
+    chat, chats = life.model([asks, "Thanks."]), life.conversations([asks, "Thanks."])
+    question = HumanMessage("Go")
+    history = [question, *new_messages(chat.invoke([question], tools=[theirs]))]
+    (call,) = pending_calls(history)
+    assert chat.check(history, [call.respond("Yes.")], tools=[theirs]) == []
+    assert [one.words for one in chat.check(history, {"1": True}, tools=[theirs])] == ["This call cannot run here."]
+    chats.result(chats.send("c", question, tools=[theirs]))
+    (call,) = chats.pending("c")
+    assert chats.check("c", [call.respond("Yes.")]) == []
+    assert chats.result(chats.decide("c", [call.respond("Yes.")])).text == "Thanks."

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import ConfigurationError, events, new_messages, pending_calls
+from langchain_autotools import ConfigurationError, DecisionsError, events, new_messages, pending_calls
 from langchain_autotools.encoders import Posted, ai_sdk, from_ai_sdk
 from langchain_autotools.encoders.posted import signature_of
 from langchain_autotools.testing import ScriptedChatModel
@@ -309,3 +309,20 @@ def test_what_the_vendor_has_executed_is_no_decision(caplog: pytest.LogCaptureFi
     part = {"type": "tool-web_search", "toolCallId": "ws_1", "state": "output-available", "providerExecuted": True, "output": 1}
     posted = from_ai_sdk(post("assistant", part, {"type": "source-url", "sourceId": "s", "url": "https://example.org"}), HISTORY)
     assert posted == Posted([], []) and caplog.records == []
+
+
+def test_what_cannot_be_carried_out_is_refused_with_all_that_is_wrong() -> None:
+    """Before a stream begins: edits that the tool does not take, answers that cannot be read; what passes is as without `check`."""
+
+    def checked(body: Any) -> Posted:
+        return from_ai_sdk(body, HISTORY, approval_key=KEY, check=MODEL.bind_tools([THEIRS]).check)
+
+    with pytest.raises(DecisionsError, match="'to' is no argument of the tool") as refused:
+        checked(post("assistant", answer(), edits={"p": {"amount": 3, "to": "Eve"}}))
+    assert refused.value.problems == [(SHOWN["p"].uuid, "p", "'to' is no argument of the tool.")]
+    for body in (post("assistant", answer(), edits={"p": "all"}), post("assistant", answer(approved="yes"))):
+        with pytest.raises(DecisionsError) as unread:
+            checked(body)
+        assert unread.value.problems == [(SHOWN["p"].uuid, "p", "This decision cannot be read: decide anew.")]
+    right = post("assistant", answer(), output("Paris"), edits={"p": {"amount": 4}})
+    assert checked(right) == read(right) and len(read(right).decisions) == 2

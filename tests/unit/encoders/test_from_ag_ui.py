@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from langchain_autotools import ConfigurationError, Decision, events, pending_calls
+from langchain_autotools import ConfigurationError, Decision, DecisionsError, events, pending_calls
 from langchain_autotools.encoders import ag_ui, from_ag_ui
 from langchain_autotools.encoders.posted import signature_of
 from langchain_autotools.testing import ScriptedChatModel
@@ -277,3 +277,14 @@ def test_a_decision_is_what_the_model_runs() -> None:
     assert RAN == [("pay", 3)]
     told = {one.tool_call_id: one.content for one in model.bound.requests[0].messages if isinstance(one, ToolMessage)}
     assert told["c2"] == "blue"
+
+
+def test_what_cannot_be_carried_out_is_refused_before_a_stream_begins() -> None:
+    """Edited arguments that the tool does not take, with the call and the words; what passes is as without `check`."""
+    call = next(one for one in pending_calls(HISTORY) if one.id == "c1")
+    wrong = body(echoed(), [answer({"approved": True, "editedArgs": {"amount": 5, "to": "Eve"}})])
+    with pytest.raises(DecisionsError) as refused:
+        from_ag_ui(wrong, HISTORY, approval_key=KEY, check=model_of().check)
+    assert refused.value.problems == [(call.uuid, "c1", "'to' is no argument of the tool.")]
+    right = body(echoed(), [answer({"approved": True, "editedArgs": {"amount": 6}})])
+    assert from_ag_ui(right, HISTORY, approval_key=KEY, check=model_of().check) == from_ag_ui(right, HISTORY, approval_key=KEY)

@@ -145,7 +145,7 @@ def test_a_page_of_server_sent_events_answers(server: McpServer, notes: Notes) -
     decision = {name: call[name] for name in ("id", "uuid", "digest")}
     for wrong in ({"action": "respond", "value": {"city": 3}}, {"action": "approve", "value": None}):
         frames = frames_of(sse(events(page.model.stream(page.history, resume=[{**decision, **wrong}]))))
-        assert (frames[-1].event, frames[-1].json["error"], notes.begun("goes on")) == ("error", "ConfigurationError", 0)
+        assert (frames[-1].event, frames[-1].json["error"], notes.begun("goes on")) == ("error", "DecisionsError", 0)
     page.run([{**decision, "action": "cancel", "value": None}])
     assert page.result() == {"city": ANSWERS["cancel"]}
 
