@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any, Final, Generic, Literal, TypeVar
 
 import jiter
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from .executor.pending import PendingCall
@@ -204,10 +204,10 @@ class MessageDone(RunEvent):
     """A new message of the history is complete, as from `new_messages`. Messages come in the order of the history.
 
     Attributes:
-        message: The message.
+        message: The message: a reply, a result, or the user's message that a resumed run has taken (`message=`).
     """
 
-    message: AIMessage | ToolMessage
+    message: AIMessage | ToolMessage | HumanMessage
 
     @property
     def message_id(self) -> str:

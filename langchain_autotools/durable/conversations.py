@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Generator, Map
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -22,6 +22,7 @@ from ..executor.pending import ELICITATION, check_answer, check_offered
 from ..messages.calls import ToolCallRecord
 from ..messages.run_messages import new_messages
 from ..mixin import ToolsAndMessagesMixin
+from ..run.settings import checked_message
 from .conversation_list import ConversationInfo, ConversationList, Metadata, Order
 from .conversation_reader import aread_conversation, check_position, read_conversation, start_of
 from .conversation_runs import (
@@ -53,6 +54,7 @@ _FORMAT = 1  # of what `export` returns
 _NOTHING = Metadata()
 
 _Made = Callable[[list[ConversationRun]], Any]
+_M = TypeVar("_M", bound=BaseMessage)
 
 
 class Conversations:
@@ -209,11 +211,25 @@ class Conversations:
         """Like `append`, asynchronously."""
         return await asyncio.to_thread(self.append, conversation, messages, owner=owner, labels=labels)
 
-    def decide(self, conversation: str, decisions: Sequence[Decision], config: RunnableConfig | None = None) -> Sent:
+    def decide(
+        self,
+        conversation: str,
+        decisions: Sequence[Decision],
+        config: RunnableConfig | None = None,
+        *,
+        message: str | HumanMessage | None = None,
+    ) -> Sent:
         """Decide about the pending calls from `pending`. A run continues with the decisions; other calls stay pending.
 
         Each call is decided once: the same decision again, from wherever it comes, does nothing. The run goes on under the keywords of
         the one that left the calls, and its config unless one is given: what it was not allowed to do, it is not now either.
+
+        Args:
+            conversation: Its id.
+            decisions: The decisions.
+            config: As of `send`.
+            message: What the user says as well. It joins the conversation behind the results of the calls, if all calls are answered then:
+                of a run that leaves calls it is not sent (`message_sent` of the run message is False).
 
         Returns:
             The run that goes on; of decisions that were made before, the one that did.
@@ -226,11 +242,20 @@ class Conversations:
         if not given:
             raise ConfigurationError("decide takes decisions, as the methods of a pending call make them")
         check = partial(_check_decision, self.model._own_tools().executor)
-        return self._add(conversation, f"decisions {uuid.uuid4()}", lambda runs: request_of_decisions(runs, given, config, check))
+        said = None if message is None else named([checked_message(message)])[0]
+        made = partial(request_of_decisions, given=given, config=config, check=check, message=said)
+        return self._add(conversation, f"decisions {uuid.uuid4()}", made)
 
-    async def adecide(self, conversation: str, decisions: Sequence[Decision], config: RunnableConfig | None = None) -> Sent:
+    async def adecide(
+        self,
+        conversation: str,
+        decisions: Sequence[Decision],
+        config: RunnableConfig | None = None,
+        *,
+        message: str | HumanMessage | None = None,
+    ) -> Sent:
         """Like `decide`, asynchronously."""
-        return await asyncio.to_thread(self.decide, conversation, decisions, config)
+        return await asyncio.to_thread(self.decide, conversation, decisions, config, message=message)
 
     def retry(self, failed: Sent | str) -> Sent:
         """Retry a failed run: a new run continues from its completed messages, without repeating any.
@@ -645,7 +670,7 @@ def sent_to(where: Incarnation, number: int) -> Sent:
     return Sent(where.conversation, where.run_id(number), where.position(number, 0))
 
 
-def named(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+def named(messages: Sequence[_M]) -> list[_M]:
     """Return the messages, each with an id.
 
     Raises:

@@ -223,10 +223,11 @@ _PARTS: Final[Mapping[str, Callable[[_Parts, Chunk], None]]] = {
 
 
 def from_ai_sdk(body: Any, history: Sequence[BaseMessage], *, approval_key: str | SecretStr | None = None) -> Posted:
-    """Parse the post of a page with `useChat`: the user's new message, or decisions about pending calls.
+    """Parse the post of a page with `useChat`: the user's new message, decisions about pending calls, or both.
 
-    The page posts the whole conversation as it has it. Nothing of that is believed but what the last message says: a user's message is
-    taken with its text and files; of an assistant message the answers to approvals whose signature holds, the outputs of calls that were
+    The page posts the whole conversation as it has it. Nothing of that is believed but what the last message says, and where that is the
+    user's and calls wait the assistant's before it: a user's message is taken with its text and files; of an assistant message the
+    answers to approvals whose signature holds, the outputs of calls that were
     left to the page, and the answers to questions of MCP servers: outputs of the form `{"action": "accept", "content": {...}}`,
     `{"action": "decline"}` or `{"action": "cancel"}`. An approved call runs with other arguments where the body has them, as
     `{"edits": {call id: arguments}}`, or the message has a part `data-edited-arguments` with `toolCallId` and `input`.
@@ -251,17 +252,30 @@ def from_ai_sdk(body: Any, history: Sequence[BaseMessage], *, approval_key: str 
         raise ConfigurationError("the posted body has no messages")
     if any(one.get("role") not in ("user", "assistant") for one in messages):
         decisions.drop("messages that are neither the user's nor the assistant's")
-    parts = messages[-1].get("parts")
+    parts = _parts_of(messages[-1])
+    if body.get("trigger") == "regenerate-message":
+        return Posted([], [])
+    said: list[BaseMessage] = []
+    if messages[-1].get("role") == "user":
+        said = [_posted_message(parts, decisions)]
+        is_decided = decisions.pending and len(messages) > 1
+        parts = _parts_of(messages[-2]) if is_decided and messages[-2].get("role") == "assistant" else []
+    elif messages[-1].get("role") != "assistant":
+        return Posted([], [])
+    _decide(parts, _edits(body, parts), decisions, {one.tool_call_id for one in history if isinstance(one, ToolMessage)})
+    return Posted(said, decisions.decisions)
+
+
+def _parts_of(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the parts of a posted message.
+
+    Raises:
+        ConfigurationError: It has none.
+    """
+    parts = message.get("parts")
     if not isinstance(parts, list) or not all(isinstance(one, Mapping) for one in parts):
         raise ConfigurationError("the last of the posted messages has no parts")
-    match messages[-1].get("role"), body.get("trigger"):
-        case _, "regenerate-message":
-            return Posted([], [])
-        case "user", _:
-            return Posted([_posted_message(parts, decisions)], [])
-        case "assistant", _:
-            _decide(parts, _edits(body, parts), decisions, {one.tool_call_id for one in history if isinstance(one, ToolMessage)})
-    return Posted([], decisions.decisions)
+    return parts
 
 
 def _posted_message(parts: Sequence[Mapping[str, Any]], decisions: PostedDecisions) -> HumanMessage:

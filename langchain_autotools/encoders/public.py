@@ -85,7 +85,7 @@ def _public_result(event: kinds.CallResult, artifacts: bool) -> RunEvent:
 
 
 def _public_done(event: kinds.MessageDone, artifacts: bool) -> RunEvent:
-    message: AIMessage | ToolMessage = public_message(event.message, artifacts=artifacts)
+    message = public_message(event.message, artifacts=artifacts)
     return event if message is event.message else replace(event, message=message)
 
 

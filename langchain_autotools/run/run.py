@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mappin
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, cast
 
 from langchain_core.callbacks import AsyncCallbackManager, AsyncCallbackManagerForChainRun, CallbackManager, CallbackManagerForChainRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -33,7 +33,7 @@ from ..turn.accumulator import ai_message
 from ..turn.stored_messages import caller_metadata, canonical_message, with_output_version
 from ..turn.tools import ToolChoice, format_request_tools
 from .decisions import open_calls
-from .loop import Action, CallModel, RunOutcome, RunTools, TurnCut, tool_loop, turn_calls
+from .loop import Action, CallModel, RunOutcome, RunTools, TakeMessages, TurnCut, tool_loop, turn_calls
 from .output import RunOutput, is_unreadable
 from .settings import RunParts, RunSettings, compose, drop_settings
 from .turn_wrappers import NOTHING_DECLARED, Discarded, Emitted, Stored, TurnPart, TurnRequest, WireForm
@@ -89,6 +89,7 @@ async def adrive(driven: "Driven", trace: "Trace") -> AsyncGenerator[Chunks, Non
 # ---------------------------------------------------------------------------------------------- a run
 
 
+_NOT_SENT: Final = "the message of a resumed run was not sent, because the run ended before another request: %s"
 _ON_CLIENT: Mapping[str, bool] = {"client_tool": True}
 """The record of a call of a vendor's tool for the user's machine."""
 
@@ -142,6 +143,7 @@ class Run:
         self._results: list[ToolCallResult] = []
         self._failure: Exception | None = None
         self._last = False
+        self._waiting = plan.waiting
 
     def trace(self, model: BaseChatModel, config: RunnableConfig | None) -> "Trace":
         """Begin the trace, the parent run of turns and tool calls."""
@@ -177,12 +179,16 @@ class Run:
         """Return the processing of an action."""
         if isinstance(action, CallModel):
             return Phase(self._parts.turns.make(self._request_of(action, config)), self.part, self.turn_done)
+        if isinstance(action, TakeMessages):
+            return Phase((), self.part, partial(self._taken, action))
         return self._answering(ToolCallBatch, action, config)
 
     def aphase(self, action: Action, config: RunnableConfig | None) -> Phase:
         """Return the processing of an action by an asynchronous driver."""
         if isinstance(action, CallModel):
             return Phase(self._parts.turns.amake(self._request_of(action, config)), self.part, self.turn_done)
+        if isinstance(action, TakeMessages):
+            return Phase(_no_steps(), self.part, partial(self._taken, action))
         return self._answering(AsyncToolCallBatch, action, config)
 
     def _request_of(self, action: CallModel, config: RunnableConfig | None) -> TurnRequest:
@@ -327,12 +333,25 @@ class Run:
         self._sent, self._results = self._results, []
         return ()
 
+    def _taken(self, action: TakeMessages) -> Chunks:
+        """Take messages of the user into the run, each with an id; return the chunks that carry them."""
+        asked = str(action.asked.id)
+        named = [
+            one if one.id else one.model_copy(update={"id": self._parts.new_uuid(asked, f"message {number}")})
+            for number, one in enumerate(action.messages)
+        ]
+        self._waiting, self._sent = (), named
+        self._observer.messages_taken(named)
+        return [self._output.carrier_chunk(message) for message in named]
+
     def end(self) -> Chunks:
         """Return the last chunks of the run."""
         if self.outcome is None:
             raise RuntimeError("the run has not ended")
         outcome = self.outcome
         _logger.debug("run done: %s after %d turns", outcome.stop_reason, outcome.turns)
+        if outcome.not_taken:
+            _logger.warning(_NOT_SENT, outcome.stop_reason)
         if (around := current_nested_runs.get()) is not None:
             around.leave_open(self._open_calls(outcome))
         if outcome.asked is not None:
@@ -373,6 +392,8 @@ class Run:
         """Attach the completed messages that the caller does not have to the exception, every call of them answered."""
         if streamed:
             self._output.delivered()
+        if self._waiting:
+            _logger.warning(_NOT_SENT, type(error).__name__)
         if (reply := take_reply(error)) is not None:
             self._take_up(reply)
         if self._tools is not None and self._batch is not None and not isinstance(error, AlreadyResumedError):  # whose calls still wait
@@ -394,6 +415,12 @@ class Run:
     def left(self) -> None:
         """Record that the run was left before its end."""
         self._observer.leave()
+
+
+async def _no_steps() -> AsyncGenerator[None, None]:
+    """The steps of an action that is done at once."""
+    return
+    yield
 
 
 def _without_open_results(history: Sequence[BaseMessage]) -> list[BaseMessage]:

@@ -163,7 +163,11 @@ class GradioChat:
             self._show(f"{event.run_id} {message.id}", message.type, _gradio_message(message))
 
     def _message(self, event: kinds.MessageDone) -> None:
-        self._show(f"{event.run_id} {event.message.id} images", event.message.type, _gradio_images(event.message))
+        message = event.message
+        if message.type == "human":
+            self._show(f"{event.run_id} {message.id}", message.type, _gradio_message(message))
+        else:
+            self._show(f"{event.run_id} {message.id} images", message.type, _gradio_images(message))
 
     def _decided(self, event: kinds.CallReady | kinds.CallResult) -> None:
         """A run goes on with a call that was decided; the other calls wait on meanwhile."""
