@@ -78,6 +78,33 @@ class Edits(Feature):
         assert [call["args"] for call in written] == [{"day": "Monday", "seats": 2}]
 
 
+class MessageWithDecisions(Feature):
+    """The user decides about a call, and says something as well."""
+
+    name = "message with decisions"
+    waits = True
+
+    def add(self, plan: Plan) -> None:
+        """A call that waits."""
+        plan.approve("tell")
+        plan.says = "And be quick."
+        plan.add("tell", Call("tell", {"to": "Fay"}, "message_0"))
+        plan.allow("tell", to="Fay")
+
+    def decide(self, call: PendingCall) -> Decision:
+        """Yes."""
+        assert (call.name, call.args) == ("tell", {"to": "Fay"})
+        return call.approve()
+
+    def check(self, seen: Seen) -> None:
+        """The message stands once in the history, behind the results of all calls, and a reply follows."""
+        kinds = [one.type for one in seen.history]
+        (place,) = [number for number, one in enumerate(seen.history) if one.type == "human" and one.text == "And be quick."]
+        assert seen.work.times("tell", to="Fay") == 1 and seen.history[place].id
+        assert (kinds[place - 1], kinds[place + 1]) == ("tool", "ai")
+        assert seen.result("message_0") in seen.history[:place]
+
+
 class AtOnce(Feature):
     """A function decides about each call at once."""
 
@@ -417,9 +444,11 @@ class Failover(Feature):
         plan.fails = True
 
     def check(self, seen: Seen) -> None:
-        """One message says that the other model has taken over; the calls that broke off did not run, those of the next reply did."""
+        """One message says that the other model has taken over; the calls that broke off did not run, those of the next reply did.
+
+        Once the user says something more, the first model is asked again."""
         marks = [mark for one in seen.history if isinstance(one, AIMessage) and (mark := failover_mark_of(one))]
-        assert len(marks) == 1 and marks[0]["from"] != marks[0]["to"]
+        assert 1 <= len(marks) <= (1 if seen.plan.says is None else 2) and marks[0]["from"] != marks[0]["to"]
         assert seen.work.times("look", city="Paris") == 1
 
 
@@ -439,5 +468,5 @@ _OF_CALLS = (
     Handlers,
 )
 _ENDING = (Limits, Failure, Cancel, Deadline, InnerBudgets, StopCondition, MaximumCost)
-_OF_RUNS = (ToolChoice, TurnHooks, Middleware, ChangedCalls, Failover, VendorEvents)
+_OF_RUNS = (ToolChoice, TurnHooks, Middleware, ChangedCalls, Failover, VendorEvents, MessageWithDecisions)
 FEATURES: Mapping[str, type[Feature]] = {kind.name: kind for kind in (*_OF_CALLS, *_ENDING, *_OF_RUNS)}

@@ -55,6 +55,7 @@ _NO_RUN = "counts calls and turns of a run, and an executor knows batches only: 
 _NO_TURN = "makes one request at a time, and executes: who writes a loop of their own asks another model themselves"
 _ANEW = "is asked anew whenever a run goes on, and is refused"
 _NO_TURN = "makes no request that it could stand around: a loop of one's own changes its requests and calls itself"
+_ITSELF = "makes no request: who writes a loop of their own appends what the user says behind the results"
 CANNOT: Mapping[tuple[str, str], str] = {
     ("turn hooks", "executor alone"): _NO_TURN,
     ("turn hooks", "explicit loop"): _NO_TURN,
@@ -62,6 +63,8 @@ CANNOT: Mapping[tuple[str, str], str] = {
     ("middleware", "explicit loop"): _NO_TURN,
     ("changed calls", "executor alone"): _NO_TURN,
     ("changed calls", "explicit loop"): _NO_TURN,
+    ("message with decisions", "executor alone"): _ITSELF,
+    ("message with decisions", "explicit loop"): _ITSELF,
     ("decided at once", "durable"): _ANEW,
     ("decided at once", "conversations"): _ANEW,
     ("limits", "executor alone"): _NO_RUN,
