@@ -120,6 +120,18 @@ def test_a_user_who_goes_on_talking_gives_the_call_up(vendor: OpenAIServer, page
     assert [message["role"] for message in vendor.messages[-1]] == ["user", "assistant", "tool", "user"]
 
 
+def test_a_user_decides_and_types_in_one_run(vendor: OpenAIServer, page: Page) -> None:
+    """The message stands behind the result of the approved call, and keeps the page's id; the next run does not take it again."""
+    vendor.extend([MAILS, Turn("Quick enough."), Turn("Yes.")])
+    last = page.run("And be quick.", resume=answers(page.run("Write to Anna."), approved=True))
+    assert last["outcome"] == {"type": "success"}
+    assert [message["content"] for _, message in page.own("tool")] == ["Sent to Anna."]
+    assert page.texts == ["I will write.", "Quick enough."]
+    assert [message["role"] for message in vendor.messages[-1]] == ["user", "assistant", "tool", "user"]
+    page.run("Done?")
+    assert [message["role"] for message in vendor.messages[-1]] == ["user", "assistant", "tool", "user", "assistant", "user"]
+
+
 def test_a_page_that_is_loaded_again(vendor: OpenAIServer, page: Page) -> None:
     """It is given what was said, and the call that waits, and goes on."""
     vendor.extend([MAILS, Turn("Done.")])
