@@ -10,10 +10,10 @@ from ..errors import ConfigurationError
 from ..executor.pending import APPROVABLE, ELICITATION
 from ..history.expansion import expand
 from ..messages.blocks import standard_blocks
-from ..messages.metadata import text_of
+from ..messages.metadata import edited_arguments, text_of
 from ..strict_json import mend_surrogates
 from .posted import Posted, PostedDecisions, read_body, signature_of
-from .public import page_calls, public_message, to_json
+from .public import page_calls, plain, public_message, to_json
 
 _PARTS: Final[Mapping[str, str]] = {"image": "image", "audio": "audio", "video": "video", "file": "document"}
 _BLOCKS: Final[Mapping[Any, str]] = {part: block for block, part in _PARTS.items()}
@@ -36,7 +36,7 @@ def page_messages(history: Sequence[BaseMessage]) -> list[dict[str, Any]]:
 
 def _message_data(message: BaseMessage) -> dict[str, Any]:
     if isinstance(message, ToolMessage):
-        told = {"autotools": {"status": message.status}}
+        told = {"autotools": {"status": message.status, **edited(message)}}
         return {"role": "tool", "toolCallId": mend_surrogates(message.tool_call_id), "content": content_parts(message), "metadata": told}
     if not isinstance(message, AIMessage):
         return {"role": "user", "content": content_parts(message)}
@@ -45,6 +45,12 @@ def _message_data(message: BaseMessage) -> dict[str, Any]:
         for call in page_calls(message)
     ]
     return {"role": "assistant", "content": mend_surrogates(text_of(message)), **({"toolCalls": calls} if calls else {})}
+
+
+def edited(result: BaseMessage) -> dict[str, Any]:
+    """Return the metadata of a result whose call ran with other arguments than the model wrote; empty for others."""
+    arguments = edited_arguments(result)
+    return {} if arguments is None else {"editedArguments": plain(arguments)}
 
 
 def _posted_id(message: BaseMessage, place: int) -> str:

@@ -194,13 +194,20 @@ class Lines:
         self._call(event.call, run.depth)
 
     def _call(self, call: ToolCallRecord, depth: int) -> None:
-        self._line(f"→ {call_text(call)}", "call", depth)
+        self._line(f"→ {call_text(call)}{' (edited)' if call.edited else ''}", "call", depth)
 
     def _progress(self, event: kinds.CallProgress, run: LinesRun) -> None:
         value = event.value if isinstance(event.value, str) else to_json(event.value)
         self._line(f"… {self._name(event.call_id, run)}: {_one_line_of(value)}", "quiet", run.depth)
 
+    def _edited(self, call: ToolCallRecord, run: LinesRun) -> None:
+        """Write a call again that ran with other arguments than the model wrote."""
+        self._call(call, run.depth)
+
     def _result(self, event: kinds.CallResult, run: LinesRun) -> None:
+        if (call := event.carried_out).edited:
+            run.calls[event.call_id] = call
+            self._edited(call, run)
         style = "failure" if event.message.status == "error" else "result"
         self._line(f"← {self._name(event.call_id, run, event.call.name)}: {_one_line_of(text_and_media(event.message))}", style, run.depth)
 

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_autotools import AlreadyResumedError, Decision, LimitReachedError, NextTurn, PendingCall, RetryPolicy, ToolPolicy
-from langchain_autotools.messages.metadata import failover_mark_of
+from langchain_autotools.messages.metadata import KEY, failover_mark_of
 from tests.laws.feature import Feature
 from tests.laws.features_changed import ChangedCalls
 from tests.laws.features_handled import Handlers
@@ -74,6 +74,7 @@ class Edits(Feature):
         assert [args for name, args in seen.work.ran if name == "book"] == [{"day": "Tuesday", "seats": 1}]
         text = seen.result("edits_0").text
         assert "1 seats on Tuesday." in text and '"day": "Tuesday"' in text.replace('\\"', '"')
+        assert seen.result("edits_0").response_metadata[KEY]["edited_arguments"] == {"day": "Tuesday", "seats": 1}
         written = [call for one in seen.history if isinstance(one, AIMessage) for call in one.tool_calls if call["id"] == "edits_0"]
         assert [call["args"] for call in written] == [{"day": "Monday", "seats": 2}]
 
