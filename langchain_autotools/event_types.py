@@ -20,7 +20,7 @@ from langchain_core.messages.ai import UsageMetadata
 from .executor.pending import PendingCall
 from .messages.blocks import LARGE, large_files, size_of
 from .messages.calls import ToolCallRecord
-from .messages.metadata import edited_arguments, portable_result
+from .messages.metadata import portable_result
 from .messages.run_messages import StopReason
 
 
@@ -201,15 +201,15 @@ class CallResult(RunEvent):
     @property
     def edited_arguments(self) -> Mapping[str, Any] | None:
         """The arguments that somebody gave the call in place of the model's; None for a call as the model made it."""
-        decision = self.call.decision
-        decided = decision.value if decision is not None and decision.action == "edit" and decision.value != self.call.args else None
-        return edited_arguments(self.message) or decided
+        return self.carried_out.args if self.carried_out.edited else None
 
     @property
     def carried_out(self) -> ToolCallRecord:
         """The call with the arguments that it ran with, marked as edited where these are not the model's."""
-        arguments = self.edited_arguments
-        return self.call if arguments is None else replace(self.call, args=dict(arguments), edited=True)
+        decision = self.call.decision
+        if decision is not None and decision.action == "edit" and decision.value != self.call.args:
+            return replace(self.call, args=decision.value, edited=True)
+        return self.call.carried_out(self.message)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,6 @@ from .stored import (
     check_storable,
     checked,
     copy_of,
-    keywords_of,
     mapping_of,
     message_of,
     plain_config,
@@ -294,8 +293,8 @@ class ConversationRun:
 
     def taken(self) -> HumanMessage | None:
         """The message of the user that the run was given beside decisions; None if there is none."""
-        message: HumanMessage | None = keywords_of(self.request["keywords"]).get("message")
-        return message
+        message = self.request["keywords"].get("message")
+        return None if message is None else message_of(message)
 
     @stored("the request")
     def _added(self) -> list[BaseMessage]:

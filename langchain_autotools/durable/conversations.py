@@ -22,7 +22,6 @@ from ..executor.pending import ELICITATION, check_answer, check_offered
 from ..messages.calls import ToolCallRecord
 from ..messages.run_messages import new_messages
 from ..mixin import ToolsAndMessagesMixin
-from ..run.settings import checked_message
 from .conversation_list import ConversationInfo, ConversationList, Metadata, Order
 from .conversation_reader import aread_conversation, check_position, read_conversation, start_of
 from .conversation_runs import (
@@ -242,7 +241,10 @@ class Conversations:
         if not given:
             raise ConfigurationError("decide takes decisions, as the methods of a pending call make them")
         check = partial(_check_decision, self.model._own_tools().executor)
-        said = None if message is None else named([checked_message(message)])[0]
+        said = HumanMessage(message) if isinstance(message, str) else message
+        if not isinstance(said, HumanMessage | None) or (said is not None and not said.content):
+            raise ConfigurationError(f"message must be what a user says, a text or a HumanMessage, not {message!r:.100}")
+        said = None if said is None else named([said])[0]
         made = partial(request_of_decisions, given=given, config=config, check=check, message=said)
         return self._add(conversation, f"decisions {uuid.uuid4()}", made)
 

@@ -31,7 +31,6 @@ from .stored import (
     RunFailedError,
     check_storable,
     is_storable,
-    keywords_of,
     message_of,
     plain_config,
     plain_keywords,
@@ -339,7 +338,7 @@ def execute(
     chunks: list[AIMessageChunk] = []
     try:
         with LiveEvents(execution.id, texts).written(), lifetime.left():
-            for chunk in model.stream(messages, config, journal=journal, **keywords_of(request["keywords"])):
+            for chunk in model.stream(messages, config, journal=journal, **request["keywords"]):
                 chunks.append(chunk)
                 if client is not None:
                     client.listener.tell(chunk)

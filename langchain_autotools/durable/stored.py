@@ -185,12 +185,6 @@ def message_of(data: Mapping[str, Any]) -> Any:
     return messages_from_dict([dict(data)])[0]
 
 
-def keywords_of(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords of a call from their plain form."""
-    message = data.get("message")
-    return {**data, "message": message_of(message)} if isinstance(message, Mapping) else dict(data)
-
-
 def copy_of(message: _M) -> _M:
     """Return a copy of a message of plain data, which its reader may change."""
     extra = message.__pydantic_extra__

@@ -56,7 +56,7 @@ from ..history.expansion import expand
 from ..messages.calls import ToolCallRecord
 from ..messages.metadata import text_of
 from ..strict_json import mend_surrogates
-from .ag_ui_messages import content_parts, edited, page_messages
+from .ag_ui_messages import content_parts, page_messages
 from .posted import signature_of
 from .public import page_calls, plain, to_json
 from .streaming import Failure
@@ -362,7 +362,9 @@ class AgUiEncoder:
 
     def _answered(self, event: kinds.CallResult) -> Iterator[BaseEvent]:
         run = self._runs[event.run_id]
-        outcome = {"status": event.message.status, "executed": event.executed, "duration": event.duration, **edited(event.message)}
+        outcome = {"status": event.message.status, "executed": event.executed, "duration": event.duration}
+        if event.edited_arguments is not None:
+            outcome["editedArguments"] = plain(event.edited_arguments)
         content: Any = content_parts(event.message)
         if run.tag is None:
             self._decided({event.call_id})

@@ -10,7 +10,8 @@ from ..errors import ConfigurationError
 from ..executor.pending import APPROVABLE, ELICITATION
 from ..history.expansion import expand
 from ..messages.blocks import standard_blocks
-from ..messages.metadata import edited_arguments, text_of
+from ..messages.calls import ToolCallRecord
+from ..messages.metadata import text_of
 from ..strict_json import mend_surrogates
 from .posted import Posted, PostedDecisions, read_body, signature_of
 from .public import page_calls, plain, public_message, to_json
@@ -36,7 +37,8 @@ def page_messages(history: Sequence[BaseMessage]) -> list[dict[str, Any]]:
 
 def _message_data(message: BaseMessage) -> dict[str, Any]:
     if isinstance(message, ToolMessage):
-        told = {"autotools": {"status": message.status, **edited(message)}}
+        ran = ToolCallRecord(message.tool_call_id, "", "").carried_out(message)
+        told = {"autotools": {"status": message.status, **({"editedArguments": plain(ran.args)} if ran.edited else {})}}
         return {"role": "tool", "toolCallId": mend_surrogates(message.tool_call_id), "content": content_parts(message), "metadata": told}
     if not isinstance(message, AIMessage):
         return {"role": "user", "content": content_parts(message)}
@@ -45,12 +47,6 @@ def _message_data(message: BaseMessage) -> dict[str, Any]:
         for call in page_calls(message)
     ]
     return {"role": "assistant", "content": mend_surrogates(text_of(message)), **({"toolCalls": calls} if calls else {})}
-
-
-def edited(result: BaseMessage) -> dict[str, Any]:
-    """Return the metadata of a result whose call ran with other arguments than the model wrote; empty for others."""
-    arguments = edited_arguments(result)
-    return {} if arguments is None else {"editedArguments": plain(arguments)}
 
 
 def _posted_id(message: BaseMessage, place: int) -> str:

@@ -18,11 +18,11 @@ from pydantic import BaseModel
 from .. import event_types as kinds
 from ..event_types import NOTHING, EventTable, RunEvent
 from ..messages.calls import TOOLSET, ToolCallRecord, awaited_calls, calls_of, canonical_call
-from ..messages.metadata import EDITED, KEY, own_metadata, with_own_metadata
+from ..messages.metadata import KEY, own_metadata, with_own_metadata
 from ..messages.run_messages import metadata_of_open_run, open_run
 from ..strict_json import mend_surrogates
 
-_OF_CALLS: Final = ("calls", "awaits", "asked", "open_calls", "before_calls", "call_blocks", EDITED)
+_OF_CALLS: Final = ("calls", "awaits", "asked", "open_calls", "before_calls", "call_blocks", "edited_arguments")
 _OF_REPLIES: Final = ("origin", "failover", "continuation", "reasoning_output")
 _OF_RUNS: Final = ("stop_reason", "turns", "usage")
 

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 
 from ..errors import ConfigurationError
 from ..messages.calls import CLIENT_TOOL, NOT_ONE_OBJECT, GivenCall, ToolCallRecord, canonical_call, compact
-from ..messages.metadata import EDITED, inner_usage, own_metadata, with_own_metadata
+from ..messages.metadata import inner_usage, own_metadata, with_own_metadata
 from ..messages.run_messages import open_run, position_metadata
 from ..strict_json import says_only
 from .call import ToolRun
@@ -243,7 +243,7 @@ def _ran_with(result: ToolCallResult, call: ToolCallRecord) -> ToolCallResult:
     """Return the result of a call with edited arguments, with these in a note and as data: the history contains the model's own."""
     ran = result.executed or result.message.status == "success"  # a result from a cache is that of an earlier call
     message = with_note(result.message, (_RAN_WITH if ran else _CHANGED_TO).format(arguments=call.arguments))
-    metadata = with_own_metadata(message.response_metadata, {**own_metadata(message), EDITED: call.args})
+    metadata = with_own_metadata(message.response_metadata, {**own_metadata(message), "edited_arguments": call.args})
     return replace(result, message=message.model_copy(update={"response_metadata": metadata}))
 
 

@@ -6,13 +6,12 @@ import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from .calls import ToolCallRecord, calls_of
-from .metadata import edited_arguments, own_metadata, text_of, was_shown
+from .metadata import own_metadata, text_of, was_shown
 from .run_messages import HoldsRun, held_message, new_messages, run_usage
 
 # ---------------------------------------------------------------------------------------------- markdown
@@ -56,11 +55,10 @@ def run_markdown(message: BaseMessage) -> str | None:
 
 def _answered_call(call: ToolCallRecord | None, result: ToolMessage) -> str:
     """Return the line of a call that has a result: with the arguments that it ran with."""
-    name, edited = result.name or "tool", edited_arguments(result)
-    if edited is not None:
-        call = replace(call or ToolCallRecord(result.tool_call_id, name, ""), args=dict(edited))
-    marks = [*(["edited"] if edited is not None else []), *(["failed"] if result.status == "error" else [])]
-    return " ".join([_code(name if call is None else call_text(call)), *(f"*{mark}*" for mark in marks)])
+    name = result.name or "tool"
+    ran = (call or ToolCallRecord(result.tool_call_id, name, "")).carried_out(result)
+    marks = [*(["edited"] if ran.edited else []), *(["failed"] if result.status == "error" else [])]
+    return " ".join([_code(name if ran.args is None and call is None else call_text(ran)), *(f"*{mark}*" for mark in marks)])
 
 
 def _all_calls(messages: list[BaseMessage]) -> list[ToolCallRecord]:

@@ -50,16 +50,6 @@ def own_metadata(message: BaseMessage) -> Mapping[str, Any]:
     return own if isinstance(own, Mapping) else {}
 
 
-EDITED: Final = "edited_arguments"
-"""The key, in the metadata of a result, of the arguments that somebody gave its call in place of the model's."""
-
-
-def edited_arguments(result: BaseMessage) -> Mapping[str, Any] | None:
-    """Return the arguments that somebody gave a result's call in place of the model's; None for a call as the model made it."""
-    arguments = own_metadata(result).get(EDITED)
-    return arguments if isinstance(arguments, Mapping) else None
-
-
 def with_own_metadata(metadata: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """Return `response_metadata` with the package's part replaced by `own`."""
     foreign = {name: value for name, value in metadata.items() if name != KEY}

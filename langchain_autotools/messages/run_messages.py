@@ -248,9 +248,7 @@ def shown_entries(message: BaseMessage | None, results: Iterable[ToolMessage]) -
 _logger = logging.getLogger("langchain_autotools")
 
 
-MESSAGE_SENT: Final = "message_sent"
-"""The key, in a run message's metadata, that is False where the run ended before it sent the `message` that it was given."""
-_OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage", ASKED, OPEN_CALLS, MESSAGE_SENT})
+_OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage", ASKED, OPEN_CALLS, "message_sent"})
 _DEEPEST = 100
 _MISREAD = (LookupError, TypeError, ValueError, AttributeError)
 """Errors that LangChain raises for entries that are no messages."""

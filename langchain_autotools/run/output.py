@@ -17,7 +17,7 @@ from ..compat import UNPARSABLE
 from ..messages.blocks import is_call_block
 from ..messages.calls import ToolCallRecord, entries_of_awaited, id_of_item, records_of
 from ..messages.metadata import ASKED, CACHED_ID, KEY, attach_messages, text_of, without_cached_id
-from ..messages.run_messages import MESSAGE_SENT, OPEN_CALLS, Separators, generation_id, number_messages, serialize_messages, shown_entries
+from ..messages.run_messages import OPEN_CALLS, Separators, generation_id, number_messages, serialize_messages, shown_entries
 from ..strict_json import read_object
 from .loop import RunOutcome
 
@@ -245,7 +245,7 @@ class RunOutput:
         metadata = {key: value for key, value in message.response_metadata.items() if key not in _PART_OF_TURN | _OF_VENDOR}
         metadata |= self._of_vendor(message.response_metadata)
         run = {"stop_reason": outcome.stop_reason, "turns": outcome.turns, "usage": outcome.usage}
-        run |= {MESSAGE_SENT: False} if outcome.not_taken else {}
+        run |= {"message_sent": False} if outcome.not_taken else {}
         brought: dict[str, Any] = {"messages": []} if self._carry else {}
         calls = [_call_chunk(call, self._new_index()) for call in outcome.pending if call.answer is None]
         chunk = AIMessageChunk(

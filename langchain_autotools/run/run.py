@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, cast
 
 from langchain_core.callbacks import AsyncCallbackManager, AsyncCallbackManagerForChainRun, CallbackManager, CallbackManagerForChainRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, BaseMessageChunk
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, BaseMessageChunk, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, patch_config
 
@@ -33,7 +33,7 @@ from ..turn.accumulator import ai_message
 from ..turn.stored_messages import caller_metadata, canonical_message, with_output_version
 from ..turn.tools import ToolChoice, format_request_tools
 from .decisions import open_calls
-from .loop import Action, CallModel, RunOutcome, RunTools, TakeMessages, TurnCut, tool_loop, turn_calls
+from .loop import Action, CallModel, RunOutcome, RunTools, TurnCut, tool_loop, turn_calls
 from .output import RunOutput, is_unreadable
 from .settings import RunParts, RunSettings, compose, drop_settings
 from .turn_wrappers import NOTHING_DECLARED, Discarded, Emitted, Stored, TurnPart, TurnRequest, WireForm
@@ -179,17 +179,17 @@ class Run:
         """Return the processing of an action."""
         if isinstance(action, CallModel):
             return Phase(self._parts.turns.make(self._request_of(action, config)), self.part, self.turn_done)
-        if isinstance(action, TakeMessages):
-            return Phase((), self.part, partial(self._taken, action))
-        return self._answering(ToolCallBatch, action, config)
+        if isinstance(action, RunTools):
+            return self._answering(ToolCallBatch, action, config)
+        return Phase((), self.part, partial(self._taken, action.asked, action.messages))
 
     def aphase(self, action: Action, config: RunnableConfig | None) -> Phase:
         """Return the processing of an action by an asynchronous driver."""
         if isinstance(action, CallModel):
             return Phase(self._parts.turns.amake(self._request_of(action, config)), self.part, self.turn_done)
-        if isinstance(action, TakeMessages):
-            return Phase(_no_steps(), self.part, partial(self._taken, action))
-        return self._answering(AsyncToolCallBatch, action, config)
+        if isinstance(action, RunTools):
+            return self._answering(AsyncToolCallBatch, action, config)
+        return Phase(_no_steps(), self.part, partial(self._taken, action.asked, action.messages))
 
     def _request_of(self, action: CallModel, config: RunnableConfig | None) -> TurnRequest:
         return replace(self._request, messages=list(action.messages), choice=action.choice, number=action.number, config=config)
@@ -333,12 +333,11 @@ class Run:
         self._sent, self._results = self._results, []
         return ()
 
-    def _taken(self, action: TakeMessages) -> Chunks:
+    def _taken(self, asked: AIMessage, messages: Sequence[HumanMessage]) -> Chunks:
         """Take messages of the user into the run, each with an id; return the chunks that carry them."""
-        asked = str(action.asked.id)
         named = [
-            one if one.id else one.model_copy(update={"id": self._parts.new_uuid(asked, f"message {number}")})
-            for number, one in enumerate(action.messages)
+            one if one.id else one.model_copy(update={"id": self._parts.new_uuid(str(asked.id), f"message {number}")})
+            for number, one in enumerate(messages)
         ]
         self._waiting, self._sent = (), named
         self._observer.messages_taken(named)

@@ -7,12 +7,13 @@ an end that may never come, an observer that may do nothing, and turns that noth
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache, partial
 from inspect import signature
 from typing import Any, ClassVar, Protocol, cast
 
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage, messages_from_dict
 
 from ..deadline import NEVER, Deadline, abounded, bounded, checked_cancel, deadline_after, deadline_of
 from ..errors import ConfigurationError
@@ -386,23 +387,17 @@ def _setting(model: Any, name: str, keywords: dict[str, Any]) -> Any:
 
 
 def _message(given: Any, decisions: Any) -> HumanMessage:
-    """Return the message that a resumed run takes.
+    """Return the message that a resumed run takes, as `repair` leaves it; it may be given as a dict of LangChain's.
 
     Raises:
         ConfigurationError: It is none, or nothing is resumed.
     """
     if decisions is None:
         raise ConfigurationError("message goes with resume=decisions, behind the results of the calls: here it has no effect")
-    return checked_message(given)
-
-
-def checked_message(given: Any) -> HumanMessage:
-    """Return a message of the user that a run takes, as `repair` leaves it.
-
-    Raises:
-        ConfigurationError: It is none.
-    """
     message = HumanMessage(given) if isinstance(given, str) else given
+    if isinstance(given, Mapping) and given.get("type") == "human":
+        with suppress(LookupError, TypeError, ValueError):
+            (message,) = messages_from_dict([dict(given)])
     if type(message) is not HumanMessage:
         raise ConfigurationError(f"message must be a text or a HumanMessage, not {type(given).__name__}")
     if not message.content:

@@ -176,7 +176,7 @@ def test_a_user_decides_and_types_at_once(life: Life) -> None:
     assert said(told)[1:] == said(chats.messages("c"))[2:]
     with pytest.raises(ConfigurationError, match="decided before, without this message: send it"):
         chats.decide("c", [call.approve()], message="And then?")
-    with pytest.raises(ConfigurationError, match="message must be a text or a HumanMessage"):
+    with pytest.raises(ConfigurationError, match="message must be what a user says"):
         chats.decide("c", [call.approve()], message=3)  # type: ignore[arg-type]
     chats.result(chats.send("c", "double 4"))
     (call,) = chats.pending("c")
