@@ -42,7 +42,12 @@ def markdown_of(message: BaseMessage | HoldsRun) -> str:
             parts += [_answered_call(calls.get(one.tool_call_id), one), _fenced(text_and_media(one))]
         else:
             open_calls = [call.id for call in _all_calls([one]) if call.id not in answered]
-            parts += [_paragraph(text_and_media(one)), *(f"{_code(call_text(calls[call_id]))} *no result*" for call_id in open_calls)]
+            text = _paragraph(text_and_media(one))
+            taken = one.type == "human" and one is not run  # what a run took of its user is quoted
+            parts += [
+                re.sub("(?m)^", "> ", text) if taken else text,
+                *(f"{_code(call_text(calls[call_id]))} *no result*" for call_id in open_calls),
+            ]
     return "\n\n".join(part for part in [*parts, _summary_line(run)] if part)
 
 

@@ -164,9 +164,7 @@ class GradioChat:
 
     def _message(self, event: kinds.MessageDone) -> None:
         message = event.message
-        if message.type == "human":
-            self._show(f"{event.run_id} {message.id}", message.type, _gradio_message(message))
-        else:
+        if message.type == "ai":
             self._show(f"{event.run_id} {message.id} images", message.type, _gradio_images(message))
 
     def _decided(self, event: kinds.CallReady | kinds.CallResult) -> None:

@@ -174,6 +174,9 @@ class Lines:
             self._closed_by_line = False
 
     def _message(self, event: kinds.MessageDone, run: LinesRun) -> None:
+        if event.message.type == "human":
+            self.show_input(event.message)
+            return
         if not run.depth:
             self._answer(self.joined.piece(event))
         self._end_line(run)

@@ -344,12 +344,16 @@ class ViewModel:
         run.parts.append(file := FileView(event))
         return file
 
-    def _message_done(self, event: kinds.MessageDone, run: RunView) -> None:
-        """Fill in the data that only the message has."""
+    def _message_done(self, event: kinds.MessageDone, run: RunView) -> PartView | None:
+        """Fill in the data that only the message has. The user's, which a run took, is a part of its own."""
+        if event.message.type == "human":
+            run.parts.append(taken := MessageView(event.message))
+            return taken
         for part in run.parts:
             if isinstance(part, FileView) and part.event.message_id == event.message_id and part.event.data is None:
                 part.event = part.event.found_in(event.message) or part.event
                 self._touch(run, part)
+        return None
 
     def _pending(self, event: kinds.CallsPending, run: RunView) -> None:
         run.waiting = list(event.calls)
