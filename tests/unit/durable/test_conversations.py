@@ -172,7 +172,7 @@ def test_a_user_decides_and_types_at_once(life: Life) -> None:
     assert chats.decide("c", [call.approve()], message="And be quick.") == one == chats.decide("c", [call.approve()])
     assert chats.result(one).text == "4: And be quick."
     assert said(chats.messages("c"))[2:] == [("tool", "6"), ("human", "And be quick."), ("ai", "4: And be quick.")]
-    told = [event.message for event in chats.events("c") if isinstance(event, MessageDone)]
+    told: list[BaseMessage] = [event.message for event in chats.events("c") if isinstance(event, MessageDone)]
     assert said(told)[1:] == said(chats.messages("c"))[2:]
     with pytest.raises(ConfigurationError, match="decided before, without this message: send it"):
         chats.decide("c", [call.approve()], message="And then?")

@@ -292,7 +292,7 @@ def deciding(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """The message whose decisions count: the assistant's that is the last one, or stands directly before the user's that is."""
     *before, last = body["messages"]
     last = before[-1] if last["role"] == "user" and before else last
-    return last if last["role"] == "assistant" else {"parts": []}  # type: ignore[no-any-return]
+    return last if last["role"] == "assistant" else {"parts": []}
 
 
 def allowed(body: Mapping[str, Any]) -> set[str]:
