@@ -99,8 +99,11 @@ class DecisionsError(ConfigurationError):
     """
 
     def __init__(self, message: str, problems: Iterable[DecisionProblem]) -> None:
-        super().__init__(message)
         self.problems = list(dict.fromkeys(problems))
+        super().__init__(message, self.problems)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class UnsupportedFeatureError(AutoToolsError, ValueError):

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any, Final, Generic, Literal, TypeVar
 
 import jiter
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from .executor.pending import PendingCall
@@ -198,16 +198,29 @@ class CallResult(RunEvent):
         """The call's id."""
         return self.call.id
 
+    @property
+    def edited_arguments(self) -> Mapping[str, Any] | None:
+        """The arguments that somebody gave the call in place of the model's; None for a call as the model made it."""
+        return self.carried_out.args if self.carried_out.edited else None
+
+    @property
+    def carried_out(self) -> ToolCallRecord:
+        """The call with the arguments that it ran with, marked as edited where these are not the model's."""
+        decision = self.call.decision
+        if decision is not None and decision.action == "edit" and decision.value != self.call.args:
+            return replace(self.call, args=decision.value, edited=True)
+        return self.call.carried_out(self.message)
+
 
 @dataclass(frozen=True, kw_only=True)
 class MessageDone(RunEvent):
     """A new message of the history is complete, as from `new_messages`. Messages come in the order of the history.
 
     Attributes:
-        message: The message.
+        message: The message: a reply, a result, or the user's message that a resumed run has taken (`message=`).
     """
 
-    message: AIMessage | ToolMessage
+    message: AIMessage | ToolMessage | HumanMessage
 
     @property
     def message_id(self) -> str:

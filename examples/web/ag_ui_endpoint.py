@@ -37,15 +37,16 @@ threads: defaultdict[str, list[BaseMessage]] = defaultdict(list)
 
 
 async def answer(history: list[BaseMessage], posted: Posted) -> AsyncIterator[RunEvent]:
-    """The events of the run that goes on with what was decided, then of the one that answers what was said."""
-    for messages, decisions in (([], posted.decisions), (posted.messages, None)):
-        history += messages
-        if messages or decisions:
-            async with aclosing(aevents(model.astream(history, resume=decisions))) as events:
-                async for event in events:
-                    if isinstance(event, MessageDone) and event.parent_run_id is None:
-                        history.append(event.message)
-                    yield event
+    """The events of the run that goes on with what was decided and answers what was said; its messages are kept as they complete."""
+    if not any(posted):
+        return
+    if not posted.decisions:
+        history += posted.messages
+    async with aclosing(aevents(model.astream(history, **posted.keywords))) as events:
+        async for event in events:
+            if isinstance(event, MessageDone) and event.parent_run_id is None:
+                history.append(event.message)
+            yield event
 
 
 @app.post("/agent")

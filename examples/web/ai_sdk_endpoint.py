@@ -18,8 +18,8 @@ from fastapi.responses import FileResponse, StreamingResponse
 from langchain_core.messages import BaseMessage
 from pydantic import SecretStr
 
-from langchain_autotools import ChatOpenAI, ConfigurationError, Decision, DecisionsError, MessageDone, RunEvent, ToolContext, aevents
-from langchain_autotools.encoders import AI_SDK_HEADERS, ai_sdk, ai_sdk_messages, from_ai_sdk
+from langchain_autotools import ChatOpenAI, ConfigurationError, DecisionsError, MessageDone, RunEvent, ToolContext, aevents
+from langchain_autotools.encoders import AI_SDK_HEADERS, Posted, ai_sdk, ai_sdk_messages, from_ai_sdk
 
 
 def get_temperature(city: str, context: ToolContext) -> str:
@@ -41,9 +41,11 @@ model = ChatOpenAI(model="gpt-5", tools=[get_temperature, send_mail], requires_a
 histories: defaultdict[str, list[BaseMessage]] = defaultdict(list)  # by the page's own id: a service asks first who the user is
 
 
-async def answer(history: list[BaseMessage], decisions: list[Decision]) -> AsyncIterator[RunEvent]:
+async def answer(history: list[BaseMessage], posted: Posted) -> AsyncIterator[RunEvent]:
     """The events of the run that answers; its messages are kept as they complete."""
-    async with aclosing(aevents(model.astream(history, resume=decisions or None))) as events:
+    if not posted.decisions:
+        history += posted.messages
+    async with aclosing(aevents(model.astream(history, **posted.keywords))) as events:
         async for event in events:
             if isinstance(event, MessageDone) and event.parent_run_id is None:
                 history.append(event.message)
@@ -52,18 +54,17 @@ async def answer(history: list[BaseMessage], decisions: list[Decision]) -> Async
 
 @app.post("/api/chat")
 async def chat(body: Annotated[dict[str, Any], Body()]) -> StreamingResponse:
-    """Answer the user's message, or go on with what he decided."""
+    """Answer the user's message, or go on with what they decided, or both at once."""
     history = histories[str(body.get("id"))]
     try:
-        messages, decisions = from_ai_sdk(body, history, approval_key=key, check=model.check)
+        posted = from_ai_sdk(body, history, approval_key=key, check=model.check)
     except DecisionsError as error:  # which the page shows beside the calls, whose editors stay open
         raise HTTPException(400, error.problems) from error
     except ConfigurationError as error:
         raise HTTPException(400, str(error)) from error
-    if not messages and not decisions:
+    if not any(posted):
         raise HTTPException(409, "There is nothing new in this.")
-    history += messages
-    return StreamingResponse(ai_sdk(answer(history, decisions)), headers=dict(AI_SDK_HEADERS))
+    return StreamingResponse(ai_sdk(answer(history, posted)), headers=dict(AI_SDK_HEADERS))
 
 
 @app.get("/api/chat/{conversation}")

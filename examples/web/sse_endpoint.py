@@ -20,7 +20,7 @@ from langchain_autotools.encoders import SSE_HEADERS, sse
 
 
 class Posted(BaseModel):
-    """What a client posts: a question, or decisions, made of what the frame `pending` has shown."""
+    """What a client posts: a question, decisions, made of what the frame `pending` has shown, or both."""
 
     question: str | None = None
     decisions: list[dict[str, Any]] | None = None
@@ -43,9 +43,12 @@ histories: defaultdict[str, list[BaseMessage]] = defaultdict(list)
 
 async def answer(history: list[BaseMessage], posted: Posted) -> AsyncIterator[RunEvent]:
     """The events of the run that answers; its messages are kept as they complete."""
-    if posted.question is not None:
+    keywords: dict[str, Any] = {}
+    if posted.decisions:
+        keywords = {"resume": posted.decisions, "message": posted.question}
+    elif posted.question is not None:
         history.append(HumanMessage(posted.question))
-    async with aclosing(aevents(model.astream(history, resume=posted.decisions))) as events:
+    async with aclosing(aevents(model.astream(history, **keywords))) as events:
         async for event in events:
             if isinstance(event, MessageDone) and event.parent_run_id is None:
                 history.append(event.message)
@@ -54,7 +57,7 @@ async def answer(history: list[BaseMessage], posted: Posted) -> AsyncIterator[Ru
 
 @app.post("/conversations/{conversation}")
 async def converse(conversation: str, posted: Posted) -> StreamingResponse:
-    """Answer a question, or go on with what was decided. Decisions that cannot be carried out are told of before anything begins."""
+    """Answer a question, or go on with what was decided, or both at once. What cannot be carried out is told of before anything begins."""
     history = histories[conversation]
     if posted.decisions is not None and (problems := model.check(history, posted.decisions)):
         raise HTTPException(400, problems)

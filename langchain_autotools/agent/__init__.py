@@ -114,7 +114,8 @@ class Agent(GivenAsTool):
         """Ask a question and return the result.
 
         Args:
-            question: The question. None with `resume=decisions`, which goes on with calls that wait for them.
+            question: The question. None with `resume=decisions`, which goes on with calls that wait for them; a question beside
+                decisions is the model's `message=`, behind the results of the calls.
             attachments: Attachments of the question: bytes, paths of local files, addresses.
             history: The conversation before the question. Without it the agent's own, which then gets the new messages; with it the
                 agent keeps nothing, and any number of questions may be asked at once.
@@ -218,6 +219,10 @@ class Agent(GivenAsTool):
             if name in kwargs:
                 raise ConfigurationError(f"{name} is an argument of Agent: here it has no effect")
         message = None if question is None else question_message(question, list(attachments))
+        if message is not None and kwargs.get("resume") is not None:
+            if kwargs.get("message") is not None:
+                raise ConfigurationError("with resume= the question is the message: give one of both")
+            message, kwargs["message"] = None, message
         if history is not None:
             return Exchange(message, self.system_prompt, OwnMemory(history, keeps=False), ConversationLock(), self._output)
         return Exchange(message, self.system_prompt, self._memory, self._floor, self._output)

@@ -123,7 +123,7 @@ class PlainDisplay(Lines, Display):
         _print_error(error)
 
     def _call(self, call: ToolCallRecord, depth: int) -> None:
-        if depth == 0 and (self.asked is None or call.name in self.asked):
+        if depth == 0 and not call.edited and self._is_asked(call):
             self._held[call.id] = call
         else:
             super()._call(call, depth)
@@ -133,6 +133,13 @@ class PlainDisplay(Lines, Display):
         if held is not None:  # nobody was asked: it was refused before
             super()._call(held, 0)
         super()._result(event, run)
+
+    def _edited(self, call: ToolCallRecord, run: LinesRun) -> None:
+        if run.depth or not self._is_asked(call):  # else it was shown when it was allowed
+            super()._edited(call, run)
+
+    def _is_asked(self, call: ToolCallRecord) -> bool:
+        return self.asked is None or call.name in self.asked
 
     def _failed(self, event: kinds.RunFailed, run: LinesRun) -> None:
         if run.depth:

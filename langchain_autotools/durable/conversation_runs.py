@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from dbos import DBOS, SetWorkflowID, WorkflowStatus
 from dbos import error as dbos_error
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 
 from ..errors import ConfigurationError
@@ -291,6 +291,11 @@ class ConversationRun:
     def message_ids(self) -> list[str | None]:
         """The ids of the messages that the run has added and made so far."""
         return [one.id for one in (*self._added, *(self.made_so_far() if self.goes_on else self._made))]
+
+    def taken(self) -> HumanMessage | None:
+        """The message of the user that the run was given beside decisions; None if there is none."""
+        message = self.request["keywords"].get("message")
+        return None if message is None else message_of(message)
 
     @stored("the request")
     def _added(self) -> list[BaseMessage]:
@@ -669,6 +674,7 @@ def request_of_decisions(
     given: Sequence[Decision],
     config: RunnableConfig | None,
     check: Callable[[Sequence[BaseMessage], dict[str, Any]], None],
+    message: HumanMessage | None = None,
 ) -> ConversationRun | NewRun:
     """Return request and attributes of a run that continues with decisions; the run that has followed them if none is new.
 
@@ -680,20 +686,27 @@ def request_of_decisions(
         given: The decisions.
         config: The configuration that was given.
         check: Raises where a run over a history with these keywords cannot carry out its decisions.
+        message: The message of the user behind the results of the calls; None if there is none.
 
     Raises:
         DecisionsError: As `decide` does.
     """
     last = next((run for run in reversed(runs) if run.request["kind"] != APPEND), None)
     before = {"config": None, "keywords": {}} if last is None else last.request
+    keywords = {name: value for name, value in before["keywords"].items() if name != "message"}
     with Refusals() as refusals:
         new = _new_decisions(runs, given, refusals)
         if isinstance(new, list) and new:
             with refusals.collected():
-                check(_ended_history(runs), {**before["keywords"], "resume": new})
+                check(_ended_history(runs), {**keywords, "resume": new})
     if isinstance(new, ConversationRun):
+        if message is not None and message.content != getattr(new.taken(), "content", None):
+            raise ConfigurationError("all of this was decided before, without this message: send it")
         return new
-    request = request_of(DECIDE, [], before["config"] if config is None else config, {**before["keywords"], "resume": new})
+    if message is not None and message.id in _runs_by_message(runs):
+        raise ConfigurationError(f"the conversation has a message {message.id!r} already: give one with an id of its own")
+    keywords |= {"resume": new} if message is None else {"resume": new, "message": message}
+    request = request_of(DECIDE, [], before["config"] if config is None else config, keywords)
     return request, {_DECIDED: json.dumps({_call_key(one): one.to_dict() for one in new})}
 
 
@@ -743,5 +756,7 @@ def request_of_retry(runs: Sequence[ConversationRun], failed: ConversationRun) -
         raise ConfigurationError(
             f"run {failed.id!r} has left calls that wait, and what it did of them is not known: decide about them again"
         )
-    keywords = {name: value for name, value in failed.request["keywords"].items() if name != "resume"}
-    return request_of(SEND, [], failed.request["config"], keywords), {}
+    keywords = {name: value for name, value in failed.request["keywords"].items() if name not in ("resume", "message")}
+    message = failed.taken()
+    again = [] if message is None or message.id in failed.message_ids else [message]  # it had failed before it sent this one
+    return request_of(SEND, again, failed.request["config"], keywords), {}

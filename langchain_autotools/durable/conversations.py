@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Generator, Map
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -52,6 +52,7 @@ _FORMAT = 1  # of what `export` returns
 _NOTHING = Metadata()
 
 _Made = Callable[[list[ConversationRun]], Any]
+_M = TypeVar("_M", bound=BaseMessage)
 
 
 class Conversations:
@@ -208,11 +209,25 @@ class Conversations:
         """Like `append`, asynchronously."""
         return await asyncio.to_thread(self.append, conversation, messages, owner=owner, labels=labels)
 
-    def decide(self, conversation: str, decisions: Sequence[Decision], config: RunnableConfig | None = None) -> Sent:
+    def decide(
+        self,
+        conversation: str,
+        decisions: Sequence[Decision],
+        config: RunnableConfig | None = None,
+        *,
+        message: str | HumanMessage | None = None,
+    ) -> Sent:
         """Decide about the pending calls from `pending`. A run continues with the decisions; other calls stay pending.
 
         Each call is decided once: the same decision again, from wherever it comes, does nothing. The run goes on under the keywords of
         the one that left the calls, and its config unless one is given: what it was not allowed to do, it is not now either.
+
+        Args:
+            conversation: Its id.
+            decisions: The decisions.
+            config: As of `send`.
+            message: What the user says as well. It joins the conversation behind the results of the calls, if all calls are answered then:
+                of a run that leaves calls it is not sent (`message_sent` of the run message is False).
 
         Returns:
             The run that goes on; of decisions that were made before, the one that did.
@@ -226,11 +241,23 @@ class Conversations:
         if not given:
             raise ConfigurationError("decide takes decisions, as the methods of a pending call make them")
         check = partial(self.model._check_decisions, recorded=True)
-        return self._add(conversation, f"decisions {uuid.uuid4()}", lambda runs: request_of_decisions(runs, given, config, check))
+        said = HumanMessage(message) if isinstance(message, str) else message
+        if not isinstance(said, HumanMessage | None) or (said is not None and not said.content):
+            raise ConfigurationError(f"message must be what a user says, a text or a HumanMessage, not {message!r:.100}")
+        said = None if said is None else named([said])[0]
+        made = partial(request_of_decisions, given=given, config=config, check=check, message=said)
+        return self._add(conversation, f"decisions {uuid.uuid4()}", made)
 
-    async def adecide(self, conversation: str, decisions: Sequence[Decision], config: RunnableConfig | None = None) -> Sent:
+    async def adecide(
+        self,
+        conversation: str,
+        decisions: Sequence[Decision],
+        config: RunnableConfig | None = None,
+        *,
+        message: str | HumanMessage | None = None,
+    ) -> Sent:
         """Like `decide`, asynchronously."""
-        return await asyncio.to_thread(self.decide, conversation, decisions, config)
+        return await asyncio.to_thread(self.decide, conversation, decisions, config, message=message)
 
     def check(self, conversation: str, decisions: Sequence[Decision]) -> builtins.list[DecisionProblem]:
         """Return what is wrong with decisions about the calls from `pending`; empty if `decide` takes them. Nothing is recorded.
@@ -665,7 +692,7 @@ def sent_to(where: Incarnation, number: int) -> Sent:
     return Sent(where.conversation, where.run_id(number), where.position(number, 0))
 
 
-def named(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+def named(messages: Sequence[_M]) -> list[_M]:
     """Return the messages, each with an id.
 
     Raises:

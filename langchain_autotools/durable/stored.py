@@ -158,7 +158,7 @@ def plain_config(config: RunnableConfig | None) -> dict[str, Any]:
 
 
 def plain_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords of a call as plain JSON, with decisions as dicts.
+    """Return the keywords of a call as plain JSON, with decisions and messages as dicts.
 
     Raises:
         ConfigurationError: One of them is not, or has no effect on a durable run.
@@ -170,6 +170,8 @@ def plain_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
         keywords = {**keywords, "resume": [one.to_dict() if isinstance(one, Decision) else one for one in resume]}
     elif isinstance(resume, Mapping):
         keywords = {**keywords, "resume": {key: one.to_dict() if isinstance(one, Decision) else one for key, one in resume.items()}}
+    if isinstance(message := keywords.get("message"), BaseMessage):
+        keywords = {**keywords, "message": plain_messages([message])[0]}
     return {name: _plain_json(value, name) for name, value in keywords.items()}
 
 

@@ -363,6 +363,8 @@ class AgUiEncoder:
     def _answered(self, event: kinds.CallResult) -> Iterator[BaseEvent]:
         run = self._runs[event.run_id]
         outcome = {"status": event.message.status, "executed": event.executed, "duration": event.duration}
+        if event.edited_arguments is not None:
+            outcome["editedArguments"] = plain(event.edited_arguments)
         content: Any = content_parts(event.message)
         if run.tag is None:
             self._decided({event.call_id})

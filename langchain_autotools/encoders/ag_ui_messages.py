@@ -10,10 +10,11 @@ from ..errors import ConfigurationError, DecisionProblem
 from ..executor.pending import APPROVABLE, ELICITATION
 from ..history.expansion import expand
 from ..messages.blocks import standard_blocks
+from ..messages.calls import ToolCallRecord
 from ..messages.metadata import text_of
 from ..strict_json import mend_surrogates
 from .posted import Posted, PostedDecisions, read_body, signature_of
-from .public import page_calls, public_message, to_json
+from .public import page_calls, plain, public_message, to_json
 
 _PARTS: Final[Mapping[str, str]] = {"image": "image", "audio": "audio", "video": "video", "file": "document"}
 _BLOCKS: Final[Mapping[Any, str]] = {part: block for block, part in _PARTS.items()}
@@ -36,7 +37,8 @@ def page_messages(history: Sequence[BaseMessage]) -> list[dict[str, Any]]:
 
 def _message_data(message: BaseMessage) -> dict[str, Any]:
     if isinstance(message, ToolMessage):
-        told = {"autotools": {"status": message.status}}
+        ran = ToolCallRecord(message.tool_call_id, "", "").carried_out(message)
+        told = {"autotools": {"status": message.status, **({"editedArguments": plain(ran.args)} if ran.edited else {})}}
         return {"role": "tool", "toolCallId": mend_surrogates(message.tool_call_id), "content": content_parts(message), "metadata": told}
     if not isinstance(message, AIMessage):
         return {"role": "user", "content": content_parts(message)}

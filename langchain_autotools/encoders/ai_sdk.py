@@ -345,8 +345,8 @@ class UIMessageChunks:
     def _result(self, event: kinds.CallResult) -> Iterator[Chunk]:
         yield from self._remind(event.call_id)
         call, decision = event.call, event.call.decision
-        if decision is not None and decision.action == "edit" and decision.value != call.args:
-            data = {"toolCallId": call.id, "input": safe_json(decision.value)}
+        if event.edited_arguments is not None:
+            data = {"toolCallId": call.id, "input": safe_json(event.edited_arguments)}
             yield {"type": "data-edited-arguments", "id": call.id, "data": data}
         rejected = decision is not None and decision.action == "reject"
         if rejected or (decision is not None and decision.uuid and call.id in self._reminded):
@@ -565,6 +565,8 @@ def _nested_result(part: Chunk, event: kinds.CallResult) -> Iterator[Chunk]:
     made = {one["toolCallId"]: one for one in part["calls"]}.get(event.call_id, {})
     failed = event.message.status == "error"
     made |= {"errorText": error_text(event.message.content)} if failed else {"output": safe_json(event.message.content)}
+    if event.edited_arguments is not None:
+        made |= {"input": safe_json(event.edited_arguments), "edited": True}
     yield _nested_run(part, event)
 
 

@@ -215,6 +215,7 @@ _PARTS: Final[Mapping[str, Callable[[_Parts, Chunk], None]]] = {
     "source-document": _Parts._whole,
     "file": _Parts._whole,
     "data-vendor-file": _Parts._whole,
+    _EDITED: _Parts._whole,
 }
 """What a page makes of a chunk; none of the others comes of a history, or is a part."""
 
@@ -229,10 +230,11 @@ def from_ai_sdk(
     approval_key: str | SecretStr | None = None,
     check: Callable[..., Sequence[DecisionProblem]] | None = None,
 ) -> Posted:
-    """Parse the post of a page with `useChat`: the user's new message, or decisions about pending calls.
+    """Parse the post of a page with `useChat`: the user's new message, decisions about pending calls, or both.
 
-    The page posts the whole conversation as it has it. Nothing of that is believed but what the last message says: a user's message is
-    taken with its text and files; of an assistant message the answers to approvals whose signature holds, the outputs of calls that were
+    The page posts the whole conversation as it has it. Nothing of that is believed but what the last message says, and where that is the
+    user's and calls wait the assistant's before it: a user's message is taken with its text and files; of an assistant message the
+    answers to approvals whose signature holds, the outputs of calls that were
     left to the page, and the answers to questions of MCP servers: outputs of the form `{"action": "accept", "content": {...}}`,
     `{"action": "decline"}` or `{"action": "cancel"}`. An approved call runs with other arguments where the body has them, as
     `{"edits": {call id: arguments}}`, or the message has a part `data-edited-arguments` with `toolCallId` and `input`.
@@ -260,17 +262,30 @@ def from_ai_sdk(
         raise ConfigurationError("the posted body has no messages")
     if any(one.get("role") not in ("user", "assistant") for one in messages):
         decisions.drop("messages that are neither the user's nor the assistant's")
-    parts = messages[-1].get("parts")
+    parts = _parts_of(messages[-1])
+    if body.get("trigger") == "regenerate-message":
+        return Posted([], [])
+    said: list[BaseMessage] = []
+    if messages[-1].get("role") == "user":
+        said = [_posted_message(parts, decisions)]
+        is_decided = decisions.pending and len(messages) > 1
+        parts = _parts_of(messages[-2]) if is_decided and messages[-2].get("role") == "assistant" else []
+    elif messages[-1].get("role") != "assistant":
+        return Posted([], [])
+    _decide(parts, _edits(body, parts), decisions, {one.tool_call_id for one in history if isinstance(one, ToolMessage)})
+    return Posted(said, decisions.checked(check))
+
+
+def _parts_of(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the parts of a posted message.
+
+    Raises:
+        ConfigurationError: It has none.
+    """
+    parts = message.get("parts")
     if not isinstance(parts, list) or not all(isinstance(one, Mapping) for one in parts):
         raise ConfigurationError("the last of the posted messages has no parts")
-    match messages[-1].get("role"), body.get("trigger"):
-        case _, "regenerate-message":
-            return Posted([], [])
-        case "user", _:
-            return Posted([_posted_message(parts, decisions)], [])
-        case "assistant", _:
-            _decide(parts, _edits(body, parts), decisions, {one.tool_call_id for one in history if isinstance(one, ToolMessage)})
-    return Posted([], decisions.checked(check))
+    return parts
 
 
 def _posted_message(parts: Sequence[Mapping[str, Any]], decisions: PostedDecisions) -> HumanMessage:

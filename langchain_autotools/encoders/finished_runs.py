@@ -9,7 +9,7 @@ from functools import reduce
 from itertools import groupby
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 
 from ..event_types import (
@@ -74,6 +74,8 @@ def _message_events(run_id: str, messages: Sequence[BaseMessage], waiting: Seque
             asked_before = 0, ToolCallRecord(message.tool_call_id, message.name or "a call", "", {})  # of a run that was resumed
             index, call = calls.get(message.tool_call_id, asked_before)
             yield CallResult(run_id=run_id, call=call, index=index, message=message)
+            yield MessageDone(run_id=run_id, message=message)
+        elif isinstance(message, HumanMessage) and message is not messages[0]:  # what the run took: its question stands before it
             yield MessageDone(run_id=run_id, message=message)
     if waiting:
         yield CallsPending(run_id=run_id, calls=waiting)

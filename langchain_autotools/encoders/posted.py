@@ -28,12 +28,19 @@ class Posted(NamedTuple):
     """The content of a page's post.
 
     Attributes:
-        messages: The new messages of the user, to be appended to the history; empty where there is none.
+        messages: The new messages of the user; empty where there is none. Without decisions they are to be appended to the history.
         decisions: Decisions about calls of the history that wait, for `model.resume` or `resume=`.
     """
 
     messages: list[BaseMessage]
     decisions: list[Decision]
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The keywords of the run: `resume` with the decisions, and `message` with what the user said beside them; empty without any."""
+        if not self.decisions:
+            return {}
+        return {"resume": self.decisions, **({"message": self.messages[-1]} if self.messages else {})}
 
 
 def read_body(body: Any) -> Mapping[str, Any]:

@@ -22,7 +22,7 @@ from ..messages.metadata import KEY, own_metadata, with_own_metadata
 from ..messages.run_messages import metadata_of_open_run, open_run
 from ..strict_json import mend_surrogates
 
-_OF_CALLS: Final = ("calls", "awaits", "asked", "open_calls", "before_calls", "call_blocks")
+_OF_CALLS: Final = ("calls", "awaits", "asked", "open_calls", "before_calls", "call_blocks", "edited_arguments")
 _OF_REPLIES: Final = ("origin", "failover", "continuation", "reasoning_output")
 _OF_RUNS: Final = ("stop_reason", "turns", "usage")
 
@@ -85,7 +85,7 @@ def _public_result(event: kinds.CallResult, artifacts: bool) -> RunEvent:
 
 
 def _public_done(event: kinds.MessageDone, artifacts: bool) -> RunEvent:
-    message: AIMessage | ToolMessage = public_message(event.message, artifacts=artifacts)
+    message = public_message(event.message, artifacts=artifacts)
     return event if message is event.message else replace(event, message=message)
 
 

@@ -220,7 +220,8 @@ def _result(event: kinds.CallResult, _: FrameEncoder) -> Data:
     message, artifact = event.message, event.message.artifact
     call = {"call_id": event.call_id, "name": event.call.name, "index": event.index, "message_id": message.id}
     result = {"status": event.message.status, "content": message.content, "duration": event.duration, "executed": event.executed}
-    return {**call, **result, **({} if artifact is None else {"artifact": artifact})}
+    edited = {} if event.edited_arguments is None else {"edited_arguments": event.edited_arguments}
+    return {**call, **result, **edited, **({} if artifact is None else {"artifact": artifact})}
 
 
 def _message(event: kinds.MessageDone, _: FrameEncoder) -> Data:

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 
 from ..errors import ConfigurationError
 from ..messages.calls import CLIENT_TOOL, NOT_ONE_OBJECT, GivenCall, ToolCallRecord, canonical_call, compact
-from ..messages.metadata import inner_usage
+from ..messages.metadata import inner_usage, own_metadata, with_own_metadata
 from ..messages.run_messages import open_run, position_metadata
 from ..strict_json import says_only
 from .call import ToolRun
@@ -229,7 +229,7 @@ class Answer:
             result = _combined(self.call, results) if ended else _stopped(self.call, results)
         ran = self.call.approved or self.call
         if ran.edited and self.call.args is not None and not is_changed(result):
-            result = _ran_with(result, ran.arguments)
+            result = _ran_with(result, ran)
         return self.placed(result)
 
     def placed(self, result: ToolCallResult) -> ToolCallResult:
@@ -239,11 +239,12 @@ class Answer:
         return result if self.place is None else self.place(result)
 
 
-def _ran_with(result: ToolCallResult, arguments: str) -> ToolCallResult:
-    """Return the result of a call with edited arguments, with a note of these: the history contains the model's own."""
+def _ran_with(result: ToolCallResult, call: ToolCallRecord) -> ToolCallResult:
+    """Return the result of a call with edited arguments, with these in a note and as data: the history contains the model's own."""
     ran = result.executed or result.message.status == "success"  # a result from a cache is that of an earlier call
-    note = (_RAN_WITH if ran else _CHANGED_TO).format(arguments=arguments)
-    return replace(result, message=with_note(result.message, note))
+    message = with_note(result.message, (_RAN_WITH if ran else _CHANGED_TO).format(arguments=call.arguments))
+    metadata = with_own_metadata(message.response_metadata, {**own_metadata(message), "edited_arguments": call.args})
+    return replace(result, message=message.model_copy(update={"response_metadata": metadata}))
 
 
 def _with_position(place: Mapping[str, Any], result: ToolCallResult) -> ToolCallResult:

@@ -8,6 +8,7 @@ from langchain_core.messages import (
     BaseMessage,
     BaseMessageChunk,
     FunctionMessage,
+    HumanMessage,
     RemoveMessage,
     ToolMessage,
     message_chunk_to_message,
@@ -156,11 +157,13 @@ def _without_chunks(parts: list[BaseMessage] | None) -> list[BaseMessage] | None
 
 
 def _unfold(items: list[Item], runs: Mapping[int, list[BaseMessage]]) -> list[Item]:
-    """Replace each run by its parts, except those that stand beside it: an input separates one run's messages from another's."""
+    """Replace each run by its parts, except those that stand beside it: an input, unless a run took it, separates one run's messages
+    from another's."""
+    taken = {part.id for parts in runs.values() for part in parts if isinstance(part, HumanMessage)}
     unfolded: list[Item] = []
     beside: list[tuple[Item, list[BaseMessage] | None]] = []
     for place, item in enumerate(items):
-        if isinstance(item[1], _OF_RUNS):
+        if isinstance(item[1], _OF_RUNS) or (item[1].id in taken and isinstance(item[1], HumanMessage)):
             beside.append((item, runs.get(place)))
         else:
             unfolded += [*_unfold_beside(beside), item]

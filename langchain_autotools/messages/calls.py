@@ -87,6 +87,11 @@ class ToolCallRecord:
         toolset = self.extra.get(TOOLSET)
         return toolset if isinstance(toolset, str) and toolset else None
 
+    def carried_out(self, result: BaseMessage) -> "ToolCallRecord":
+        """Return the call with the arguments that it ran with, marked as edited where its result says that they are not the model's."""
+        arguments = own_metadata(result).get("edited_arguments")
+        return replace(self, args=dict(arguments), edited=True) if isinstance(arguments, Mapping) else self
+
     @property
     def spelling(self) -> str:
         """The tool's name in the model's own spelling, as in the history."""

@@ -35,15 +35,19 @@ def markdown_of(message: BaseMessage | HoldsRun) -> str:
     run = held_message(message)
     brought = new_messages(run) or [run]
     answered = {one.tool_call_id for one in brought if isinstance(one, ToolMessage)}
-    calls = {call.id: call_text(call) for call in _all_calls(brought)}
+    calls = {call.id: call for call in _all_calls(brought)}
     parts: list[str] = []
     for one in brought:
         if isinstance(one, ToolMessage):
-            failed = " *failed*" if one.status == "error" else ""
-            parts += [_code(calls.get(one.tool_call_id) or one.name or "tool") + failed, _fenced(text_and_media(one))]
+            parts += [_answered_call(calls.get(one.tool_call_id), one), _fenced(text_and_media(one))]
         else:
             open_calls = [call.id for call in _all_calls([one]) if call.id not in answered]
-            parts += [_paragraph(text_and_media(one)), *(f"{_code(calls[call_id])} *no result*" for call_id in open_calls)]
+            text = _paragraph(text_and_media(one))
+            taken = one.type == "human" and one is not run  # what a run took of its user is quoted
+            parts += [
+                re.sub("(?m)^", "> ", text) if taken else text,
+                *(f"{_code(call_text(calls[call_id]))} *no result*" for call_id in open_calls),
+            ]
     return "\n\n".join(part for part in [*parts, _summary_line(run)] if part)
 
 
@@ -52,6 +56,14 @@ def run_markdown(message: BaseMessage) -> str | None:
     if was_shown(message):
         return f"*The message of this run, with {len(new_messages(message))} new messages*"
     return markdown_of(message) if "stop_reason" in own_metadata(message) and new_messages(message) else None
+
+
+def _answered_call(call: ToolCallRecord | None, result: ToolMessage) -> str:
+    """Return the line of a call that has a result: with the arguments that it ran with."""
+    name = result.name or "tool"
+    ran = (call or ToolCallRecord(result.tool_call_id, name, "")).carried_out(result)
+    marks = [*(["edited"] if ran.edited else []), *(["failed"] if result.status == "error" else [])]
+    return " ".join([_code(name if ran.args is None and call is None else call_text(ran)), *(f"*{mark}*" for mark in marks)])
 
 
 def _all_calls(messages: list[BaseMessage]) -> list[ToolCallRecord]:

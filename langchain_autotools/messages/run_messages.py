@@ -8,7 +8,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, Literal, TypeVar, cast, get_args
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage, messages_from_dict, messages_to_dict
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    ToolMessage,
+    messages_from_dict,
+    messages_to_dict,
+)
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.utils import message_chunk_to_message
 
@@ -240,7 +248,7 @@ def shown_entries(message: BaseMessage | None, results: Iterable[ToolMessage]) -
 _logger = logging.getLogger("langchain_autotools")
 
 
-_OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage", ASKED, OPEN_CALLS})
+_OF_A_RUN = frozenset({"messages", "stop_reason", "turns", "usage", ASKED, OPEN_CALLS, "message_sent"})
 _DEEPEST = 100
 _MISREAD = (LookupError, TypeError, ValueError, AttributeError)
 """Errors that LangChain raises for entries that are no messages."""
@@ -254,8 +262,8 @@ _M = TypeVar("_M", bound=BaseMessage)
 def carried_messages(message: BaseMessage) -> list[BaseMessage] | None:
     """Return the messages that a run message carries; None for other messages, and where none of what it carries is a message.
 
-    A message that comes from a client may hold anything. A run makes AI and tool messages: all others are left out, or a client
-    could put words into the mouth of the system or the user.
+    A message that comes from a client may hold anything. A run makes AI and tool messages, and takes messages of the user, which have an
+    id then: all others are left out, or a client could put words into the mouth of the system.
     """
     entries = own_metadata(message).get("messages")
     if not isinstance(entries, list):
@@ -264,11 +272,16 @@ def carried_messages(message: BaseMessage) -> list[BaseMessage] | None:
         messages: list[Any] = messages_from_dict(entries)
     except _MISREAD:
         messages = [_read(entry) for entry in entries]
-    kept: list[BaseMessage] = [one for one in messages if isinstance(one, AIMessage | ToolMessage)]
+    kept = [one for one in messages if _is_of_a_run(one)]
     if len(kept) != len(messages):
-        foreign = sorted({type(one).__name__ for one in messages} - {type(one).__name__ for one in kept})
+        known = set(map(id, kept))
+        foreign = sorted({type(one).__name__ for one in messages if id(one) not in known})
         _logger.warning("a message carries what no run makes, which is left out: %s", ", ".join(foreign))
     return kept if not entries or any(isinstance(one, BaseMessage) for one in messages) else None
+
+
+def _is_of_a_run(message: Any) -> bool:
+    return isinstance(message, AIMessage | ToolMessage) or (type(message) is HumanMessage and bool(message.id))
 
 
 def _read(entry: Any) -> Any:

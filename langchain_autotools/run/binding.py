@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.tools import BaseTool
@@ -107,12 +107,14 @@ class Resumable(Batched, GivenAsTool):
         history: LanguageModelInput,
         decisions: Decisions = True,
         config: RunnableConfig | None = None,
+        *,
+        message: str | HumanMessage | None = None,
         **kwargs: Any,
     ) -> AIMessage:
         """Continue a history that ends in unanswered calls, executing those that `decisions` approve.
 
         Without this a run answers such calls as interrupted: a history may come from anybody. The keyword `resume=decisions`
-        does the same for `stream`, `ainvoke` and `astream`, and for what `bind_tools` returns.
+        (with `message=`) does the same for `stream`, `ainvoke` and `astream`, and for what `bind_tools` returns.
 
         Args:
             history: The messages; the last AI message has calls without results.
@@ -122,6 +124,9 @@ class Resumable(Batched, GivenAsTool):
                 wrote it, unless they contradict what is recorded of the model's own. A call without a decision stays pending: the
                 run then makes no request and ends with `calls_pending`.
             config: LangChain's configuration.
+            message: What the user says as well, a text or a `HumanMessage`. It stands behind the results of the calls and before the
+                reply, in the new messages too. It is sent once all calls are answered and a request follows; of a run that ends before,
+                `run.response_metadata["autotools"]["message_sent"]` is False, and the stop reason says why.
             **kwargs: Keywords of `invoke`.
 
         Raises:
@@ -129,19 +134,21 @@ class Resumable(Batched, GivenAsTool):
                 needs approval would run without; a call to execute belongs to no tool of the model; its tool does not take the
                 arguments that it was given instead; or True is said of one whose arguments were changed. Nothing has run.
         """
-        message: AIMessage = self.invoke(history, config, resume=_checked_decisions(decisions), **kwargs)
-        return message
+        run: AIMessage = self.invoke(history, config, resume=_checked_decisions(decisions), message=message, **kwargs)
+        return run
 
     async def aresume(
         self: Any,
         history: LanguageModelInput,
         decisions: Decisions = True,
         config: RunnableConfig | None = None,
+        *,
+        message: str | HumanMessage | None = None,
         **kwargs: Any,
     ) -> AIMessage:
         """Like `resume`, asynchronously."""
-        message: AIMessage = await self.ainvoke(history, config, resume=_checked_decisions(decisions), **kwargs)
-        return message
+        run: AIMessage = await self.ainvoke(history, config, resume=_checked_decisions(decisions), message=message, **kwargs)
+        return run
 
     def check(self: Any, history: LanguageModelInput, decisions: Decisions = True, **kwargs: Any) -> list[DecisionProblem]:
         """Return what is wrong with decisions about the calls that a history ends in; empty if `resume` can carry them out.

@@ -8,15 +8,17 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, messages_from_dict
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage, messages_from_dict
 
+from ..executor import ToolCallResult
 from ..executor.batch_drivers import adriven, driven
 from ..executor.claims import Claims
 from ..executor.user_functions import UserCall, acall_user, call_user
-from ..messages.calls import awaited_calls, calls_of
-from ..messages.run_messages import open_results, serialize_messages
-from .loop import RunOutcome
-from .turn_wrappers import AsyncProceed, Proceed, RunClaims, TurnPart, TurnRequest, TurnWrapper
+from ..messages.calls import ToolCallRecord, awaited_calls, calls_of
+from ..messages.run_messages import is_paused, open_results, serialize_messages
+from .loop import RunOutcome, RunTools
+from .output import RunOutput
+from .turn_wrappers import AsyncProceed, Proceed, RunClaims, RunObserver, TurnPart, TurnRequest, TurnWrapper
 
 _GRACE_SECONDS = 1.0
 _POLL_SECONDS = 0.01
@@ -108,22 +110,41 @@ def kept_value(outcome: RunOutcome, messages: Sequence[BaseMessage]) -> dict[str
     return {"messages": serialize_messages(messages), **ended}
 
 
-def kept_run(value: Mapping[str, Any], found: AIMessage) -> tuple[list[BaseMessage], RunOutcome]:
-    """Return the messages and the outcome of a run, from `kept_value`.
+def repeated(
+    value: Mapping[str, Any], tools: RunTools, output: RunOutput, observer: RunObserver, *, withholds: bool
+) -> tuple[list[AIMessageChunk], RunOutcome]:
+    """Return the chunks of what another run has brought, and its outcome, from `kept_value`.
 
     Args:
         value: The value.
-        found: The message whose calls it answered first.
+        tools: The calls that the run answered first.
+        output: Makes the chunks.
+        observer: Observes the messages.
+        withholds: Whether what turns that call tools say does not leave.
     """
-    messages = messages_from_dict(list(value["messages"]))
-    asked, results = found, list[ToolMessage]()
-    for message in messages:
+    asked, calls = tools.message, {call.id: call for call in tools.calls}
+    chunks, results = list[AIMessageChunk](), list[ToolMessage]()
+    for message in messages_from_dict(list(value["messages"])):
         if isinstance(message, AIMessage):
-            asked, results = message, []
-        elif isinstance(message, ToolMessage):
+            if not (withholds and (calls_of(message) or is_paused(message))):
+                chunks += output.from_message(message)
+            asked, chunk = output.message(message)
+            calls, results = {call.id: call for call in _calls(asked)}, []
+            observer.turn_done(asked)
+            chunks.append(chunk)
+            continue
+        if isinstance(message, ToolMessage):
             results.append(message)
+            observer.result_done(ToolCallResult(calls[message.tool_call_id], message, executed=False, attempts=0))
+        elif isinstance(message, HumanMessage):
+            observer.messages_taken([message])
+        chunks.append(output.carrier_chunk(message))
     answered = {result.tool_call_id for result in results}
-    pending = [call for call in [*calls_of(asked), *awaited_calls(asked)] if call.id not in answered]
+    pending = [call for call in _calls(asked) if call.id not in answered]
     direct = results if value["stop_reason"] == "return_direct" else ()
     made = RunOutcome(value["stop_reason"], value["turns"], value["usage"], pending, asked, direct, open_results(results))
-    return messages, made
+    return chunks, made
+
+
+def _calls(message: AIMessage) -> list[ToolCallRecord]:
+    return [*calls_of(message), *awaited_calls(message)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, Literal
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from ..errors import ConfigurationError, DecisionsError
 from ..executor import Decision, ToolExecutor, pending_calls
@@ -47,6 +47,10 @@ _NOTHING_WAITS = "resume decides about calls without results at the end of the h
 _BINDS_NOTHING = (
     "call {id!r} needs approval, and {decision} binds nothing: decide about it with approve(), reject(), edit() or respond() of what "
     "pending_calls(...) gives"
+)
+_MESSAGE_BEHIND = (
+    "the history ends in a message of the user behind calls that wait: leave it out there, and give it as message=, "
+    "resume(history, decisions, message=...)"
 )
 _SHORTHAND = {True: "True", False: "a mapping of arguments"}
 
@@ -105,6 +109,8 @@ def open_calls(
     if decisions is None:
         refused = [(number, replace(known[number].call, args=None, why=_INTERRUPTED)) for number in waiting]
         return OpenCalls(message, refused) if message and refused else None
+    if given and isinstance(given[-1], HumanMessage):
+        _check_end(given)
     shown = _as_given(known, given)
     opened = open_results(results)
     decided: list[tuple[int, ToolCallRecord]] = []
@@ -124,6 +130,13 @@ def open_calls(
         raise refusals.together()
     going_on = [(number, continued[one.call.id]) for number, one in enumerate(known) if one.call.id in continued]
     return OpenCalls(message, sorted([*decided, *going_on], key=itemgetter(0)), opened)
+
+
+def _check_end(given: Sequence[BaseMessage]) -> None:
+    """Raise if the user's message stands behind calls that wait."""
+    end = next((number for number in range(len(given), 0, -1) if not isinstance(given[number - 1], HumanMessage)), 0)
+    if end < len(given) and pending_calls(given[:end]):
+        raise ConfigurationError(_MESSAGE_BEHIND)
 
 
 def _split(

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, aclosing
 from dataclasses import replace
 from typing import Any, ClassVar, cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from ..deadline import DeadlinePassed
@@ -53,6 +53,7 @@ _CONCERN_ONE_ANOTHER = (
     "calls_begin",
     "progressed",
     "result_done",
+    "messages_taken",
     "pending",
     "ended",
     "stopped",
@@ -308,6 +309,10 @@ class RunEvents(RunObserver, TurnWrapper):
     def watch(self) -> "_CallWatch":
         """Return an observer of the calls of a batch."""
         return _CallWatch(self)
+
+    def messages_taken(self, messages: Sequence[HumanMessage]) -> None:
+        """Emit that messages of the user have joined the run."""
+        self._tell_all(MessageDone(**self._about, message=message) for message in messages)
 
     # ------------------------------------------------------------------------------------------ the end
 

@@ -1,9 +1,10 @@
 """The tool loop, free of I/O: a generator that yields the next action, then receives its result.
 
 `tool_loop` is a generator. It yields `CallModel` and is sent the turn's AI message with its calls and what blocks them (or
-`TurnCut`), or yields `RunTools` and is sent the results, and returns a `RunOutcome`. It owns the run's history, decides which
-calls are executed, answered or left to the caller, and applies the limits. It never waits, reads no clock of its own (one is
-passed in) and knows no model, so one loop serves the synchronous and the asynchronous drivers.
+`TurnCut`), yields `RunTools` and is sent the results, or yields `TakeMessages` and is sent these messages, each with an id; it
+returns a `RunOutcome`. It owns the run's history, decides which calls are executed, answered or left to the caller, and applies the
+limits. It never waits, reads no clock of its own (one is passed in) and knows no model, so one loop serves the synchronous and the
+asynchronous drivers.
 """
 
 import json
@@ -12,9 +13,9 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from inspect import iscoroutinefunction
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 
 from ..errors import ConfigurationError, LimitReachedError
@@ -44,6 +45,19 @@ class CallModel:
     messages: Sequence[BaseMessage]
     choice: Choice
     number: int = 1
+
+
+@dataclass(frozen=True)
+class TakeMessages:
+    """An action: hand out messages of the user that join the run. The next action is the request that sends them.
+
+    Attributes:
+        messages: The messages.
+        asked: The AI message whose calls are answered before them.
+    """
+
+    messages: Sequence[HumanMessage]
+    asked: AIMessage
 
 
 @dataclass(frozen=True)
@@ -78,6 +92,16 @@ class RunTools:
     turn: int = 0
 
 
+class EndRun(NamedTuple):
+    """An action behind the loop: tell the store of claims that the run has ended.
+
+    Attributes:
+        value: What the run has brought; None where calls wait that it was to answer.
+    """
+
+    value: dict[str, Any] | None
+
+
 @dataclass(frozen=True)
 class OpenCalls:
     """The unanswered calls at the end of a history.
@@ -107,6 +131,7 @@ class RunOutcome:
         asked: The AI message that made them.
         direct: The results of `return_direct` tools that end the run.
         opened: The results of calls inside which runs wait.
+        not_taken: The user's messages that wait for a request that the run did not make.
     """
 
     stop_reason: StopReason
@@ -116,6 +141,7 @@ class RunOutcome:
     asked: AIMessage | None = None
     direct: Sequence[ToolMessage] = ()
     opened: Sequence[ToolMessage] = ()
+    not_taken: Sequence[HumanMessage] = ()
 
 
 OnLimit = Literal["answer", "return", "raise"]
@@ -207,6 +233,7 @@ class RunPlan:
         inner: The runs of models and agents that are given as tools; None without any.
         used: Counts what the run uses, for the run around it; None if none counts it.
         leaves: What a call may wait for, so that it is left to the caller. What waits for anything else is decided about before it runs.
+        waiting: Messages of the user that join the run once all calls are answered and another request is certain.
         outputs: Names whose calls end the run also where they cannot be read: who reads the output of a schema says what is wrong with
             it. None: whatever is called.
     """
@@ -219,10 +246,11 @@ class RunPlan:
     inner: Any = None
     used: InnerUsage | None = None
     leaves: Collection[str] = ("caller", *FOR_CALLER, "approval", "queued")
+    waiting: Sequence[HumanMessage] = ()
     outputs: Collection[str] | None = ()
 
 
-Action = CallModel | RunTools
+Action = CallModel | RunTools | TakeMessages
 Loop = Generator[Action, Any, RunOutcome]
 
 
@@ -282,6 +310,7 @@ class _Run:
         self._progress = progress
         self._clock = clock
         self._too_costly = too_costly
+        self._waiting = plan.waiting
 
     def conversation(self, found: OpenCalls | None) -> Loop:
         try:
@@ -325,8 +354,11 @@ class _Run:
     def _turn(self, choice: Choice) -> Generator[Action, Any, tuple[AIMessage, list[ToolCallRecord], str | None]]:
         """Make one request, and the same one again after a reply with which another model goes on; the stored messages join the history."""
         while True:
-            if self._too_costly is not None and self._too_costly(self._history):
+            if self._too_costly is not None and self._too_costly([*self._history, *self._waiting] if self._waiting else self._history):
                 raise _Cut("max_cost")
+            if self._waiting:
+                waiting, self._waiting = self._waiting, ()
+                self._history += yield TakeMessages(waiting, _last_reply(self._history))
             reply = yield CallModel(self._history, choice, self._progress.turns + 1)
             message, calls, blocked = (reply.message, [], None) if isinstance(reply, TurnCut) else reply
             if message is None:
@@ -381,7 +413,7 @@ class _Run:
         pending = [_as_written(message, call) for _, call in calls if call.id not in given and call.id not in open_ids]
         if pending or opened:
             return self._left(message, pending, opened, started=bool(answered))
-        if results and all(result.return_direct for result in results):
+        if results and all(result.return_direct for result in results) and not self._waiting:
             return self._outcome("return_direct", direct=[result.message for result in results])
         ends = results and self._plan.limits.stop_when is not None and self._stops()
         return self._outcome("stop_when") if ends else None
@@ -442,7 +474,11 @@ class _Run:
         return self._progress.cancelled is not None and self._progress.cancelled()
 
     def _outcome(self, reason: StopReason, **rest: Any) -> RunOutcome:
-        return RunOutcome(reason, self._progress.turns, self._progress.usage, **rest)
+        return RunOutcome(reason, self._progress.turns, self._progress.usage, **rest, not_taken=self._waiting)
+
+
+def _last_reply(history: Sequence[BaseMessage]) -> AIMessage:
+    return next(message for message in reversed(history) if isinstance(message, AIMessage))
 
 
 def _as_written(message: AIMessage, call: ToolCallRecord) -> ToolCallRecord:

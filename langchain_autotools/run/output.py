@@ -245,6 +245,7 @@ class RunOutput:
         metadata = {key: value for key, value in message.response_metadata.items() if key not in _PART_OF_TURN | _OF_VENDOR}
         metadata |= self._of_vendor(message.response_metadata)
         run = {"stop_reason": outcome.stop_reason, "turns": outcome.turns, "usage": outcome.usage}
+        run |= {"message_sent": False} if outcome.not_taken else {}
         brought: dict[str, Any] = {"messages": []} if self._carry else {}
         calls = [_call_chunk(call, self._new_index()) for call in outcome.pending if call.answer is None]
         chunk = AIMessageChunk(

@@ -10,11 +10,11 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mappin
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, cast
 
 from langchain_core.callbacks import AsyncCallbackManager, AsyncCallbackManagerForChainRun, CallbackManager, CallbackManagerForChainRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, BaseMessageChunk, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, BaseMessageChunk, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, patch_config
 
@@ -33,7 +33,7 @@ from ..turn.accumulator import ai_message
 from ..turn.stored_messages import caller_metadata, canonical_message, with_output_version
 from ..turn.tools import ToolChoice, format_request_tools
 from .decisions import open_calls
-from .loop import Action, CallModel, RunOutcome, RunTools, TurnCut, tool_loop, turn_calls
+from .loop import Action, CallModel, EndRun, RunOutcome, RunTools, TurnCut, tool_loop, turn_calls
 from .output import RunOutput, is_unreadable
 from .settings import RunParts, RunSettings, compose, drop_settings
 from .turn_wrappers import NOTHING_DECLARED, Discarded, Emitted, Stored, TurnPart, TurnRequest, WireForm
@@ -93,18 +93,9 @@ async def adrive(driven: "Driven", trace: "Trace") -> AsyncGenerator[Chunks, Non
 # ---------------------------------------------------------------------------------------------- a run
 
 
+_NOT_SENT: Final = "the message of a resumed run was not sent, because the run ended before another request: %s"
 _ON_CLIENT: Mapping[str, bool] = {"client_tool": True}
 """The record of a call of a vendor's tool for the user's machine."""
-
-
-class EndRun(NamedTuple):
-    """An action: tell the store of claims that the run has ended.
-
-    Attributes:
-        value: What the run has brought; None where calls wait that it was to answer.
-    """
-
-    value: dict[str, Any] | None
 
 
 class Run:
@@ -154,6 +145,7 @@ class Run:
         self._results: list[ToolCallResult] = []
         self._failure: Exception | None = None
         self._last = False
+        self._waiting = plan.waiting
 
     def trace(self, model: BaseChatModel, config: RunnableConfig | None) -> "Trace":
         """Begin the trace, the parent run of turns and tool calls."""
@@ -191,17 +183,21 @@ class Run:
         """Return the processing of an action."""
         if isinstance(action, CallModel):
             return Phase(self._parts.turns.make(self._request_of(action, config)), self.part, self.turn_done)
+        if isinstance(action, RunTools):
+            return self._answering(ToolCallBatch, action, config)
         if isinstance(action, EndRun):
             return Phase(self._parts.claimed.ending(action.value), self.part, tuple)
-        return self._answering(ToolCallBatch, action, config)
+        return Phase((), self.part, partial(self._taken, action.asked, action.messages))
 
     def aphase(self, action: Action | EndRun, config: RunnableConfig | None) -> Phase:
         """Return the processing of an action by an asynchronous driver."""
         if isinstance(action, CallModel):
             return Phase(self._parts.turns.amake(self._request_of(action, config)), self.part, self.turn_done)
+        if isinstance(action, RunTools):
+            return self._answering(AsyncToolCallBatch, action, config)
         if isinstance(action, EndRun):
             return Phase(self._parts.claimed.aending(action.value), self.part, tuple)
-        return self._answering(AsyncToolCallBatch, action, config)
+        return Phase(_no_steps(), self.part, partial(self._taken, action.asked, action.messages))
 
     def _request_of(self, action: CallModel, config: RunnableConfig | None) -> TurnRequest:
         return replace(self._request, messages=list(action.messages), choice=action.choice, number=action.number, config=config)
@@ -357,24 +353,22 @@ class Run:
 
     def _repeat(self, finished: Mapping[str, Any], tools: RunTools) -> Chunks:
         """End as another run has ended, and return the chunks of what it has brought."""
-        from .claimed_turn import kept_run
+        from .claimed_turn import repeated
 
-        messages, self.outcome = kept_run(finished, tools.message)
-        calls, chunks = {call.id: call for call in tools.calls}, list[AIMessageChunk]()
-        for message in messages:
-            if isinstance(message, AIMessage):
-                own = calls_of(message)
-                if not (self.settings.last_text_only and (own or is_paused(message))):
-                    chunks += self._output.from_message(message)
-                message, chunk = self._output.message(message)
-                calls = {call.id: call for call in [*own, *awaited_calls(message)]}
-                self._observer.turn_done(message)
-                chunks.append(chunk)
-                continue
-            if isinstance(message, ToolMessage):
-                self._observer.result_done(ToolCallResult(calls[message.tool_call_id], message, executed=False, attempts=0))
-            chunks.append(self._output.carrier_chunk(message))
+        chunks, self.outcome = repeated(finished, tools, self._output, self._observer, withholds=self.settings.last_text_only)
+        sent = [message.content for message in self._output.handed_out if isinstance(message, HumanMessage)]
+        self._waiting = [message for message in self._waiting if message.content not in sent]
         return chunks
+
+    def _taken(self, asked: AIMessage, messages: Sequence[HumanMessage]) -> Chunks:
+        """Take messages of the user into the run, each with an id; return the chunks that carry them."""
+        named = [
+            one if one.id else one.model_copy(update={"id": self._parts.new_uuid(str(asked.id), f"message {number}")})
+            for number, one in enumerate(messages)
+        ]
+        self._waiting, self._sent = (), named
+        self._observer.messages_taken(named)
+        return [self._output.carrier_chunk(message) for message in named]
 
     def end(self) -> Chunks:
         """Return the last chunks of the run."""
@@ -382,6 +376,8 @@ class Run:
             raise RuntimeError("the run has not ended")
         outcome = self.outcome
         _logger.debug("run done: %s after %d turns", outcome.stop_reason, outcome.turns)
+        if outcome.not_taken:
+            _logger.warning(_NOT_SENT, outcome.stop_reason)
         if (around := current_nested_runs.get()) is not None:
             around.leave_open(self._open_calls(outcome))
         if outcome.asked is not None:
@@ -422,6 +418,8 @@ class Run:
         """Attach the completed messages that the caller does not have to the exception, every call of them answered."""
         if streamed:
             self._output.delivered()
+        if self._waiting:
+            _logger.warning(_NOT_SENT, type(error).__name__)
         if (reply := take_reply(error)) is not None:
             self._take_up(reply)
         if self._tools is not None and self._batch is not None and not isinstance(error, AlreadyResumedError):  # whose calls still wait
@@ -449,6 +447,12 @@ class Run:
         """Record that the run was left before its end."""
         self._parts.claimed.abandon()
         self._observer.leave()
+
+
+async def _no_steps() -> AsyncGenerator[None, None]:
+    """The steps of an action that is done at once."""
+    return
+    yield
 
 
 def _without_open_results(history: Sequence[BaseMessage]) -> list[BaseMessage]:

@@ -7,12 +7,13 @@ an end that may never come, an observer that may do nothing, and turns that noth
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache, partial
 from inspect import signature
 from typing import Any, ClassVar, Protocol, cast
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, HumanMessage, messages_from_dict
 
 from ..deadline import NEVER, Deadline, abounded, bounded, checked_cancel, deadline_after, deadline_of
 from ..errors import ConfigurationError
@@ -25,6 +26,7 @@ from ..executor.nested_runs import current_nested_runs
 from ..executor.run_tool import is_run_tool
 from ..executor.steps import CallWrapper
 from ..executor.tools import ToolSource, callable_tools
+from ..history import repair
 from ..messages.calls import FOR_CALLER
 from ..messages.metadata import InnerUsage
 from ..turn.model import MISTAKEN
@@ -51,7 +53,9 @@ _OUTPUT = "ls_structured_output_format"
 _OF_ANOTHER = frozenset({"model", "model_name"})
 _LIMITS = frozenset(one.name for one in fields(Limits))
 _OF_EXECUTION = frozenset(signature(ExecutionSettings.read).parameters)
-_OTHERS = frozenset({"message_separator", "carry_messages", "resume", "cancel", "journal", "before_turn", "prices", "output_check"})
+_OTHERS = frozenset(
+    {"message_separator", "carry_messages", "resume", "message", "cancel", "journal", "before_turn", "prices", "output_check"}
+)
 
 RUN_KEYWORDS = _LIMITS | _OTHERS | _OF_EXECUTION - {"approval_key"}
 """Keywords of a call that configure a run and never reach the vendor."""
@@ -63,7 +67,7 @@ _NEAR = 2
 class Configured(Formatter, Protocol):
     """The interface of a model whose fields configure its runs.
 
-    It also has one field for each name in `RUN_KEYWORDS` except `resume`, `cancel`, `journal` and `output_check`."""
+    It also has one field for each name in `RUN_KEYWORDS` except `resume`, `message`, `cancel`, `journal` and `output_check`."""
 
     tools: Any
     handlers: Any
@@ -112,6 +116,7 @@ class CallSettings:
         separator: The separator between the texts of two turns.
         carry_messages: Whether chunks carry the new messages as data.
         decisions: The decisions about calls at the end of the input.
+        message: The user's message behind the results of these calls; None if there is none.
         cancel: The caller's cancellation flag; None if there is none.
         output_check: Checks the output of each reply, and makes the turn again; None where nothing does.
         before_turn: Changes each request; None where nothing does.
@@ -127,6 +132,7 @@ class CallSettings:
     separator: str
     carry_messages: bool
     decisions: Any
+    message: HumanMessage | None
     cancel: Any
     output_check: Any
     before_turn: Any
@@ -253,7 +259,14 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
         optional["inner"] = _inner_runs(call, used)
     return RunSettings(
         plan=RunPlan(
-            call.limits, caller_tools | added | toolbox.caller_tools, meant, ends, read_resume(call.decisions), used=used, **optional
+            call.limits,
+            caller_tools | added | toolbox.caller_tools,
+            meant,
+            ends,
+            read_resume(call.decisions),
+            used=used,
+            waiting=() if call.message is None else (call.message,),
+            **optional,
         ),
         call=call,
         executor=executor,
@@ -340,6 +353,7 @@ def call_settings(model: Configured, keywords: dict[str, Any]) -> CallSettings:
         usage_limits=[name for name, value in counting.items() if value is not None],
         separator=_text("message_separator", _setting(model, "message_separator", keywords)),
         carry_messages=_boolean("carry_messages", _setting(model, "carry_messages", keywords)),
+        message=_message(keywords.pop("message"), keywords.get("resume")) if _is_given("message", keywords) else None,
         decisions=keywords.pop("resume", None),
         cancel=checked_cancel(keywords.pop("cancel")) if _is_given("cancel", keywords) else None,
         output_check=keywords.pop("output_check", None),
@@ -373,6 +387,25 @@ def _is_given(name: str, keywords: dict[str, Any]) -> bool:
 
 def _setting(model: Any, name: str, keywords: dict[str, Any]) -> Any:
     return keywords.pop(name) if _is_given(name, keywords) else getattr(model, name)
+
+
+def _message(given: Any, decisions: Any) -> HumanMessage:
+    """Return the message that a resumed run takes, as `repair` leaves it; it may be given as a dict of LangChain's.
+
+    Raises:
+        ConfigurationError: It is none, or nothing is resumed.
+    """
+    if decisions is None:
+        raise ConfigurationError("message goes with resume=decisions, behind the results of the calls: here it has no effect")
+    message = HumanMessage(given) if isinstance(given, str) else given
+    if isinstance(given, Mapping) and given.get("type") == "human":
+        with suppress(LookupError, TypeError, ValueError):
+            (message,) = messages_from_dict([dict(given)])
+    if type(message) is not HumanMessage:
+        raise ConfigurationError(f"message must be a text or a HumanMessage, not {type(given).__name__}")
+    if not message.content:
+        raise ConfigurationError("message is empty: leave it out where the user has said nothing")
+    return cast("HumanMessage", repair([message])[-1])
 
 
 def _prices(prices: Any) -> Mapping[str, Mapping[str, Any]]:

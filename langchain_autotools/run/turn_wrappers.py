@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.runnables import RunnableConfig
 
@@ -311,6 +311,9 @@ class RunObserver:
 
     def result_done(self, result: ToolCallResult) -> None:
         """Observe that a result's message is complete."""
+
+    def messages_taken(self, messages: Sequence[HumanMessage]) -> None:
+        """Observe that messages of the user have joined the run."""
 
     def pending(self, message: AIMessage, calls: Sequence[ToolCallRecord], opened: Sequence[ToolMessage] = ()) -> None:
         """Observe that the run is about to end with these calls of a message, and with runs that wait inside others."""

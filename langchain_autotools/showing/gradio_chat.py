@@ -163,7 +163,9 @@ class GradioChat:
             self._show(f"{event.run_id} {message.id}", message.type, _gradio_message(message))
 
     def _message(self, event: kinds.MessageDone) -> None:
-        self._show(f"{event.run_id} {event.message.id} images", event.message.type, _gradio_images(event.message))
+        message = event.message
+        if message.type == "ai":
+            self._show(f"{event.run_id} {message.id} images", message.type, _gradio_images(message))
 
     def _decided(self, event: kinds.CallReady | kinds.CallResult) -> None:
         """A run goes on with a call that was decided; the other calls wait on meanwhile."""
@@ -313,7 +315,8 @@ def _title(call: CallView) -> dict[str, Any]:
     elif state == "running" and call.progress:
         detail = value_text(call.progress[-1])
     line = " ".join(detail.split())
-    title = {"title": _gradio_words(call.name), "log": line if len(line) <= _BRIEF else f"{line[: _BRIEF - 1]}…"}
+    name = f"{call.name} (edited)" if call.is_edited else call.name
+    title = {"title": _gradio_words(name), "log": line if len(line) <= _BRIEF else f"{line[: _BRIEF - 1]}…"}
     return title if state == "waiting" else {**title, "status": "pending" if state in _BUSY else "done"}
 
 
@@ -333,13 +336,10 @@ def _outcome(call: CallView, message: ToolMessage) -> str:
 
 
 def _details(call: CallView) -> str:
-    record = call.record
-    decision = None if record is None else record.decision
+    record = call.shown
     args: Any = call.written if record is None else record.args if record.args is not None else record.arguments
     if record is None and call.pending is not None:
         args = call.pending.args
-    if decision is not None and decision.action == "edit":
-        args = decision.value
     texts = [value_text(args, indent=2), "\n".join(part_text(part) for run in call.runs for part in run.parts)]
     images = ""
     if call.result is not None:

@@ -174,6 +174,9 @@ class Lines:
             self._closed_by_line = False
 
     def _message(self, event: kinds.MessageDone, run: LinesRun) -> None:
+        if event.message.type == "human":
+            self.show_input(event.message)
+            return
         if not run.depth:
             self._answer(self.joined.piece(event))
         self._end_line(run)
@@ -194,13 +197,20 @@ class Lines:
         self._call(event.call, run.depth)
 
     def _call(self, call: ToolCallRecord, depth: int) -> None:
-        self._line(f"→ {call_text(call)}", "call", depth)
+        self._line(f"→ {call_text(call)}{' (edited)' if call.edited else ''}", "call", depth)
 
     def _progress(self, event: kinds.CallProgress, run: LinesRun) -> None:
         value = event.value if isinstance(event.value, str) else to_json(event.value)
         self._line(f"… {self._name(event.call_id, run)}: {_one_line_of(value)}", "quiet", run.depth)
 
+    def _edited(self, call: ToolCallRecord, run: LinesRun) -> None:
+        """Write a call again that ran with other arguments than the model wrote."""
+        self._call(call, run.depth)
+
     def _result(self, event: kinds.CallResult, run: LinesRun) -> None:
+        if (call := event.carried_out).edited:
+            run.calls[event.call_id] = call
+            self._edited(call, run)
         style = "failure" if event.message.status == "error" else "result"
         self._line(f"← {self._name(event.call_id, run, event.call.name)}: {_one_line_of(text_and_media(event.message))}", style, run.depth)
 

@@ -85,7 +85,8 @@ def part_text(part: PartView) -> str:
     if isinstance(part, EndView):
         return f"[{_end_text(part)}]"
     outcome = short_result(text_and_media(part.result.message)) if part.result is not None else part.state
-    return printable(mend_surrogates(f"→ {short_call(_call_line(part))}\n← {outcome}"))
+    edited = " (edited)" if part.is_edited else ""
+    return printable(mend_surrogates(f"→ {short_call(_call_line(part))}{edited}\n← {outcome}"))
 
 
 # ---------------------------------------------------------------------------------------------- calls
@@ -96,7 +97,7 @@ def _call_html(call: CallView) -> str:
     duration = call.result.duration if call.result is not None else 0.0
     time = f"{duration:.1f} s" if duration >= _LEAST_SECONDS else ""
     word = "" if state == "done" else _WORDS.get(state, state)
-    marks = (("brief", _brief(call)), ("word", word), ("time", time))
+    marks = (("word", "edited" if call.is_edited else ""), ("brief", _brief(call)), ("word", word), ("time", time))
     shown = "".join(f' <span class="at-{kind}">{_words(words)}</span>' for kind, words in marks if words)
     summary = f'<code class="at-name">{_words(short_call(text))}</code>{shown}'
     is_open = state in ("failed", "waiting") or (state == "running" and bool(call.runs)) or (state == "writing" and len(text) > _ONE_LINE)
@@ -104,8 +105,8 @@ def _call_html(call: CallView) -> str:
 
 
 def _call_line(call: CallView) -> str:
-    if call.record is not None:
-        return call_text(call.record)
+    if call.shown is not None:
+        return call_text(call.shown)
     so_far = ToolCallRecord("", call.name, call.written, partial_arguments(call.written))
     return f"{call_text(so_far)[:-1]}…"
 
@@ -140,8 +141,8 @@ def _arguments_html(call: CallView) -> str:
     """Return the arguments by name, in full if a decision is needed."""
     if call.pending is not None:
         args: Any = call.pending.args
-    elif call.record is not None:
-        args = call.record.args
+    elif call.shown is not None:
+        args = call.shown.args
     else:
         args = partial_arguments(call.written)
     if args is None:

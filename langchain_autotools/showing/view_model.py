@@ -89,6 +89,16 @@ class CallView:
         return "writing" if self.record is None else "running"
 
     @property
+    def shown(self) -> ToolCallRecord | None:
+        """The call as it is shown: with the arguments that it ran with, once it has a result; None before it is whole."""
+        return self.record if self.result is None else self.result.carried_out
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether the call ran with other arguments than the model wrote."""
+        return self.shown is not None and self.shown.edited
+
+    @property
     def has_ended(self) -> bool:
         """Whether nothing more comes of the call: it has a result, was discarded, or was left."""
         return self.result is not None or self.discarded is not None or self.left
@@ -283,6 +293,7 @@ class ViewModel:
     def _result(self, event: kinds.CallResult, run: RunView) -> PartView:
         call = self._call(event, run)
         call.record, call.result, call.pending = event.call, event, None
+        call.name = call.name or event.call.spelling  # of a run that was resumed nothing else says it
         return call
 
     def _discarded(self, event: kinds.CallDiscarded, run: RunView) -> PartView:
@@ -333,12 +344,16 @@ class ViewModel:
         run.parts.append(file := FileView(event))
         return file
 
-    def _message_done(self, event: kinds.MessageDone, run: RunView) -> None:
-        """Fill in the data that only the message has."""
+    def _message_done(self, event: kinds.MessageDone, run: RunView) -> PartView | None:
+        """Fill in the data that only the message has. The user's, which a run took, is a part of its own."""
+        if event.message.type == "human":
+            run.parts.append(taken := MessageView(event.message))
+            return taken
         for part in run.parts:
             if isinstance(part, FileView) and part.event.message_id == event.message_id and part.event.data is None:
                 part.event = part.event.found_in(event.message) or part.event
                 self._touch(run, part)
+        return None
 
     def _pending(self, event: kinds.CallsPending, run: RunView) -> None:
         run.waiting = list(event.calls)

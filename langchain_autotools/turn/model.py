@@ -40,7 +40,7 @@ from .turn import Turn, combined_outputs, generation, in_time
 MISTAKEN: Final = {"tool_timeout": "the time of a tool is that of its policy: default_policy=ToolPolicy(timeout=...)"}
 """Replacements for unknown argument names that are not near to the right one."""
 
-_PER_CALL: Final = frozenset({"cancel", "resume"})
+_PER_CALL: Final = frozenset({"cancel", "resume", "message"})
 _VERSIONS: Final = "lc_versions"  # what LangChain notes in the metadata of every model
 
 

@@ -115,12 +115,24 @@ def test_a_call_runs_with_other_arguments(vendor: OpenAIServer, page: Page) -> N
 
 
 def test_a_user_who_goes_on_talking_gives_the_call_up(vendor: OpenAIServer, page: Page) -> None:
-    """A new message comes with the interrupt cancelled: the call is refused, and the message answered, in one run of the protocol."""
-    vendor.extend([MAILS, Turn("Not sent, then."), Turn("Bye.")])
+    """A new message comes with the interrupt cancelled: the call is refused, and one reply answers both."""
+    vendor.extend([MAILS, Turn("Bye.")])
     last = page.run("Goodbye.", resume=answers(page.run("Write to Anna.")))
     assert last["outcome"] == {"type": "success"}
-    assert page.texts == ["I will write.", "Not sent, then.", "Bye."]
-    assert [message["role"] for message in vendor.messages[-1]] == ["user", "assistant", "tool", "assistant", "user"]
+    assert page.texts == ["I will write.", "Bye."]
+    assert [message["role"] for message in vendor.messages[-1]] == ["user", "assistant", "tool", "user"]
+
+
+def test_a_user_decides_and_types_in_one_run(vendor: OpenAIServer, page: Page) -> None:
+    """The message stands behind the result of the approved call, and keeps the page's id; the next run does not take it again."""
+    vendor.extend([MAILS, Turn("Quick enough."), Turn("Yes.")])
+    last = page.run("And be quick.", resume=answers(page.run("Write to Anna."), approved=True))
+    assert last["outcome"] == {"type": "success"}
+    assert [message["content"] for _, message in page.own("tool")] == ["Sent to Anna."]
+    assert page.texts == ["I will write.", "Quick enough."]
+    assert [message["role"] for message in vendor.messages[-1]] == ["user", "assistant", "tool", "user"]
+    page.run("Done?")
+    assert [message["role"] for message in vendor.messages[-1]] == ["user", "assistant", "tool", "user", "assistant", "user"]
 
 
 def test_a_page_that_is_loaded_again(vendor: OpenAIServer, page: Page) -> None:

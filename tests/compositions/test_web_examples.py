@@ -117,6 +117,19 @@ def test_decisions_that_cannot_be_carried_out_are_answered_with_400(vendor: Open
     assert told(frames, "done")[0]["stop_reason"] == "complete"
 
 
+def test_a_user_decides_and_types_in_one_post(vendor: OpenAIServer, conversation: str) -> None:
+    """The message stands behind the result, and one reply answers both; the next question knows of it."""
+    vendor.extend([MAILS, Turn("Quick enough."), Turn("Yes.")])
+    frames = posted(conversation, question="Write to Anna.")
+    ((call,),) = [one["calls"] for one in told(frames, "pending")]
+    decision = {"id": call["id"], "action": "approve", "value": None, "uuid": call["uuid"], "digest": call["digest"]}
+    frames = posted(conversation, question="And be quick.", decisions=[decision])
+    assert [one["message"]["type"] for one in told(frames, "message")] == ["tool", "human", "ai"]
+    assert [one["role"] for one in vendor.messages[-1]] == ["user", "assistant", "tool", "user"]
+    posted(conversation, question="Done?")
+    assert [one["role"] for one in vendor.messages[-1]] == ["user", "assistant", "tool", "user", "assistant", "user"]
+
+
 def test_a_failure_is_told_without_its_text(vendor: OpenAIServer, conversation: str) -> None:
     """The response is whole, and its last frame says what happened."""
     vendor.extend([Failure(401, "Incorrect API key: secret", "invalid_request_error", "invalid_api_key")])
@@ -181,9 +194,9 @@ def test_a_kept_run_is_ended_by_name(vendor: OpenAIServer, serve: Serve) -> None
 # ---------------------------------------------------------------------------------------------- the AI SDK
 
 
-def chunks_of(address: str, conversation: str, role: str, *parts: Any, **body: Any) -> list[Any]:
+def chunks_of(address: str, conversation: str, role: str, *parts: Any, before: Any = (), **body: Any) -> list[Any]:
     """The chunks that answer what a page posts."""
-    body |= {"id": conversation, "messages": [{"role": role, "parts": parts}], "trigger": "submit-message"}
+    body |= {"id": conversation, "messages": [*before, {"role": role, "parts": parts}], "trigger": "submit-message"}
     with httpx.stream("POST", f"{address}/api/chat", json=body, timeout=20) as response:
         assert (response.status_code, response.headers["x-vercel-ai-ui-message-stream"]) == (200, "v1")
         return [frame.json for frame in frames_of(response.iter_raw()) if frame.data != "[DONE]"]
@@ -216,6 +229,23 @@ def test_a_page_of_the_ai_sdk_asks_and_decides(vendor: OpenAIServer, serve: Serv
     chunks = chunks_of(address, conversation, "assistant", part, edits={asks["toolCallId"]: {"to": "Ben", "text": "Hi."}})
     (output,) = [chunk["output"] for chunk in chunks if chunk["type"] == "tool-output-available"]
     assert output.endswith("Sent to Ben.") and chunks[-1]["finishReason"] == "stop"
+
+
+def test_a_page_of_the_ai_sdk_decides_and_types_in_one_post(vendor: OpenAIServer, serve: Serve) -> None:
+    """The reply is a message of its own behind the user's, with the call's result; a page that is loaded again has the history's order."""
+    vendor.extend([MAILS, Turn("Quick enough.")])
+    address, conversation = serve("ai_sdk_endpoint"), uuid4().hex
+    chunks_of(address, conversation, "user", {"type": "text", "text": "Write to Anna."})
+    known = httpx.get(f"{address}/api/chat/{conversation}").json()
+    (waits,) = [part for part in known[-1]["parts"] if part.get("state") == "approval-requested"]
+    part = {**waits, "state": "approval-responded", "approval": {**waits["approval"], "approved": True}}
+    before = [{"role": "assistant", "parts": [part]}]
+    chunks = chunks_of(address, conversation, "user", {"type": "text", "text": "And be quick."}, before=before)
+    assert [chunk["output"] for chunk in chunks if chunk["type"] == "tool-output-available"] == ["Sent to Anna."]
+    assert "".join(chunk.get("delta", "") for chunk in chunks) == "Quick enough."
+    assert [one["role"] for one in vendor.messages[-1]] == ["user", "assistant", "tool", "user"]
+    known = httpx.get(f"{address}/api/chat/{conversation}").json()
+    assert [one["role"] for one in known] == ["user", "assistant", "user", "assistant"]
 
 
 def test_the_page_is_served_and_what_makes_no_sense_is_refused(serve: Serve) -> None:

@@ -163,7 +163,12 @@ class Entrance:
 
     def resume(self, before: Outcome, decisions: Sequence[Decision]) -> Outcome:
         """Go on, as another process does: with what was stored."""
-        return self.run(through_json(before.history), resume=[one.to_dict() for one in decisions])
+        return self.run(through_json(before.history), **self.decided(decisions))
+
+    def decided(self, decisions: Sequence[Decision]) -> dict[str, Any]:
+        """What a run is given that goes on: decisions as they were stored, and what the user says as well."""
+        said = {} if self.plan.says is None else {"message": self.plan.says}
+        return {"resume": [one.to_dict() for one in decisions], **said}
 
     def problems(self, before: Outcome, decisions: Sequence[Decision]) -> list[DecisionProblem] | None:
         """What `check` says of decisions; None where the entrance has none."""

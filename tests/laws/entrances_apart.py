@@ -201,7 +201,8 @@ class Graph(Entrance):
 
     def _ask_human(self, state: MessagesState, config: RunnableConfig) -> dict[str, Any]:
         decisions = interrupt([call.to_dict() for call in pending_calls(state["messages"])])
-        return self._brought(self.model.invoke(state["messages"], config, resume=decisions, **self.keywords()))
+        said = self.decided([Decision.from_dict(one) for one in decisions])
+        return self._brought(self.model.invoke(state["messages"], config, **said, **self.keywords()))
 
     def _brought(self, message: AIMessage) -> dict[str, Any]:
         self.ran = Ran(new_messages(message), message)
@@ -217,7 +218,7 @@ class Graph(Entrance):
 
     def again(self, before: Outcome, decisions: Sequence[Decision], after: Outcome) -> Any:
         """The same decisions come to another thread of the same history, as to a graph whose process died before it wrote."""
-        return self.run(through_json(before.history), resume=[one.to_dict() for one in decisions]).error
+        return self.run(through_json(before.history), **self.decided(decisions)).error
 
     def _outcome(self, given: Any) -> Outcome:
         self.ran, error = Ran(), None

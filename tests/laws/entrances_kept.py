@@ -99,7 +99,7 @@ class Durable(Kept):
 
     def again(self, before: Outcome, decisions: Sequence[Decision], after: Outcome) -> Any:
         """The same decisions under the same id."""
-        outcome = self._outcome(through_json(before.history), {"resume": [one.to_dict() for one in decisions]})
+        outcome = self._outcome(through_json(before.history), self.decided(decisions))
         assert [one.id for one in outcome.history] == [one.id for one in after.history]
         return "the same run"
 
@@ -137,12 +137,12 @@ class Conversation(Kept):
         """Decide, as another process does, which knows what it was shown."""
         shown = [PendingCall.from_dict(call.to_dict()) for call in self.kept.pending("alice")]
         assert shown == before.pending
-        self.sent_last = self.kept.decide("alice", decisions)
+        self.sent_last = self.kept.decide("alice", decisions, message=self.plan.says)
         return self._outcome(self.sent_last)
 
     def again(self, before: Outcome, decisions: Sequence[Decision], after: Outcome) -> Any:
         """The same decisions once more."""
-        assert self.kept.decide("alice", decisions) == self.sent_last
+        assert self.kept.decide("alice", decisions, message=self.plan.says) == self.sent_last
         return "the same run"
 
     def _outcome(self, sent: Any) -> Outcome:

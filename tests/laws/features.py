@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, ToolMessage
 
 from langchain_autotools import AlreadyResumedError, Decision, LimitReachedError, NextTurn, PendingCall, RetryPolicy, ToolPolicy
-from langchain_autotools.messages.metadata import failover_mark_of
+from langchain_autotools.messages.metadata import KEY, failover_mark_of
 from tests.laws.feature import Feature
 from tests.laws.features_changed import ChangedCalls
 from tests.laws.features_handled import Handlers
@@ -75,6 +75,7 @@ class Edits(Feature):
         assert [args for name, args in seen.work.ran if name == "book"] == [{"day": "Tuesday", "seats": 1}]
         text = seen.result("edits_0").text
         assert "1 seats on Tuesday." in text and '"day": "Tuesday"' in text.replace('\\"', '"')
+        assert seen.result("edits_0").response_metadata[KEY]["edited_arguments"] == {"day": "Tuesday", "seats": 1}
         written = [call for one in seen.history if isinstance(one, AIMessage) for call in one.tool_calls if call["id"] == "edits_0"]
         assert [call["args"] for call in written] == [{"day": "Monday", "seats": 2}]
 
@@ -103,6 +104,33 @@ class Check(Feature):
         """The call ran as it was decided at last."""
         assert [args for name, args in seen.work.ran if name == "seat"] == [{"row": 2}]
         assert "Row 2." in seen.result("check_0").text
+
+
+class MessageWithDecisions(Feature):
+    """The user decides about a call, and says something as well."""
+
+    name = "message with decisions"
+    waits = True
+
+    def add(self, plan: Plan) -> None:
+        """A call that waits."""
+        plan.approve("tell")
+        plan.says = "And be quick."
+        plan.add("tell", Call("tell", {"to": "Fay"}, "message_0"))
+        plan.allow("tell", to="Fay")
+
+    def decide(self, call: PendingCall) -> Decision:
+        """Yes."""
+        assert (call.name, call.args) == ("tell", {"to": "Fay"})
+        return call.approve()
+
+    def check(self, seen: Seen) -> None:
+        """The message stands once in the history, behind the results of all calls, and a reply follows."""
+        kinds = [one.type for one in seen.history]
+        (place,) = [number for number, one in enumerate(seen.history) if one.type == "human" and one.text == "And be quick."]
+        assert seen.work.times("tell", to="Fay") == 1 and seen.history[place].id
+        assert (kinds[place - 1], kinds[place + 1]) == ("tool", "ai")
+        assert seen.result("message_0") in seen.history[:place]
 
 
 class AtOnce(Feature):
@@ -472,9 +500,11 @@ class Failover(Feature):
         plan.fails = True
 
     def check(self, seen: Seen) -> None:
-        """One message says that the other model has taken over; the calls that broke off did not run, those of the next reply did."""
+        """One message says that the other model has taken over; the calls that broke off did not run, those of the next reply did.
+
+        Once the user says something more, the first model is asked again."""
         marks = [mark for one in seen.history if isinstance(one, AIMessage) and (mark := failover_mark_of(one))]
-        assert len(marks) == 1 and marks[0]["from"] != marks[0]["to"]
+        assert 1 <= len(marks) <= (1 if seen.plan.says is None else 2) and marks[0]["from"] != marks[0]["to"]
         assert seen.work.times("look", city="Paris") == 1
 
 
@@ -496,5 +526,5 @@ _OF_CALLS = (
     Handlers,
 )
 _ENDING = (Limits, Failure, Cancel, Deadline, InnerBudgets, StopCondition, MaximumCost)
-_OF_RUNS = (ToolChoice, TurnHooks, Middleware, ChangedCalls, Failover, VendorEvents)
+_OF_RUNS = (ToolChoice, TurnHooks, Middleware, ChangedCalls, Failover, VendorEvents, MessageWithDecisions)
 FEATURES: Mapping[str, type[Feature]] = {kind.name: kind for kind in (*_OF_CALLS, *_ENDING, *_OF_RUNS)}

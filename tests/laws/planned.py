@@ -96,6 +96,11 @@ class Work:
         self._note("grant", to=to)
         return f"Granted to {to}."
 
+    def tell(self, to: str) -> str:
+        """Tell somebody."""
+        self._note("tell", to=to)
+        return f"Told {to}."
+
     def pay(self, to: str) -> str:
         """Pay somebody."""
         self._note("pay", to=to)
@@ -210,6 +215,7 @@ class Plan:
         sources: Sources of further tools.
         paid: Whether each reply says that it has used a million tokens.
         handled: The calls of the vendor's shell that the model makes in its first turn, beside those of tools.
+        says: What the user says while they decide; None for nothing.
     """
 
     work: Work = field(default_factory=Work)
@@ -227,6 +233,7 @@ class Plan:
     sources: list[Any] = field(default_factory=list)
     paid: bool = False
     handled: list[Call] = field(default_factory=list)
+    says: str | None = None
 
     @property
     def offered(self) -> set[str]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from operator import add
 from typing import Any
 
+from hypothesis import assume
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessageChunk, HumanMessage, message_chunk_to_message, messages_from_dict, messages_to_dict
 
@@ -84,6 +85,37 @@ def test_law_7_the_run_message_and_its_parts_are_one_history(data: st.DataObject
             bodies.append(sent(server)[0])
         assert bodies[1:] == bodies[:1] * (len(bodies) - 1)
         check_grows([*first, bodies[0]])
+
+
+@law(6)
+def test_law_7_a_run_that_took_a_message_and_its_parts_are_one_history(data: st.DataObject) -> None:
+    """A resumed run with `message=`: its requests grow, and however it is stored the next request is the same, byte for byte."""
+    identity = data.draw(st.sampled_from(["own", "none", "same"]))
+    asking = data.draw(replies().filter(lambda said: said.stops is None))
+    story = [replace(said, identity=identity) for said in [asking, *data.draw(stories(least=1))]]
+    said = data.draw(st.sampled_from(["And now?", HumanMessage("And now?"), HumanMessage("And now?", id="said")]))
+    version = data.draw(st.sampled_from([None, "v1"]))
+    with serving(Script(story)) as server:
+        shop = Workshop()
+        first = chat(server, output_version=version).bind_tools(shop.tools()).invoke([QUESTION])
+        assume(first.tool_calls)
+        model, history = chat(server, tools=shop.tools(), output_version=version), [QUESTION, *new_messages(first)]
+        decisions = {call["id"]: True for call in first.tool_calls}
+        ran = run(data.draw(ways), model, history, listeners=data.draw(listeners), resume=decisions, message=said)
+        assert ran.error is None and ran.message is not None, ran.error
+        assert [one.text for one in ran.new if one.type == "human"] == ["And now?"]
+        requests = sent(server)[1:]
+        whole = [ran.message, *([summed(ran.chunks)] if ran.chunks else [])]
+        stored: list[list[Any]] = [ran.new, *([one] for one in whole), [*ran.new, ran.message], [*ran.new[:-1], ran.message]]
+        stored += [messages_from_dict(messages_to_dict(kept)) for kept in stored]
+        bodies = []
+        for kept in stored:
+            server.exchanges.clear()
+            again = run(data.draw(ways), model, [*history, *kept, HumanMessage("Go on.")])
+            assert again.error is None, again.error
+            bodies.append(sent(server)[0])
+        assert bodies[1:] == bodies[:1] * (len(bodies) - 1)
+        check_grows([*requests, bodies[0]])
 
 
 def test_law_7_a_server_that_gives_every_reply_one_id_loses_no_turn() -> None:

@@ -34,6 +34,11 @@ def skip_without_extra(text: str) -> None:
             pytest.importorskip(library, reason=f"{module} needs its extra")
 
 
+def has_extras(text: str) -> bool:
+    """Whether the libraries of the extras that a program needs are installed."""
+    return all(importlib.util.find_spec(library) for module, library in OF_EXTRAS.items() if module in text)
+
+
 def end_durable(text: str) -> None:
     """End what a program about durable runs has launched, and its logging, which holds on to a test's captured output."""
     if "langchain_autotools.durable" in text:

@@ -58,6 +58,7 @@ def by_name() -> None:
     model = init_chat_model("openai:gpt-5", tools=[get_temperature])
     chat_model: BaseChatModel = model
     assert_type(model.resume("history", True), AIMessage)
+    assert_type(model.resume("history", True, message="And be quick."), AIMessage)
     assert_type(model.with_structured_output(Weather).invoke("Paris?"), Weather)
     configurable = init_chat_model(configurable_fields=("model", "temperature"))
     assert_type(configurable.with_structured_output(Weather).invoke("Paris?"), Weather)

@@ -178,7 +178,7 @@ def test_a_call_stands_among_the_others_once_it_may_run(monkeypatch, capsys, too
     with OpenAIServer([Turn(calls=calls), Turn("Well.")]) as server:
         asked(monkeypatch, server, ["e", '{"to": "Ben"}', "n"], "-T", tools, "--approve", "send")
     shown = re.findall(r"[→?] \w+\(.*\)$", capsys.readouterr().err, re.MULTILINE)  # a terminal ends the lines of answers
-    assert shown == ['→ look(city="Rome")', '? send(to="Anna")', '→ send(to="Ben")', '? send(to="Zoe")']
+    assert shown == ['→ look(city="Rome")', '? send(to="Anna")', '→ send(to="Ben") (edited)', '? send(to="Zoe")']
 
 
 def test_a_call_that_cannot_run_is_shown_without_a_question(monkeypatch, capsys, tools):

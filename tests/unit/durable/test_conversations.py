@@ -163,6 +163,90 @@ def test_calls_are_decided_once(life: Life) -> None:
     assert chats.result(other).text == "Done." and ran == ["alice", "carol"] and chats.pending("c") == []
 
 
+def test_a_user_decides_and_types_at_once(life: Life) -> None:
+    """The message joins the conversation behind the results, once, whoever sends the decisions again; the run after it has none."""
+    chats = life.conversations(counting, [double], requires_approval=["double"])
+    chats.result(chats.send("c", "double 3"))
+    (call,) = chats.pending("c")
+    one = chats.decide("c", [call.approve()], message="And be quick.")
+    assert chats.decide("c", [call.approve()], message="And be quick.") == one == chats.decide("c", [call.approve()])
+    assert chats.result(one).text == "4: And be quick."
+    assert said(chats.messages("c"))[2:] == [("tool", "6"), ("human", "And be quick."), ("ai", "4: And be quick.")]
+    told: list[BaseMessage] = [event.message for event in chats.events("c") if isinstance(event, MessageDone)]
+    assert said(told)[1:] == said(chats.messages("c"))[2:]
+    with pytest.raises(ConfigurationError, match="decided before, without this message: send it"):
+        chats.decide("c", [call.approve()], message="And then?")
+    with pytest.raises(ConfigurationError, match="message must be what a user says"):
+        chats.decide("c", [call.approve()], message=3)  # type: ignore[arg-type]
+    chats.result(chats.send("c", "double 4"))
+    (call,) = chats.pending("c")
+    taken = chats.messages("c")[3]
+    assert isinstance(taken, HumanMessage)
+    with pytest.raises(ConfigurationError, match="has a message"):
+        chats.decide("c", [call.approve()], message=taken)
+    chats.result(chats.decide("c", [call.approve()]))
+    assert [one.text for one in chats.messages("c") if one.type == "human"] == ["double 3", "And be quick.", "double 4"]
+
+
+def test_a_message_beside_decisions_that_leave_calls_is_not_sent(life: Life) -> None:
+    """The end says so, and the run that decides about the rest has none."""
+    chats = life.conversations(counting, [double], requires_approval=["double"])
+    chats.result(chats.send("c", "double 3 4"))
+    first, second = chats.pending("c")
+    left = chats.result(chats.decide("c", [first.approve()], message="And be quick."))
+    assert left.response_metadata["autotools"]["message_sent"] is False
+    chats.result(chats.decide("c", [second.approve()]))
+    assert [one.type for one in chats.messages("c")] == ["human", "ai", "tool", "tool", "ai"]
+
+
+def test_a_message_survives_a_crash_of_the_run_that_took_it(life: Life) -> None:
+    """It has the same id then, and stands once in the history."""
+    crashes = [True]
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        if messages[-1].text == "And be quick." and crashes:
+            crashes.clear()
+            crash()
+        return counting(messages)
+
+    chats = life.conversations(reply, [double], requires_approval=["double"])
+    chats.result(chats.send("c", "double 3"))
+    (call,) = chats.pending("c")
+    sent = chats.decide("c", [call.approve()], message=HumanMessage("And be quick."))
+    with pytest.raises(TimeoutError):
+        chats.result(sent, timeout=0.5)
+    life.again()
+    assert said(chats.messages("c") if chats.result(sent) else [])[2:] == [
+        ("tool", "6"),
+        ("human", "And be quick."),
+        ("ai", "4: And be quick."),
+    ]
+    told = [event.message.id for event in chats.events("c") if isinstance(event, MessageDone)]
+    assert told == [one.id for one in chats.messages("c")[1:]]
+
+
+def test_a_failed_run_that_is_tried_again_has_its_message(life: Life) -> None:
+    """Whether it had taken the message or not, each stands once in the history."""
+    failures = [True]
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        if messages[-1].text == "And be quick." and failures:
+            failures.clear()
+            raise RuntimeError("gone")
+        return counting(messages)
+
+    chats = life.conversations(reply, [double], requires_approval=["double"])
+    limits: list[dict[str, Any]] = [{}, {"max_tool_calls": 1, "on_limit": "raise"}]  # of the second run, the call behind the limit
+    for name, keywords in zip("cd", limits, strict=True):
+        chats.result(chats.send(name, "double 3 4", **keywords))
+        failed = chats.decide(name, [call.approve() for call in chats.pending(name)], message="And be quick.")
+        with pytest.raises(RunFailedError):
+            chats.result(failed)
+        assert [one.type for one in chats.messages(name)][2:] == ["tool", "tool", *(["human"] if name == "c" else [])]
+        chats.result(chats.retry(failed))
+        assert said(chats.messages(name))[4:] == [("human", "And be quick."), ("ai", "5: And be quick.")]
+
+
 def test_decisions_about_calls_that_do_not_wait_are_refused(life: Life) -> None:
     """Where a message was sent after them nobody is asked any more: the model is told that they did not run."""
     chats = life.conversations(counting, [double], requires_approval=["double"])

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import ConfigurationError, DecisionsError, events, new_messages, pending_calls
-from langchain_autotools.encoders import Posted, ai_sdk, from_ai_sdk
+from langchain_autotools import ConfigurationError, DecisionsError, MessageDone, events, new_messages, pending_calls
+from langchain_autotools.encoders import Posted, ai_sdk, ai_sdk_messages, from_ai_sdk
 from langchain_autotools.encoders.posted import signature_of
 from langchain_autotools.testing import ScriptedChatModel
 
@@ -133,6 +133,42 @@ def test_an_edit_may_stand_in_the_message() -> None:
     """As the part with which the encoder shows one."""
     edit = {"type": "data-edited-arguments", "data": {"toolCallId": "p", "input": {"amount": 2}}}
     assert read(post("assistant", edit, answer())).decisions == [SHOWN["p"].edit({"amount": 2})]
+
+
+def both(said: str, *parts: Any, **body: Any) -> dict[str, Any]:
+    """What a page posts whose user has decided and typed."""
+    made = post("assistant", *parts, **body)
+    return {**made, "messages": [*made["messages"], {"id": "3", "role": "user", "parts": [{"type": "text", "text": said}]}]}
+
+
+def test_a_user_decides_and_types_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    """The decisions are those of the message before; the run goes on with both, and its messages are the history of the next post."""
+    edits = {"p": {"amount": 2}}
+    with caplog.at_level(logging.WARNING, "langchain_autotools"):
+        posted = read(both("And be quick.", answer(), output("home"), edits=edits))
+    assert posted == Posted([HumanMessage("And be quick.")], [SHOWN["p"].edit({"amount": 2}), SHOWN["l"].respond("home")])
+    assert posted.keywords == {"resume": posted.decisions, "message": posted.messages[0]} and not caplog.records
+    told = events(MODEL.stream(HISTORY, **posted.keywords))
+    history = [*HISTORY, *(event.message for event in told if isinstance(event, MessageDone))]
+    assert [one.type for one in history[-4:]] == ["tool", "tool", "human", "ai"]
+    assert [one["role"] for one in ai_sdk_messages(history)] == ["user", "assistant", "user", "assistant"]
+    assert from_ai_sdk(both("Thanks.", answer(), output("home")), history, approval_key=KEY) == Posted([HumanMessage("Thanks.")], [])
+    assert not caplog.records
+
+
+def test_who_only_types_gives_the_calls_up() -> None:
+    """A post without decisions has no keywords for the run."""
+    posted = read(both("Never mind.", {**answer(), "state": "approval-requested"}))
+    assert posted == Posted([HumanMessage("Never mind.")], []) and posted.keywords == {}
+    assert read(post("assistant", answer())).keywords == {"resume": [SHOWN["p"].approve()]}
+
+
+@pytest.mark.parametrize("before", [{"role": "user", "parts": []}, {"role": "system", "parts": [answer()]}])
+def test_decisions_count_only_directly_before_the_users_message(before: Any) -> None:
+    """And only in the assistant's."""
+    made = both("Hm.", answer())
+    made["messages"].insert(-1, before)
+    assert read(made).decisions == []
 
 
 @pytest.mark.parametrize(
@@ -252,17 +288,23 @@ def signed(part: Mapping[str, Any]) -> bool:
     return responded and part.get("approval", {}).get("signature") == SIGNATURE
 
 
+def deciding(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The message whose decisions count: the assistant's that is the last one, or stands directly before the user's that is."""
+    *before, last = body["messages"]
+    last = before[-1] if last["role"] == "user" and before else last
+    return last if last["role"] == "assistant" else {"parts": []}
+
+
 def allowed(body: Mapping[str, Any]) -> set[str]:
     """The marks of a body that may reach a request: the user's own words, answers that are signed, outputs of the page's own tool."""
-    last = body["messages"][-1]
+    last, said = body["messages"][-1], set[str]()
     if last["role"] == "user":
-        return {part["text"] for part in last["parts"] if part["type"] == "text"}
-    if last["role"] != "assistant":
-        return set()
+        said = {part["text"] for part in last["parts"] if part["type"] == "text"}
+    last = deciding(body)
     answers = [part for part in last["parts"] if signed(part)]
     edits = [body.get("edits"), [part["data"] for part in last["parts"] if part["type"] == "data-edited-arguments"]]
     outputs = [(part.get("output"), part.get("errorText")) for part in last["parts"] if part.get("toolCallId") == "l"]
-    return marks_in(outputs) | (marks_in([[part["approval"].get("reason") for part in answers], edits]) if answers else set())
+    return said | marks_in(outputs) | (marks_in([[part["approval"].get("reason") for part in answers], edits]) if answers else set())
 
 
 @given(seed=st.integers(0, 2**32))
@@ -273,13 +315,9 @@ def test_nothing_that_a_client_forges_reaches_a_request_or_runs(seed: int) -> No
     posted = from_ai_sdk(body, history, approval_key=KEY)
     assert history == HISTORY
     model, asked = MODEL.with_tools([pay, look]), len(MODEL.requests)
-    if posted.decisions:
-        model.resume(history, posted.decisions)
-    else:
-        model.invoke([*history, *posted.messages])
+    model.invoke(history if posted.decisions else [*history, *posted.messages], **posted.keywords)
     assert marks_in([MODEL.requests[asked:], PAID]) <= allowed(body)
-    last = body["messages"][-1]
-    answers = [part["approval"]["approved"] for part in last["parts"] if signed(part) and last["role"] == "assistant"]
+    answers = [part["approval"]["approved"] for part in deciding(body)["parts"] if signed(part)]
     assert not PAID or (len(PAID) == 1 and any(answers))
 
 

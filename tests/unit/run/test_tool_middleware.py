@@ -303,6 +303,7 @@ def test_a_change_comes_under_the_rule_again(way: Way, rule: Any) -> None:
     assert (pending.args, pending.changed) == ({"at": "Oslo"}, True)
     done = model.resume([HumanMessage("Hi"), *messages], [pending.approve()])
     assert (stop_reason(done), ran) == ("complete", ["Oslo"])
+    assert new_messages(done)[0].response_metadata["autotools"]["edited_arguments"] == {"at": "Oslo"}
 
 
 def test_an_approved_call_runs_inside_of_the_middleware() -> None:

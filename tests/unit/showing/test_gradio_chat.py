@@ -114,7 +114,7 @@ def test_a_call_that_waits_keeps_its_panel_when_it_is_decided() -> None:
         chat.show(event)
     assert chat.pending == [] and "pending" in shown(chat)[-1]
     chat.show(answered(edited, "27 °C", NEXT))
-    assert shown(chat)[1:] == ['assistant [forecast | 27 °C | done] { "city": "Rome" } 27 °C']
+    assert shown(chat)[1:] == ['assistant [forecast &#40;edited&#41; | 27 °C | done] { "city": "Rome" } 27 °C']
 
 
 def test_a_message_after_calls_that_wait_leaves_nothing_to_decide() -> None:
