@@ -129,7 +129,7 @@ def repeated(
             if not (withholds and (calls_of(message) or is_paused(message))):
                 chunks += output.from_message(message)
             asked, chunk = output.message(message)
-            calls, results = {call.id: call for call in _calls(asked)}, []
+            calls, results = {call.id: call for call in _every_call(asked)}, []
             observer.turn_done(asked)
             chunks.append(chunk)
             continue
@@ -140,11 +140,11 @@ def repeated(
             observer.messages_taken([message])
         chunks.append(output.carrier_chunk(message))
     answered = {result.tool_call_id for result in results}
-    pending = [call for call in _calls(asked) if call.id not in answered]
+    pending = [call for call in _every_call(asked) if call.id not in answered]
     direct = results if value["stop_reason"] == "return_direct" else ()
     made = RunOutcome(value["stop_reason"], value["turns"], value["usage"], pending, asked, direct, open_results(results))
     return chunks, made
 
 
-def _calls(message: AIMessage) -> list[ToolCallRecord]:
+def _every_call(message: AIMessage) -> list[ToolCallRecord]:
     return [*calls_of(message), *awaited_calls(message)]
