@@ -60,8 +60,7 @@ class DatabaseClaims:
         self._timeout = timeout
         self._url = _read_url(url)
         self._engine, self._insert = _engine(self._url, timeout)
-        database = self._url.database
-        self._processes: _Processes = _AdvisoryLocks(self._engine) if _is_postgres(self._url) else _LockedFiles(Path(str(database)))
+        self._processes = _processes_of(self._url, self._engine)
 
     def __repr__(self) -> str:
         return f"claims({self._url.drivername!r})"
@@ -212,6 +211,20 @@ class _Processes(Protocol):
         """Whether a process holds the lock of this token."""
 
 
+_of_databases: dict[str, _Processes] = {}
+_registering = threading.Lock()
+
+
+def _processes_of(url: Any, engine: Any) -> _Processes:
+    """Return the processes that use a database: one lock of this process serves all of its stores, as long as it lives."""
+    key = url.render_as_string(hide_password=False)
+    with _registering:
+        known = _of_databases.get(key)
+        if known is None:
+            known = _of_databases[key] = _AdvisoryLocks(engine) if _is_postgres(url) else _LockedFiles(Path(str(url.database)))
+    return known
+
+
 class _LockedFiles:
     """Processes of one machine, each with a locked file beside the database.
 
@@ -271,6 +284,16 @@ class _AdvisoryLocks:
         self._engine = engine
         self._lock = threading.Lock()
         self._held: tuple[int, str, Any] = (0, "", None)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._detach)
+
+    def _detach(self) -> None:
+        """Keep a forked process from ending the session of its parent when it ends itself: it has the same socket."""
+        session = self._held[2]
+        if session is not None and not session.invalidated:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nowhere, session.connection.dbapi_connection.fileno())
+            os.close(nowhere)
 
     def own(self) -> str:
         from sqlalchemy import text

@@ -46,7 +46,7 @@ def test_that_a_call_was_left_is_recorded_like_a_result(life: Life) -> None:
             crash()
         return f"paid {who}"
 
-    executor = Leaving([pay], parallel=False)
+    executor = Leaving([pay], max_concurrency=1)
     chat = life.model(lambda messages, **_: asks(("pay", {"who": "later"}), ("pay", {"who": "alice"})), executor, rerun=("pay",))
     life.begin()
     with pytest.raises(RunFailedError):

@@ -243,3 +243,28 @@ def test_files_of_ended_processes_are_removed(tmp_path: Path) -> None:
     store = claims(url)
     assert (store.take("a", "three"), store.take("b", "three")) == ("mine", "mine")
     assert len([*tmp_path.glob("*.lock")]) == 1
+
+
+_FORKS = """
+import os, sys
+from langchain_autotools import claims
+store = claims(sys.argv[1])
+assert store.take("parent", "one") == "mine"
+if not (child := os.fork()):
+    assert store.take("child", "two") == "mine" and store.take("parent", "two") == "running"
+    sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print("forked", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_has_a_lock_of_its_own(url: str) -> None:
+    """What it had is free once it has ended; what its parent has is the parent's still."""
+    parent = subprocess.Popen([sys.executable, "-c", _FORKS, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None and parent.stdout.readline() == "forked\n"
+    store = claims(url)
+    assert (eventually(lambda: store.take("child", "three"), "mine"), store.take("parent", "three")) == ("mine", "running")
+    parent.communicate()
+    assert eventually(lambda: store.take("parent", "three"), "mine") == "mine"
