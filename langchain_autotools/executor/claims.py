@@ -140,12 +140,13 @@ class Claims:
         self._lock = threading.Lock()
         self._answers: dict[str, Any] = {}
         self._left: set[str] = set()
-        self._over = False
+        self._over = True  # until something is claimed, the store need not be told of the end
 
     # ------------------------------------------------------------------------------------------ the store's methods, as calls
 
     def take(self, key: str) -> UserCall:
         """Claim a key."""
+        self._over = False
         return self._take, key
 
     def _take(self, key: str) -> Any:
@@ -209,12 +210,16 @@ class Claims:
         Raises:
             AlreadyResumedError: Another run has taken over the turn.
         """
-        turn, self.turn, self._over = self.turn, None, True
+        turn, self.turn = self.turn, None
         told = None if turn is None else self.release(turn) if value is None else self.done(turn, value)
-        if told is not None and (yield told) is False and self.owned:
+        answer = None if told is None else (yield told)
+        if answer is False and self.owned:
             raise self.lost()
-        if self.owned and self.open:
+        if answer is NOTHING:
+            _logger.warning("the run has ended before claim kept what it has brought")
+        if self.owned and (self.open or answer is NOTHING):
             yield self._claim.end, self._owner
+        self._over = True
 
     def abandoning(self) -> UserCall | None:
         """Return what the store is told of a run that has failed or was left; None if it has been told of the end."""

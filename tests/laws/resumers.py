@@ -12,7 +12,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -46,51 +48,63 @@ class Conversation:
     parallel: bool
     effects: list[str] = field(default_factory=list)
 
-    def model(self, process: Process, *, later: bool = False) -> ScriptedChatModel:
-        """The model, as one process makes it."""
 
-        def pay(to: str) -> str:
-            """Pay somebody: needs approval."""
-            process.step("in tool")
-            self.effects.append(to)
-            process.step("in tool")
-            return f"paid {to}"
-
-        def note(text: str) -> str:
-            """Note something: needs none."""
-            process.step("in note")
-            self.effects.append(text)
-            return "noted"
-
-        def replying(first: AIMessage, text: str) -> Callable[..., Any]:
-            def reply(messages: Sequence[BaseMessage], **_: Any) -> Any:
-                process.step("request")
-                turn = sum(isinstance(message, AIMessage) for message in messages)
-                return (first, AIMessage("", tool_calls=[call("note", f"{text}_n", text=text)]), "Done.")[min(turn, 2)]
-
-            return reply
-
-        common: dict[str, Any] = {"requires_approval": ["pay"], "parallel": self.parallel, "no_progress": None}
-        asked = [call("pay", f"in_{number}", to=f"inner {number}") for number in range(self.inner)]
-        helper = ScriptedChatModel(name="helper", tools=[pay, note], replies=replying(AIMessage("", tool_calls=asked), "inside"), **common)
-        first = [call("pay", f"own_{number}", to=f"own {number}") for number in range(self.own)]
-        first.insert(self.own // 2, call("helper", "ask", question="Pay them.")) if self.inner else None
-        tools = [pay, note, *([helper] if self.inner else [])]
-        claim = LaterClaims(process) if later else process
-        return ScriptedChatModel(tools=tools, replies=replying(AIMessage("", tool_calls=first), "outside"), claim=claim, **common)
-
-    def labels(self, calls: Sequence[PendingCall]) -> list[str]:
-        """What the calls that wait would do."""
-        return [str(one.args["to"]) for one in calls]
+_here: ContextVar[tuple[Conversation, Process]] = ContextVar("here")
+"""The conversation, and the process in which something happens."""
 
 
-def resumed(model: ScriptedChatModel, way: str, history: Sequence[BaseMessage], decisions: Sequence[Decision]) -> list[BaseMessage]:
-    """What a resume brings."""
+def pay(to: str) -> str:
+    """Pay somebody: needs approval."""
+    conversation, process = _here.get()
+    process.step("in tool")
+    conversation.effects.append(to)
+    process.step("in tool")
+    return f"paid {to}"
+
+
+def note(text: str) -> str:
+    """Note something: needs none."""
+    conversation, process = _here.get()
+    process.step("in note")
+    conversation.effects.append(text)
+    return "noted"
+
+
+def replying(first: AIMessage, text: str) -> Callable[..., Any]:
+    """Replies: calls, then one of a tool that needs no approval, then a text."""
+
+    def reply(messages: Sequence[BaseMessage], **_: Any) -> Any:
+        _here.get()[1].step("request")
+        turn = sum(isinstance(message, AIMessage) for message in messages)
+        return (first, AIMessage("", tool_calls=[call("note", f"{text}_n", text=text)]), "Done.")[min(turn, 2)]
+
+    return reply
+
+
+@lru_cache
+def model_of(own: int, inner: int, parallel: bool) -> ScriptedChatModel:
+    """The model of conversations of one kind."""
+    common: dict[str, Any] = {"requires_approval": ["pay"], "parallel": parallel, "no_progress": None}
+    asked = [call("pay", f"in_{number}", to=f"inner {number}") for number in range(inner)]
+    helper = ScriptedChatModel(name="helper", tools=[pay, note], replies=replying(AIMessage("", tool_calls=asked), "inside"), **common)
+    first = [call("pay", f"own_{number}", to=f"own {number}") for number in range(own)]
+    if inner:
+        first.insert(own // 2, call("helper", "ask", question="Pay them."))
+    tools = [pay, note, *([helper] if inner else [])]
+    return ScriptedChatModel(tools=tools, replies=replying(AIMessage("", tool_calls=first), "outside"), **common)
+
+
+def resumed(
+    conversation: Conversation, process: Process, way: str, history: Sequence[BaseMessage], decisions: Sequence[Decision] | None
+) -> list[BaseMessage]:
+    """What a run in a process brings."""
+    _here.set((conversation, process))
+    model: Any = model_of(conversation.own, conversation.inner, conversation.parallel)
     if way == "ainvoke":
-        return new_messages(asyncio.run(model.aresume(history, decisions)))
+        return new_messages(asyncio.run(model.ainvoke(history, resume=decisions, claim=LaterClaims(process))))
     if way == "stream":
-        return [message for chunk in model.stream(history, resume=decisions) for message in new_messages(chunk)]
-    return new_messages(model.resume(history, decisions))
+        return [message for chunk in model.stream(history, resume=decisions, claim=process) for message in new_messages(chunk)]
+    return new_messages(model.invoke(history, resume=decisions, claim=process))
 
 
 def decided(one: PendingCall, chance: random.Random) -> tuple[Decision, str | None]:
@@ -114,7 +128,7 @@ def rounds(conversation: Conversation, store: MemoryClaims, chance: random.Rando
     """Let processes resume the conversation until nothing waits, and check what has happened; returns how many died."""
     died = 0
     history: list[BaseMessage] = [HumanMessage("Pay them.")]
-    history += new_messages(conversation.model(Process(store)).invoke(history))
+    history += resumed(conversation, Process(store), "invoke", history, None)
     allowed: list[str] = []
     while calls := [one for one in pending_calls(history) if one.kind == "approval"]:
         chosen = calls if chance.random() < 0.7 else chance.sample(calls, chance.randint(1, len(calls)))
@@ -128,12 +142,12 @@ def rounds(conversation: Conversation, store: MemoryClaims, chance: random.Rando
 
         def work(process: Process, way: str, given: Sequence[BaseMessage] = tuple(history), said: Any = tuple(decisions)) -> Any:
             try:
-                return resumed(conversation.model(process, later=way == "ainvoke"), way, through_json(given), said)
+                return resumed(conversation, process, way, through_json(given), said)
             except BaseException as error:
                 raise Died(process.at) if process.is_dead else error from None  # core makes another error of some
 
-        ended = at_once([lambda process=process, way=way: work(process, way) for process, way in zip(processes, ways, strict=True)])  # type: ignore[misc]
-        last = resumed(conversation.model(Process(store)), "invoke", history, decisions)
+        ended = at_once([partial(work, process, way) for process, way in zip(processes, ways, strict=True)])
+        last = resumed(conversation, Process(store), "invoke", history, decisions)
         dead = [process.at for process in processes if process.is_dead]
         died += len(dead)
         check(conversation, ended, last, allowed, dead, store.left)
@@ -175,5 +189,6 @@ def conversation_of(seed: int) -> int:
 
 if __name__ == "__main__":
     logging.disable(logging.WARNING)
-    began, deaths = time.monotonic(), sum(conversation_of(seed) for seed in range(int(sys.argv[1])))
-    print(f"{sys.argv[1]} conversations, {deaths} processes died, {time.monotonic() - began:.0f} s")
+    count, first = int(sys.argv[1]), int((sys.argv[2:] or ["0"])[0])
+    began, deaths = time.monotonic(), sum(conversation_of(seed) for seed in range(first, first + count))
+    print(f"{count} conversations, {deaths} processes died, {time.monotonic() - began:.0f} s")

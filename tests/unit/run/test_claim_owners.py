@@ -335,6 +335,29 @@ def test_a_store_that_fails_lets_nothing_begin(way: Any, kind: Any, broken: str)
     assert (new[-1].text, bank.did.count("Anna")) == ("Paid.", 1)
 
 
+@ways_and_stores
+def test_a_result_of_the_whole_run_that_cannot_be_kept_gives_the_turn_back(way: Any, kind: Any) -> None:
+    """The run has ended, and raises what the store raised; the next resume goes on from the results of the calls."""
+
+    class Broken(MemoryClaims):
+        works = False
+
+        def done(self, key: str, owner: str, value: dict[str, Any]) -> bool:
+            if key.startswith("turn.") and not self.works:
+                raise ConnectionError("done")
+            return super().done(key, owner, value)
+
+    bank, store = Bank(), Broken()
+    model = bank.model(kind(store), "Anna")
+    history = asked(model)
+    decisions = [call.approve() for call in pending_calls(history)]
+    with pytest.raises(ConnectionError):
+        way(model, history, decisions)
+    store.works = True
+    assert texts(way(model, history, decisions)) == ["paid Anna", "", "noted", "Paid."]
+    assert bank.did.count("Anna") == 1
+
+
 @ways
 def test_a_model_that_fails_afterwards_gives_the_turn_back(way: Any) -> None:
     """The calls keep their results: the next resume of the same history asks the model again, and runs nothing twice."""
@@ -505,6 +528,8 @@ def test_without_decisions_nothing_is_claimed() -> None:
     model = bank.model(store)
     history = asked(model)
     model.invoke([*history, HumanMessage("Never mind.")])
+    with pytest.raises(RuntimeError):
+        ScriptedChatModel(replies=[RuntimeError("down")], tools=[bank.pay], claim=store).invoke("Hi")
     assert (store.log, store.rows, bank.did) == ([], {}, ["a note"])
 
 
