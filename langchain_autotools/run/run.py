@@ -146,6 +146,8 @@ class Run:
         self._failure: Exception | None = None
         self._last = False
         self._waiting = plan.waiting
+        if plan.waiting and not {one.id for one in history if one.id}.isdisjoint(one.id for one in plan.waiting):
+            raise ConfigurationError("the history has a message with the id of message= already: give it an id of its own, or none")
 
     def trace(self, model: BaseChatModel, config: RunnableConfig | None) -> "Trace":
         """Begin the trace, the parent run of turns and tool calls."""
@@ -355,9 +357,10 @@ class Run:
         """End as another run has ended, and return the chunks of what it has brought."""
         from .claimed_turn import repeated
 
-        chunks, self.outcome = repeated(finished, tools, self._output, self._observer, withholds=self.settings.last_text_only)
+        chunks, outcome = repeated(finished, tools, self._output, self._observer, withholds=self.settings.last_text_only)
         sent = [message.content for message in self._output.handed_out if isinstance(message, HumanMessage)]
         self._waiting = [message for message in self._waiting if message.content not in sent]
+        self.outcome = replace(outcome, not_taken=self._waiting)
         return chunks
 
     def _taken(self, asked: AIMessage, messages: Sequence[HumanMessage]) -> Chunks:

@@ -183,6 +183,23 @@ def test_a_database_that_is_silent_raises_within_its_timeout(tmp_path: Path) -> 
     assert store.take("another", "two") == "mine"
 
 
+def test_a_silent_server_raises_within_the_timeout_too(postgres_server: Any) -> None:
+    """PostgreSQL, with a table that another session has locked."""
+    from sqlalchemy import create_engine, text
+
+    url = postgres_server.create(f"claims_{os.urandom(4).hex()}")
+    claims(url).take("key", "one")
+    store = claims(url, timeout=0.2)
+    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    with engine.connect() as database:
+        database.execute(text("LOCK TABLE autotools_claims IN ACCESS EXCLUSIVE MODE"))
+        with pytest.raises(OperationalError, match="timeout"):
+            store.take("another", "two")
+        database.rollback()
+    engine.dispose()
+    assert store.take("another", "two") == "mine"
+
+
 def test_the_url_is_a_secret(url: str) -> None:
     """It stands in no repr, no error and no pickle; a pickle of a store without a password works."""
     store = claims("postgresql://anna:s3cret@127.0.0.1:1/none", timeout=1)

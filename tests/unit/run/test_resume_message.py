@@ -33,6 +33,7 @@ from langchain_autotools import (
 from langchain_autotools.messages.metadata import KEY
 from langchain_autotools.testing import ScriptedChatModel
 from tests.laws.ways import WAYS, Ran, run
+from tests.support.claims import MemoryClaims
 from tests.support.desk import QUESTION, TURN, Desk, asked, asking, call, reason
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Call, Turn
@@ -241,6 +242,28 @@ def test_an_empty_message_is_refused(empty: Any) -> None:
     history, pending, _ = asked(desk.model(TURN, **RULES))
     with pytest.raises(ConfigurationError, match="message is empty"):
         desk.model(**RULES).resume(history, [one.approve() for one in pending], message=empty)
+
+
+def test_an_id_that_the_history_has_is_refused() -> None:
+    """A stored history would leave it out as a message that it has already."""
+    desk = Desk()
+    history, pending, _ = asked(desk.model(TURN, **RULES))
+    taken = HumanMessage(SAID, id=history[-1].id)
+    with pytest.raises(ConfigurationError, match="an id of its own"):
+        desk.model(**RULES).resume(history, [one.approve() for one in pending], message=taken)
+    assert desk.done == ["look Paris"]
+
+
+@pytest.mark.parametrize(("again", "sent_too"), [(SAID, None), ("Something else.", False)])
+def test_a_resume_that_comes_second_says_whether_its_message_was_sent(again: str, sent_too: Any) -> None:
+    """With a store of claims it brings what the first one brought: the same message was sent then, another one was not."""
+    desk, store = Desk(), MemoryClaims()
+    history, pending, _ = asked(desk.model(TURN, **RULES))
+    decisions = [one.approve() for one in pending]
+    first = desk.model(**RULES, claim=store).resume(history, decisions, message=SAID)
+    second = run("invoke", desk.model(**RULES, claim=store), history, resume=decisions, message=again)
+    assert second.message is not None and kinds(second.new) == ["tool", "tool", "human", "ai"]
+    assert ([one.id for one in second.new], sent(second)) == ([one.id for one in new_messages(first)], sent_too)
 
 
 def test_without_decisions_it_has_no_effect() -> None:
