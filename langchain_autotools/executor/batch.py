@@ -380,7 +380,7 @@ class Batch:
             attempts = partial(claims.begin, number, proceed=attempts)
         if planned.run is None:
             rejected = cast("ToolCallResult", planned.rejected)
-            outer = planned.entry or claim  # a journal and claims are never together
+            outer = planned.entry or (claim if claims is not None and claims.keeps_all else None)  # never both
             return ends_as(rejected) if outer is None else outer(planned, lambda one: ends_as(rejected))
         turn, begin = partial(self._in_turn, number), partial(self._begin, index)
         wrappers = Wrappers(planned.entry, turn, claim, begin, self._options.wrappers, attempts)

@@ -460,9 +460,11 @@ class CallClaims:
         given: The results of calls that do not run here, by number.
         kept: The results of calls that have run, by the index of the planned call: telling the store of one may fail.
         holds: Whether results are held back until one of the calls has been claimed.
+        keeps_all: Whether results of calls that do not run are kept too.
     """
 
     holds = False
+    keeps_all = True
 
     def __init__(self, claims: Claims, answers: Sequence[Answer], is_ending: Callable[[], bool]) -> None:
         self._claims = claims
@@ -567,6 +569,8 @@ class KeyClaims(CallClaims):
     Nothing of the batch is handed out before one of its calls has begun: where other runs have taken all of them, it is as though it had
     never been.
     """
+
+    keeps_all = False
 
     def __init__(self, claims: Claims, answers: Sequence[Answer], is_ending: Callable[[], bool]) -> None:
         super().__init__(claims, answers, is_ending)

@@ -1,6 +1,7 @@
 """`claim` of an executor alone: a call that was decided runs once, by whichever method it is executed."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langchain_autotools import AlreadyResumedError, ConfigurationError, ToolExecutor
 from langchain_autotools.testing import ScriptedChatModel
+from tests.support.claims import MemoryClaims
 from tests.unit.run.test_claim import Bank, Store
 
 ANSWER = AIMessage("", id="m", tool_calls=[{"id": to, "name": "pay", "args": {"to": to}} for to in ("Anna", "Bert")])
@@ -78,3 +80,37 @@ def test_a_call_that_cannot_be_told_from_another_is_not_claimed() -> None:
     assert (bank.paid, store.keys) == ([], set())
     plain = ToolExecutor([bank.pay], requires_approval=["pay"])
     assert len(plain.execute_all(nameless, decisions=[call.approve() for call in plain.pending_calls(nameless)])) == 2
+
+
+@pytest.mark.parametrize("store", [lambda: Store().claim, MemoryClaims])
+@pytest.mark.parametrize("way", ["execute_all", "aexecute_all"])
+def test_a_bundle_of_which_some_calls_may_not_run_is_claimed_once(way: str, store: Callable[[], Any]) -> None:
+    """What may run runs, and its siblings are answered, wherever they stand in the bundle; the second time nothing runs."""
+    bank = Bank()
+
+    def delete(path: str) -> str:
+        """Delete a file."""
+        raise AssertionError(path)
+
+    uses = [
+        {"recipient_name": "delete", "parameters": {"path": "/a"}},
+        {"recipient_name": "pay", "parameters": {"to": "Anna"}},
+        {"recipient_name": "delete", "parameters": {"path": "/b"}},
+    ]
+    bundle = {"id": "b", "name": "multi_tool_use.parallel", "args": {"tool_uses": uses}}
+    answer = AIMessage("", id="m", tool_calls=[bundle])
+    executor = ToolExecutor([bank.pay, delete], requires_approval=True, claim=store())
+    decisions = [call.approve() for call in executor.pending_calls(answer)]
+    options: dict[str, Any] = {"decisions": decisions, "only": ["pay"]}
+
+    def execute() -> list[ToolMessage]:
+        return asyncio.run(executor.aexecute_all(answer, **options)) if way == "aexecute_all" else executor.execute_all(answer, **options)
+
+    (result,) = execute()
+    assert [part["status"] for part in json.loads(result.text)] == ["error", "success", "error"]
+    if isinstance(executor.approvals and executor.approvals.claim, MemoryClaims):
+        assert execute() == [result]
+    else:
+        with pytest.raises(AlreadyResumedError):
+            execute()
+    assert bank.paid == ["Anna"]
