@@ -22,6 +22,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, message
 from ..errors import AlreadyResumedError, ConfigurationError
 from ..messages.calls import ToolCallRecord, open_end
 from ..messages.run_messages import open_run, serialize_messages
+from ..strict_json import interchanged
 from .call import ToolRun
 from .pending import CallIdentity, identities
 from .plan import Answer, PlannedCall
@@ -307,25 +308,29 @@ class Reserved:
             return answers
         if not self.turn and answers and (not self.claims.owned or len(answers) == self.waiting):
             key = self._turn() if self.claims.owned else self._decided(answers)
-            if (yield from self._takes_turn(key)):
-                return []
+            yield from self._takes_turn(key)
         if not self.claims.owned:
-            return answers
+            return answers if self.claims.finished is None else []
         claimed: list[Answer] = []
         for answer in answers:
             claimed.append(answer if answer.claim_key is None else (yield from self._takes(answer, answer.claim_key)))
+        if any(answer.claim_key for answer in claimed):  # what that run has brought answers other calls than these
+            self.claims.finished = None
         return claimed
 
     def _turn(self) -> str:
-        """Return the key of the turn: the identities of all calls of the message."""
-        return f"turn.{_digest([one.uuid for one in self.known])}"
+        """Return the key of the turn: the identities of all calls of the message, with what is shown of them."""
+        calls = [
+            [one.uuid, one.call.id, one.call.spelling, one.call.arguments if one.call.args is None else one.call.args] for one in self.known
+        ]
+        return f"turn.{_digest(interchanged(calls))}"
 
     def _decided(self, answers: Sequence[Answer]) -> str:
         """Return the key of all that was decided about the turn."""
         return f"decided.{_digest([self._turn(), [_as_decided(answer.call) for answer in answers]])}"
 
-    def _takes_turn(self, key: str) -> Generator[UserCall, Any, bool]:
-        """Claim the turn, or what was decided; True where another run has carried it out, and its messages are handed out."""
+    def _takes_turn(self, key: str) -> Generator[UserCall, Any, None]:
+        """Claim the turn, or what was decided, or note what came of it in another run."""
         claims = self.claims
         answer = yield claims.take(key)
         if answer is NOTHING:
@@ -338,7 +343,6 @@ class Reserved:
             claims.finished = answer if self.turn == 0 and "stop_reason" in answer else None
         elif answer is not NOTHING:
             raise _no_answer(answer, claims)
-        return claims.finished is not None
 
     def _takes(self, answer: Answer, key: str) -> Generator[UserCall, Any, Answer]:
         """Claim a call; return its answer, from the store where there is one."""
@@ -349,6 +353,8 @@ class Reserved:
         runs = any(one.run is not None for one in answer.planned)
         if said in ("mine", "left"):
             claims.open.add(key)
+        if said == "left" and (brought := self._brought(answer)) is not None:
+            return _with_result(answer, brought)
         if said == "mine" or (said == "left" and (not runs or goes_on_by_itself(answer))):
             return answer
         if said == "left":
@@ -359,6 +365,12 @@ class Reserved:
             _logger.warning("the run has ended before claim said anything about call %s, which does not run", call.id)
             return _with_result(answer, overdue_result(call))
         return _with_result(answer, _kept_result(answer, said, claims))
+
+    def _brought(self, answer: Answer) -> ToolCallResult | None:
+        """Return what the run that has carried the decisions out has said of a call that had not ended; None if there is nothing."""
+        messages = () if self.claims.finished is None else self.claims.finished["messages"]
+        found = (one for one in messages if one["type"] == "tool" and one["data"].get("tool_call_id") == answer.call.id)
+        return next((_kept_result(answer, one, self.claims) for one in found), None)
 
 
 def reserved(

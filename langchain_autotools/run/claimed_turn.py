@@ -5,7 +5,8 @@ later run with the same history hands out in place of another request.
 """
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from itertools import dropwhile
 from typing import Any, ClassVar
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage, messages_from_dict
@@ -111,20 +112,28 @@ def kept_value(outcome: RunOutcome, messages: Sequence[BaseMessage]) -> dict[str
 
 
 def repeated(
-    value: Mapping[str, Any], tools: RunTools, output: RunOutput, observer: RunObserver, *, withholds: bool
+    value: Mapping[str, Any],
+    tools: RunTools,
+    given: Sequence[ToolCallResult],
+    output: RunOutput,
+    observer: RunObserver,
+    *,
+    withholds: bool,
 ) -> tuple[list[AIMessageChunk], RunOutcome]:
     """Return the chunks of what another run has brought, and its outcome, from `kept_value`.
 
     Args:
         value: The value.
-        tools: The calls that the run answered first.
+        tools: The calls that are answered first.
+        given: Their results, if these are handed out already; those that the value begins with are left out then.
         output: Makes the chunks.
         observer: Observes the messages.
         withholds: Whether what turns that call tools say does not leave.
     """
     asked, calls = tools.message, {call.id: call for call in tools.calls}
-    chunks, results = list[AIMessageChunk](), list[ToolMessage]()
-    for message in messages_from_dict(list(value["messages"])):
+    chunks, results = list[AIMessageChunk](), [result.message for result in given]
+    messages: Iterable[BaseMessage] = messages_from_dict(list(value["messages"]))
+    for message in dropwhile(lambda one: isinstance(one, ToolMessage), messages) if given else messages:
         if isinstance(message, AIMessage):
             if not (withholds and (calls_of(message) or is_paused(message))):
                 chunks += output.from_message(message)
@@ -135,7 +144,8 @@ def repeated(
             continue
         if isinstance(message, ToolMessage):
             results.append(message)
-            observer.result_done(ToolCallResult(calls[message.tool_call_id], message, executed=False, attempts=0))
+            call = calls.get(message.tool_call_id) or ToolCallRecord(message.tool_call_id, message.name or "", "")
+            observer.result_done(ToolCallResult(call, message, executed=False, attempts=0))
         elif isinstance(message, HumanMessage):
             observer.messages_taken([message])
         chunks.append(output.carrier_chunk(message))

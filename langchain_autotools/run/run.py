@@ -343,7 +343,7 @@ class Run:
         """End the answering of calls; return the chunks of the run that has answered them before, if that is known."""
         self._sent, self._results = self._results, []
         claims = self._parts.claimed.claims
-        return () if claims is None or claims.finished is None else self._repeat(claims.finished, cast("RunTools", self._tools))
+        return () if claims is None or claims.finished is None else self._repeat(claims.finished, cast("RunTools", self._tools), self._sent)
 
     # ------------------------------------------------------------------------------------------ claims
 
@@ -353,11 +353,11 @@ class Run:
 
         return EndRun(kept_value(outcome, self._output.handed_out))
 
-    def _repeat(self, finished: Mapping[str, Any], tools: RunTools) -> Chunks:
-        """End as another run has ended, and return the chunks of what it has brought."""
+    def _repeat(self, finished: Mapping[str, Any], tools: RunTools, results: Sequence[ToolCallResult]) -> Chunks:
+        """End as another run has ended, and return the chunks of what it has brought besides these results."""
         from .claimed_turn import repeated
 
-        chunks, outcome = repeated(finished, tools, self._output, self._observer, withholds=self.settings.last_text_only)
+        chunks, outcome = repeated(finished, tools, results, self._output, self._observer, withholds=self.settings.last_text_only)
         sent = [message.content for message in self._output.handed_out if isinstance(message, HumanMessage)]
         self._waiting = [message for message in self._waiting if message.content not in sent]
         self.outcome = replace(outcome, not_taken=self._waiting)

@@ -30,6 +30,7 @@ from langchain_autotools import (
 from langchain_autotools.testing import ScriptedChatModel
 from tests.laws.guarded import NAMES, SPELLINGS, Guarded, Wanted, allowing
 from tests.laws.ways import Ran, run
+from tests.support.claims import MemoryClaims
 
 Part = tuple[str, int]
 """A call of a tool: its name and its argument."""
@@ -59,7 +60,7 @@ class Setup:
         rule: Which calls need approval, as the model says it: names, True, "odd" for those with an odd argument, or None.
         own_rule: The same, as the executor says it.
         key: Whether digests are made with a key.
-        claim: How calls are claimed: "no", "at once" or "later".
+        claim: How calls are claimed: "no", "at once" or "later" by a function, or "owners" by a store that tells who owns what.
         parallel: Whether calls run side by side.
         bound: The names of the tools whose calls are the caller's.
         approve: What a human who decides at once decides by; None: there is none.
@@ -152,6 +153,7 @@ class Service:
         human: Who decides.
         guarded: The tools.
         claims: The keys of the calls that were taken.
+        store: The same, in a store that tells who owns what.
         said: What was decided at once, in the run that is going on.
         attacked: Whether a forged history was accepted.
     """
@@ -161,6 +163,7 @@ class Service:
     human: Human = field(default_factory=Human)
     guarded: Guarded = field(default_factory=Guarded)
     claims: set[str] = field(default_factory=set)
+    store: MemoryClaims = field(default_factory=MemoryClaims)
     said: dict[str, Decision] = field(default_factory=dict)
     attacked: bool = False
 
@@ -185,7 +188,7 @@ class Service:
             requires_approval=_rule(setup.rule),
             approve=None if setup.approve is None else self._approve,
             approval_key=SecretStr(KEY_OF_THE_SERVER) if setup.key else None,
-            claim={"no": None, "at once": self._claim, "later": self._aclaim}[setup.claim],
+            claim={"no": None, "at once": self._claim, "later": self._aclaim, "owners": self.store}[setup.claim],
             parallel=setup.parallel,
             no_progress=None,
         )

@@ -22,7 +22,7 @@ setups = st.builds(
     rule=rules,
     own_rule=rules,
     key=st.booleans(),
-    claim=st.sampled_from(["no", "at once", "later"]),
+    claim=st.sampled_from(["no", "at once", "later", "owners"]),
     parallel=st.booleans(),
     bound=st.lists(st.sampled_from(NAMES), max_size=1),
     approve=st.one_of(st.none(), st.none(), st.integers(0, 99)),

@@ -583,3 +583,33 @@ def test_a_store_that_is_silent_until_the_deadline_lets_nothing_begin(asynchrono
     go_on.set()
     assert gave_back.wait(30)
     assert all(row.state != "begun" for row in store.rows.values())
+
+
+@ways
+def test_a_history_that_has_some_results_already_is_given_the_others(way: Any) -> None:
+    """Another page has decided about all; one that decides one by one gets each result once, and then what the run brought."""
+    bank, store = Bank(), MemoryClaims()
+    model = bank.model(store)
+    history = asked(model)
+    anna, bert = pending_calls(history)
+    first = way(model, history, [anna.approve(), bert.approve()])
+    requests = len(model.requests)
+    slowly = [*history, *way(model, history, [bert.reject("No.")])]
+    assert texts(slowly[2:]) == ["paid Bert"]
+    assert texts(way(model, slowly, [anna.approve()])) == ["paid Anna", *texts(first)[2:]]
+    assert (sorted(bank.did), len(model.requests)) == (["Anna", "Bert", "a note"], requests)
+
+
+@ways
+def test_decided_one_by_one_a_history_without_results_is_given_all(way: Any) -> None:
+    """The other way round: the first page decides one by one, a second one all at once."""
+    bank, store = Bank(), MemoryClaims()
+    model = bank.model(store)
+    history = asked(model)
+    anna, bert = pending_calls(history)
+    slowly = [*history, *way(model, history, [bert.approve()])]
+    first = way(model, slowly, [anna.approve()])
+    requests = len(model.requests)
+    again = way(model, history, [anna.approve(), bert.approve()])
+    assert texts(again) == ["paid Anna", "paid Bert", *texts(first)[1:]]
+    assert (sorted(bank.did), len(model.requests)) == (["Anna", "Bert", "a note"], requests)
