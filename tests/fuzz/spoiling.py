@@ -59,7 +59,7 @@ def _other_value(chance: random.Random, events: Events) -> Events:
     before, data, end = _data(events[place])
     try:
         value = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):  # it is nested too deeply already
         return events
     for _ in range(chance.choice([1, 1, 2, 5])):
         value = changed(chance, value)

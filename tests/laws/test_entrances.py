@@ -107,7 +107,7 @@ NEEDS = {"MCP servers": "mcp", "questions of servers": "mcp_types"}
 LIKE_ANOTHER = {
     ("double click", "claim"): ("bound model", "explicit loop", "checked output", "raw functions", "graph", "joined model"),
     ("check", "edits"): ("bound model", "explicit loop", "checked output", "events", "graph", "joined model"),
-    ("message with decisions", "approvals"): ("bound model", "checked output", "raw functions", "events", "joined model"),
+    ("message with decisions", "approvals"): ("bound model", "checked output", "raw functions", "events", "graph", "joined model"),
 }
 """Cells that differ from those of another feature by nothing that their entrance does: they are `exhaustive`."""
 FURTHER = {(feature, entrance) for (feature, _), entrances in LIKE_ANOTHER.items() for entrance in entrances}
