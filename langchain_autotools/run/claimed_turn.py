@@ -15,7 +15,7 @@ from ..executor import ToolCallResult
 from ..executor.batch_drivers import adriven, driven
 from ..executor.claims import Claims
 from ..executor.user_functions import UserCall, acall_user, call_user
-from ..messages.calls import ToolCallRecord, awaited_calls, calls_of
+from ..messages.calls import ToolCallRecord, awaited_calls, calls_of, open_end
 from ..messages.run_messages import is_paused, open_results, serialize_messages
 from .loop import RunOutcome, RunTools
 from .output import RunOutput
@@ -98,14 +98,15 @@ class ClaimedTurn(RunClaims, TurnWrapper):
         return None if patience is None else max(patience, _POLL_SECONDS)
 
 
-def kept_value(outcome: RunOutcome, messages: Sequence[BaseMessage]) -> dict[str, Any] | None:
-    """Return what a store keeps of a run that has ended; None if calls wait that the run was to answer.
+def kept_value(outcome: RunOutcome, messages: Sequence[BaseMessage], *, owned: bool) -> dict[str, Any] | None:
+    """Return what a store keeps of a run that has ended; None if calls of its turn wait, about which others will decide.
 
     Args:
         outcome: The outcome of the run.
         messages: Its messages.
+        owned: Whether it is kept for the turn, and not for these decisions alone.
     """
-    if not outcome.turns and (outcome.pending or outcome.opened):
+    if owned and not outcome.turns and (outcome.pending or outcome.opened):
         return None
     ended = {"stop_reason": outcome.stop_reason, "turns": outcome.turns, "usage": outcome.usage}
     return {"messages": serialize_messages(messages), **ended}
@@ -149,7 +150,8 @@ def repeated(
         elif isinstance(message, HumanMessage):
             observer.messages_taken([message])
         chunks.append(output.carrier_chunk(message))
-    answered = {result.tool_call_id for result in results}
+    before = open_end(tools.messages)[1] if asked is tools.message else ()
+    answered = {result.tool_call_id for result in (*before, *results)}
     pending = [call for call in _every_call(asked) if call.id not in answered]
     direct = results if value["stop_reason"] == "return_direct" else ()
     made = RunOutcome(value["stop_reason"], value["turns"], value["usage"], pending, asked, direct, open_results(results))

@@ -23,6 +23,7 @@ from ..compat import should_stream, unvalidated
 from ..errors import AlreadyResumedError, ConfigurationError, LimitReachedError
 from ..executor import AsyncToolCallBatch, PendingCall, ToolCallBatch, ToolCallResult, pending_calls
 from ..executor.approvals import Approvals
+from ..executor.claims import Claims
 from ..executor.nested_runs import current_nested_runs
 from ..history import repair
 from ..messages.blocks import without_provisional
@@ -176,7 +177,7 @@ class Run:
             action = self._loop.send(sent)
         except StopIteration as end:
             self.outcome = end.value
-            return self._end_run(end.value) if self._parts.claimed.claims is not None else None
+            return self._end_run(end.value, claims) if (claims := self._parts.claimed.claims) is not None else None
         self._tools = action if isinstance(action, RunTools) else None
         self._last = isinstance(action, CallModel) and action.choice == "none"
         return action
@@ -347,11 +348,11 @@ class Run:
 
     # ------------------------------------------------------------------------------------------ claims
 
-    def _end_run(self, outcome: RunOutcome) -> EndRun:
+    def _end_run(self, outcome: RunOutcome, claims: Claims) -> EndRun:
         """Return what the store of claims is told at the end of the run."""
         from .claimed_turn import kept_value  # here, because it costs every other program its import
 
-        return EndRun(kept_value(outcome, self._output.handed_out))
+        return EndRun(kept_value(outcome, self._output.handed_out, owned=claims.owned))
 
     def _repeat(self, finished: Mapping[str, Any], tools: RunTools, results: Sequence[ToolCallResult]) -> Chunks:
         """End as another run has ended, and return the chunks of what it has brought besides these results."""
