@@ -23,5 +23,7 @@ class VendorEvents(Feature):
         assert "web_search" not in repr(seen.history)
         told = [type(event) for event in seen.plan.told]
         replies = [event.message_id for event in seen.plan.told if isinstance(event, MessageDone) and isinstance(event.message, AIMessage)]
-        assert {told.count(kind) for kind in (VendorCallStarted, VendorCallDone, FileMade)} == {len(replies)}
-        assert [event.message_id for event in seen.plan.told if isinstance(event, FileMade)] == replies
+        made = [event.message_id for event in seen.plan.told if isinstance(event, FileMade)]
+        repeats = "claim" in seen.plan.fields and seen.again is None  # such a run tells of the messages of the first one alone
+        assert {told.count(kind) for kind in (VendorCallStarted, VendorCallDone, FileMade)} == {len(made)}
+        assert made == (replies[: len(made)] if repeats and made else replies)
