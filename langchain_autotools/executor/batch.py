@@ -192,7 +192,7 @@ class BatchOptions:
         admissions: What admits the calls before any of them begins, one after another.
         in_order: Whether a call waits for those before it: one behind a call that waits with a run inside, or since it was changed, does.
         claims: What is claimed in the caller's store; None where nothing is.
-        claims_alone: Whether what is claimed ends with the batch, which belongs to no run.
+        in_run: Whether the batch belongs to a run; else what is claimed ends with it.
         wrappers: What stands around each planned call besides the journal, the claim and the policies, the outermost first.
         is_concerned: Whether a call that a wrapper has changed needs an approval, by the call before and after.
         observer: Observes what becomes of the calls.
@@ -208,7 +208,7 @@ class BatchOptions:
     admissions: Sequence[Admission] = ()
     in_order: bool = False
     claims: Claims | None = None
-    claims_alone: bool = False
+    in_run: bool = False
     wrappers: Sequence[CallWrapper] = ()
     is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool] = lambda before, after: False
     observer: CallObserver = NOBODY
@@ -247,7 +247,7 @@ class Batch:
         self._closed = False
         self._waits = False  # whether a call waits, and those behind it with it
         self._claims: CallClaims | None = None
-        self._own_claims = options.claims if options.claims_alone else None
+        self._own_claims = None if options.in_run else options.claims
         self._held: list[int] = []  # the calls whose results are there, and wait for a call to be taken
         self._unreported: set[int] = set()  # results of which nobody has been told meanwhile
         self._set(answers)
@@ -390,7 +390,8 @@ class Batch:
     def _in_turn(self, number: int, planned: PlannedCall, proceed: Proceed) -> Steps:
         """Wait until a call may begin; leave it pending, or answer it, if one before it waits, or no time is left."""
         if self._waits and planned.call.run is None:
-            return ends_as(failed(planned.call, _BEHIND, RuntimeError(_BEHIND)) if self._options.turn else PENDING)
+            is_reply = self._options.in_run and self._options.turn
+            return ends_as(failed(planned.call, _BEHIND, RuntimeError(_BEHIND)) if is_reply else PENDING)
         if self._exclusive:
             return self._after_others(number, planned, proceed)
         return ends_as(overdue_result(planned.call)) if self._end.is_over() else proceed(planned)

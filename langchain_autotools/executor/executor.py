@@ -626,10 +626,11 @@ class ToolExecutor(ReadsCalls):
         wrappers: Sequence[CallWrapper] = (),
         placed: PositionSetter | None = None,
         claims: Claims | None = None,
+        in_run: bool = False,
     ) -> _B:
-        """Execute calls like `stream` and `astream`, for a run: as a batch of this kind that ends at the deadline `end`.
+        """Execute calls like `stream` and `astream`: as a batch of this kind that ends at the deadline `end`.
 
-        What the run claims in a store are its `claims`; an executor alone claims for the batch.
+        What a run claims are its `claims`; an executor alone claims for the batch. In a run, `turn` is 0 for calls of its input.
         """
         alone = messages is None
         observed: ToolExecutor | ExecutionSettings = self
@@ -647,8 +648,8 @@ class ToolExecutor(ReadsCalls):
         gated = decisions is not None or any(call.waits for call in meant)
         approvals = self.approvals or (Approvals() if gated else None)
         known = identities_of_given(calls, read, messages, _read_calls, results_only=approvals is None)
-        own_claims: Claims | None = None
-        run = partial(self._run, own, messages, found=turn == 0)
+        found = in_run and turn == 0
+        run = partial(self._run, own, messages, found=found)
         govern = partial(_apply_policies, policies=self._changes, cache=cache)
         if approvals is not None:
             if decisions is None:
@@ -656,12 +657,12 @@ class ToolExecutor(ReadsCalls):
             else:
                 meant, known = self._decided_calls(approvals, calls, messages, decisions, meant, known, only=only, alone=alone)
             plan = partial(self._answer_decided, run, only)
-            own_claims = Claims(approvals.claim) if turn is None and approvals.claim is not None else None
-            claims, opened = claims or own_claims, [one for one in known if one.result is None]
-            gate = Gate(approvals, opened, plan, govern, self.parallel is False, turn == 0, claims)
-            admissions = (
-                (gate, *admissions) if claims is None else (gate, reserved(claims, calls, messages, turn, _read_calls), *admissions)
-            )
+            if not in_run and approvals.claim is not None:
+                claims = Claims(approvals.claim)
+            opened = [one for one in known if one.result is None]
+            gate = Gate(approvals, opened, plan, govern, self.parallel is False, found, claims)
+            claiming = () if claims is None else (reserved(claims, calls, messages, turn if in_run else None, _read_calls),)
+            admissions = (gate, *claiming, *admissions)
         open_calls = [(call, place) for call, place, one in zip(meant, places, known, strict=False) if one.result is None]
         if (around := current_nested_runs.get()) is not None:
             around.take_up(call.id for call, _ in open_calls if call.waits is None or call.decision is not None)
@@ -680,7 +681,7 @@ class ToolExecutor(ReadsCalls):
             admissions=admissions,
             in_order=self.parallel is False,
             claims=claims,
-            claims_alone=own_claims is not None,
+            in_run=in_run,
             wrappers=wrappers,
             is_concerned=partial(is_concerned, approvals, self.prepared.arguments_of),
             observer=observer,

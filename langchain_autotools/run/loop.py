@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from inspect import iscoroutinefunction
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
@@ -90,16 +90,6 @@ class RunTools:
     positions: Mapping[str, int]
     messages: Sequence[BaseMessage]
     turn: int = 0
-
-
-class EndRun(NamedTuple):
-    """An action behind the loop: tell the store of claims that the run has ended.
-
-    Attributes:
-        value: What the run has brought; None where calls wait that it was to answer.
-    """
-
-    value: dict[str, Any] | None
 
 
 @dataclass(frozen=True)

@@ -34,10 +34,10 @@ from ..turn.accumulator import ai_message
 from ..turn.stored_messages import caller_metadata, canonical_message, with_output_version
 from ..turn.tools import ToolChoice, format_request_tools
 from .decisions import open_calls
-from .loop import Action, CallModel, EndRun, RunOutcome, RunTools, TurnCut, tool_loop, turn_calls
+from .loop import Action, CallModel, RunOutcome, RunTools, TurnCut, tool_loop, turn_calls
 from .output import RunOutput, is_unreadable
 from .settings import RunParts, RunSettings, compose, drop_settings
-from .turn_wrappers import NOTHING_DECLARED, Discarded, Emitted, Stored, TurnPart, TurnRequest, WireForm
+from .turn_wrappers import NOTHING_DECLARED, Discarded, Emitted, EndRun, Stored, TurnPart, TurnRequest, WireForm
 
 _logger = logging.getLogger("langchain_autotools")
 _Batch = ToolCallBatch | AsyncToolCallBatch
@@ -316,6 +316,7 @@ class Run:
             "only": self.settings.form.choice.allowed,
             "end": self._parts.end,
             "turn": action.turn,
+            "in_run": True,
             "cache": self._cache,
             "observer": self._observer.watch(),
             "admissions": self._parts.admissions,

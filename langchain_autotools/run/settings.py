@@ -668,11 +668,12 @@ def _tool_choice(model: Configured, choice: Any, tools: Sequence[Mapping[str, An
     own: Any = model
     by_model = getattr(own, "model_kwargs", None) or {}
     asked, outer = (model.read_tool_choice(format_tool_choice(model, one, tools)) for one in (choice, by_model.get("tool_choice")))
-    within = asked.within(outer)
+    within, single = asked.within(outer), asked.single or outer.single
     for body in (keywords, keywords.get("extra_body"), by_model, vars(own).get("extra_body")):
         if isinstance(body, dict) and body.get("parallel_tool_calls") is not None:
-            return within if body["parallel_tool_calls"] else replace(within, single=True)
-    return within
+            single = single or not body["parallel_tool_calls"]
+            break
+    return replace(within, single=True) if single else within
 
 
 def _last_choice(ends: Collection[str]) -> str:

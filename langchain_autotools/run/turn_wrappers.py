@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection,
 from contextlib import AsyncExitStack, ExitStack, aclosing, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
@@ -326,6 +326,16 @@ class RunObserver:
 
     def leave(self) -> None:
         """Observe that the run was left before its end."""
+
+
+class EndRun(NamedTuple):
+    """An action behind those of the loop: tell the store of claims that the run has ended.
+
+    Attributes:
+        value: What the run has brought; None where calls wait that it was to answer.
+    """
+
+    value: dict[str, Any] | None
 
 
 class RunClaims:

@@ -47,7 +47,7 @@ class ToolChoice:
             return outer if self.asked is None else self
         is_free = not self.forced and self.allowed is None
         if is_free or not outer.allowed:
-            return ToolChoice(outer.lasting, outer.lasting, outer.allowed, single=self.single or outer.single)
+            return ToolChoice(outer.lasting, outer.lasting, outer.allowed)
         if self.allowed is None:
             return replace(self, lasting=outer.lasting, allowed=outer.allowed)
         return replace(self, allowed=[name for name in self.allowed if name in outer.allowed])

@@ -167,6 +167,11 @@ SINGLE = {
     "a keyword": ("", {"parallel_tool_calls": False}, {}),
     "a body": ("openai", {"extra_body": {"parallel_tool_calls": False}}, {}),
     "the model's own": ("openai", {}, {"model_kwargs": {"parallel_tool_calls": False}}),
+    "a choice of the model's under another one": (
+        "anthropic",
+        {"tool_choice": "any"},
+        {"model_kwargs": {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}},
+    ),
     "a choice": ("anthropic", {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}, {}),
 }
 SINGLE_ON = [(wire, how) for how, (of, _, _) in SINGLE.items() for wire in ROWS if wire.startswith(of) and (how == "a keyword" or of)]

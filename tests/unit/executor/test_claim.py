@@ -26,6 +26,7 @@ WAYS: dict[str, Callable[[ToolExecutor, Any], list[ToolMessage]]] = {
     "aexecute_all": lambda executor, decisions: asyncio.run(executor.aexecute_all(ANSWER, decisions=decisions)),
     "stream": lambda executor, decisions: [one.message for one in executor.stream(ANSWER, decisions=decisions)],
     "calls of a history": in_a_row,
+    "with the number of a turn": lambda executor, decisions: executor.execute_all(ANSWER, decisions=decisions, turn=3),
 }
 
 
