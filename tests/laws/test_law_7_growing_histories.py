@@ -257,12 +257,13 @@ def test_what_is_known_of_a_conversation_is_no_larger_than_its_body_and_goes_wit
         tracemalloc.start()
         try:
             kept(conversation())  # what is kept once, whatever is sent
-            messages = conversation()
-            grown, body = kept(messages)
+            conversations = [conversation() for _ in range(3)]
+            # The smallest of three: a thread of the server that is about to read has 64 kB more, for a moment.
+            grown, body = min(kept(messages) for messages in conversations)
             assert 0.9 * body < grown < 1.2 * body
             before, _ = tracemalloc.get_traced_memory()
-            del messages
+            conversations.clear()
             gc.collect()
-            assert before - tracemalloc.get_traced_memory()[0] > 1.9 * body  # the messages themselves, and what was known of them
+            assert before - tracemalloc.get_traced_memory()[0] > 3 * 1.9 * body  # the messages themselves, and what was known of them
         finally:
             tracemalloc.stop()
