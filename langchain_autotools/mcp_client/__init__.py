@@ -2,9 +2,11 @@
 
 import asyncio
 import atexit
+import json
 import shlex
 import threading
 import weakref
+from base64 import b64decode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextvars import copy_context
@@ -15,13 +17,15 @@ from typing import Any, Self
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 
+from ..addresses import is_page
 from ..errors import ConfigurationError
 from ..executor import ToolContext
 from ..executor.run_tool import ContinuedRun
 from ..executor.tools import SourceTool, ToolSource
 from ..pickling import refuse
+from .connection import Address, Headers, http_library
 from .questions import Elicit, Questions, Round
-from .session import Address, Call, ServerError, Session, SessionLost, check_installed
+from .session import Call, Lost, ServerError, Session, check_installed
 
 __all__ = ["McpServer", "mcp_server"]
 
@@ -30,9 +34,8 @@ __all__ = ["McpServer", "mcp_server"]
 #
 # An MCP server as a source of a model's tools.
 
-_INTERRUPTED = (
-    "interrupted, outcome unknown: the MCP server has ended during this call. What it did may remain; check before you repeat it."
-)
+_INTERRUPTED = "interrupted, outcome unknown: {}. What the call did may remain; check before you repeat it."
+_ENDED = "the MCP server has ended during this call"
 _SECONDS_AT_EXIT = 3.0
 _MOST_ROUNDS = 10
 
@@ -126,6 +129,7 @@ class McpServer(ToolSource):
         Raises:
             ToolException: The server has refused it, or has ended.
         """
+        words = ""
         for _ in range(2):
             session = self._session()
             try:
@@ -135,12 +139,14 @@ class McpServer(ToolSource):
                     raise ToolException(f"{self.name} does not know calls that have waited: it is of an older protocol now")
                 session.send(call)
                 return await asyncio.wrap_future(call.result)
-            except SessionLost as lost:
+            except Lost as lost:
+                words = self._address.public(lost.words)
                 if lost.sent:
-                    raise ToolException(_INTERRUPTED) from None
+                    raise ToolException(_INTERRUPTED.format(words or _ENDED)) from None
+                session.retire()
             except (ServerError, ConfigurationError) as error:
                 raise ToolException(str(error)) from None
-        raise ToolException(f"{self.name} has ended")
+        raise ToolException(f"{self.name} has ended" + (f": {words}" if words else ""))
 
     def _session(self) -> Session:
         """Return the session; a new one if there is none that can be used, because the server has ended or the process is a forked one."""
@@ -192,7 +198,8 @@ def mcp_server(
     prefix: str = "",
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
-    headers: Mapping[str, str] | None = None,
+    headers: Headers | None = None,
+    auth: Any = None,
     roots: Sequence[str] = (),
     elicit: Elicit | None = None,
     open_timeout: float = 30.0,
@@ -208,7 +215,11 @@ def mcp_server(
         prefix: Is put before the names of its tools, for servers with tools of equal names.
         env: Environment variables of the program. It gets few others.
         cwd: The working directory of the program.
-        headers: HTTP headers of every request, such as `{"Authorization": "Bearer ..."}`.
+        headers: HTTP headers of every request, such as `{"Authorization": "Bearer ..."}`. A function, which may be asynchronous, is asked
+            for them at each request, and once more if the server answers with status 401: for tokens that expire. It is called in another
+            thread.
+        auth: Signs the requests: an `httpx.Auth` with version 1 of `mcp`, an `httpx2.Auth` with version 2, such as the SDK's own
+            `OAuthClientProvider`.
         roots: URIs of folders that the server may know of, such as `file:///home/alice/project`.
         elicit: Answers questions that the server asks during a call: a function of the text and the JSON schema of the answer that returns
             the answer as a dict, or None to decline. May be asynchronous. Without it the run's `approve` is asked. What nobody answers
@@ -221,17 +232,23 @@ def mcp_server(
     check_installed()
     if isinstance(roots, str):
         raise ConfigurationError(f"roots must be a list of URIs, not {roots!r}")
-    url = server if isinstance(server, str) and server.startswith(("http://", "https://")) else ""
+    url = server.strip() if isinstance(server, str) and is_page(server.strip()) else ""
     command = [] if url else shlex.split(server) if isinstance(server, str) else list(server)
     if not url and not command:
         raise ConfigurationError("mcp_server takes a URL or a command line")
     if isinstance(open_timeout, bool) or not isinstance(open_timeout, int | float) or not open_timeout > 0:
         raise ConfigurationError(f"open_timeout must be a number of seconds greater than 0, not {open_timeout!r}")
-    misplaced = {"env": env, "cwd": cwd} if url else {"headers": headers}
+    misplaced = {"env": env, "cwd": cwd} if url else {"headers": headers, "auth": auth}
     for name, value in misplaced.items():
         if value is not None:
             raise ConfigurationError(f"{name} is for servers that {'are started' if url else 'have a URL'}: here it has no effect")
-    return McpServer(Address(tuple(command), url, dict(env or {}), cwd, dict(headers or {})), prefix, tuple(roots), elicit, open_timeout)
+    library = http_library() if auth is not None else None
+    if library is not None and not isinstance(auth, library.Auth):
+        raise ConfigurationError(
+            f"auth must be an {http_library().__name__}.Auth, which the installed version of `mcp` takes, not {type(auth)!r}"
+        )
+    given = headers if callable(headers) else dict(headers or {})
+    return McpServer(Address(tuple(command), url, dict(env or {}), cwd, given, auth), prefix, tuple(roots), elicit, open_timeout)
 
 
 @atexit.register
@@ -289,34 +306,50 @@ def _content_of(result: Mapping[str, Any]) -> tuple[Any, Any]:
     Raises:
         ToolException: It is an error in words alone.
     """
-    blocks: list[Any] = [_block(block) for block in result.get("content", ())]
+    content = result.get("content")
+    blocks = [_block(block) for block in (content if isinstance(content, list) else [] if content is None else [content])]
     texts = [block["text"] for block in blocks if block["type"] == "text"]
-    failed = bool(result.get("isError"))
-    if failed and len(texts) == len(blocks):
-        raise ToolException("\n".join(texts) or "the tool has failed")
-    structured = result.get("structuredContent")
+    named = {name: value for name, value in result.items() if name not in ("_meta", "content", "isError", "resultType")}
+    structured = named.get("structuredContent", named or None)
     artifact = None if structured is None else {"structured_content": structured}
-    if len(texts) == len(blocks) == 1 or not blocks:
-        return (texts[0] if texts else structured), artifact
-    # as a message, because LangChain's core would write a list with sound as JSON
-    return ToolMessage(content=blocks, artifact=artifact, tool_call_id="", status="error" if failed else "success"), artifact
+    failed = bool(result.get("isError"))
+    if failed and len(texts) == len(blocks) and structured is None:
+        raise ToolException("\n".join(texts) or "the tool has failed")
+    if failed or len(blocks) > 1 or len(texts) < len(blocks):
+        # as a message, because LangChain's core would write a list with sound as JSON
+        told: Any = texts[0] if len(texts) == len(blocks) == 1 else blocks or json.dumps(structured, ensure_ascii=False)
+        return ToolMessage(content=told, artifact=artifact, tool_call_id="", status="error" if failed else "success"), artifact
+    return texts[0] if texts else "" if structured is None else structured, artifact
 
 
-def _block(block: Mapping[str, Any]) -> dict[str, Any]:
-    kind = block["type"]
-    if kind == "text":
-        return {"type": "text", "text": block["text"]}
-    if kind in ("image", "audio"):
-        return {"type": kind, "base64": block["data"], "mime_type": block["mimeType"]}
-    if kind == "resource":
-        return _resource(block["resource"])
-    return {"type": "text", "text": f"{block.get('name', kind)}: {block.get('uri', '')}"}
+def _block(block: Any) -> dict[str, Any]:
+    """Return a block of a result as LangChain has it; one that is none of the protocol's as the text of its data."""
+    match block:
+        case str():
+            return {"type": "text", "text": block}
+        case {"type": "text", "text": str(text)}:
+            return {"type": "text", "text": text}
+        case {"type": "image" | "audio" as kind, "data": str(data), "mimeType": str(mime_type)} if _is_base64(data):
+            return {"type": kind, "base64": data, "mime_type": mime_type}
+        case {"type": "resource", "resource": {"text": str(text)}}:
+            return {"type": "text", "text": text}
+        case {"type": "resource", "resource": {"blob": str(data)} as resource} if _is_base64(data):
+            return _file(data, resource)
+        case {"uri": str(uri), "type": kind}:
+            return {"type": "text", "text": f"{block.get('name', kind)}: {uri}"}
+    return {"type": "text", "text": json.dumps(block, ensure_ascii=False)}
 
 
-def _resource(resource: Mapping[str, Any]) -> dict[str, Any]:
-    if "text" in resource:
-        return {"type": "text", "text": resource["text"]}
-    mime_type = resource.get("mimeType", "application/octet-stream")
+def _file(data: str, resource: Mapping[str, Any]) -> dict[str, Any]:
+    mime_type = resource.get("mimeType") or "application/octet-stream"
     name = str(resource.get("uri") or "").rpartition("/")[2]
     named = {"extras": {"filename": name}} if name and not mime_type.startswith("image/") else {}
-    return {"type": "image" if mime_type.startswith("image/") else "file", "base64": resource["blob"], "mime_type": mime_type, **named}
+    return {"type": "image" if mime_type.startswith("image/") else "file", "base64": data, "mime_type": mime_type, **named}
+
+
+def _is_base64(data: str) -> bool:
+    """Whether a text is base64: a vendor would refuse every later request with one that is not."""
+    try:
+        return bool(b64decode(data, validate=True))
+    except ValueError:
+        return False

@@ -3,109 +3,76 @@
 import asyncio
 import logging
 import os
-import sys
+import re
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, suppress
 from contextvars import Context
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, Self, cast
-from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from ..addresses import public_url
 from ..errors import ConfigurationError
 from ..executor.user_functions import background_loop
+from .connection import Address, Fault, Outcome, answer_in, read_message
 from .questions import Elicit, Questions, Round, declined
+
+_logger = logging.getLogger("langchain_autotools")
 
 _OTHER_PROTOCOL = -32022
 _SECONDS_TO_CANCEL = 1.0
+_SECONDS_UNTIL_HEARD_AGAIN = 1.0
+_LIST_CHANGED = "notifications/tools/list_changed"
+_CALL, _LIST, _INITIALIZE = "tools/call", "tools/list", "initialize"
 _EXTRA = "MCP servers need the extra `mcp`: pip install 'langchain-autotools-chat[mcp]'"
 
 
-@dataclass(frozen=True, repr=False)
-class Address:
-    """Where a server is: a program to start, or an address.
+# ---------------------------------------------------------------------------------------------- what goes over the connection
+
+
+class Lost(Exception):
+    """Raised for a request that the server has not answered, and will not.
 
     Attributes:
-        command: The program and its arguments; empty for a server with a URL.
-        url: The URL of a server that runs already.
-        env: Environment variables of the program, besides the few that every program gets.
-        cwd: Its working directory.
-        headers: HTTP headers of every request.
+        sent: Whether the server may have begun it.
+        words: Why, where something says so.
     """
 
-    command: Sequence[str] = ()
-    url: str = ""
-    env: Mapping[str, str] = field(default_factory=dict)
-    cwd: str | Path | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-    def __repr__(self) -> str:
-        return f"Address({self.name!r})"
-
-    @property
-    def name(self) -> str:
-        """What it is called where anybody may read it: the program, or the URL without its secret parts."""
-        return public_url(self.url) if self.url else Path(self.command[0]).name
-
-    @property
-    def secrets(self) -> Sequence[str]:
-        """What of it only this process may know."""
-        of_url = urlsplit(self.url)
-        found = {"a user": "@" in of_url.netloc, "a query": of_url.query, "env": self.env, "headers": self.headers}
-        return [name for name, value in found.items() if value]
-
-    def public(self, text: str) -> str:
-        """Return a text without the secret parts of the URL."""
-        return text.replace(self.url, self.name) if self.url else text
-
-    def open(self) -> Any:
-        """Return a context manager that connects, with the two streams of the connection."""
-        return self._http() if self.url else self._stdio()
-
-    def _stdio(self) -> Any:
-        from mcp import StdioServerParameters, stdio_client
-
-        program, *arguments = self.command
-        parameters = StdioServerParameters(command=program, args=arguments, env=dict(self.env) or None, cwd=self.cwd)
-        return stdio_client(parameters, errlog=_stderr())
-
-    @asynccontextmanager
-    async def _http(self) -> AsyncIterator[Any]:
-        from mcp.client import streamable_http
-
-        make_client: Any = vars(streamable_http)["create_mcp_http_client"]  # the kind of client differs between the versions
-        async with make_client(headers=dict(self.headers)) as client:
-            async with streamable_http.streamable_http_client(self.url, http_client=client) as streams:
-                yield streams[:2]
+    def __init__(self, sent: bool, words: str = "") -> None:
+        super().__init__(words or "the session with the MCP server has ended")
+        self.sent = sent
+        self.words = words
 
 
-def _stderr() -> Any:
-    """Return where a server's error output goes: `sys.stderr`, or that of the process where a program has put something else there.
-
-    The SDK would take what `sys.stderr` was when it was imported, which may be closed by now.
-    """
-    try:
-        sys.stderr.fileno()
-    except (AttributeError, OSError, ValueError):
-        return sys.__stderr__
-    return sys.stderr
+class ServerError(Exception):
+    """Raised for a request that the server has refused."""
 
 
-class Requests:
-    """What goes to a server, with the last request of each task: version 1 of the SDK tells no server that a request is cancelled.
+class Wire:
+    """What goes between a server and the SDK's session, with the server's answers as they are.
+
+    The session holds answers to models of its own, and loses those that do not fit: calls that ran. So the answers to calls and to lists
+    are taken here, and the session is handed what it accepts.
 
     Args:
         stream: The SDK's stream of what goes to the server.
+        faults: What became of requests that the server has not answered, by their ids.
+
+    Attributes:
+        modern: Whether the protocol is one in which a call can wait for answers (2026-07-28 or later).
+        fault: What became of the request that was refused last; None where none was.
     """
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, faults: dict[str, Fault]) -> None:
+        self.modern = False
+        self.fault: Fault | None = None
         self._stream = stream
-        self._last: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+        self._faults = faults
+        self._methods: dict[str, str] = {}
+        self._answers: dict[str, tuple[Mapping[str, Any], Fault | None]] = {}
+        self._sent: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
     async def __aenter__(self) -> Self:
         await self._stream.__aenter__()
@@ -115,20 +82,185 @@ class Requests:
         await self._stream.__aexit__(*error)
 
     async def send(self, message: Any) -> None:
-        """Send a message."""
-        if {"method", "id"} <= message.message.root.model_fields_set:
-            self._last[asyncio.current_task()] = message
-        await self._stream.send(message)
+        """Send a message of the session."""
+        sent = _inside(message)
+        if not {"method", "id"} <= sent.model_fields_set:
+            return await self._stream.send(message)  # type: ignore[no-any-return]
+        task = asyncio.current_task()
+        self._methods[str(sent.id)], self._sent[task] = sent.method, message
+        try:
+            await self._stream.send(message)
+        except Exception:
+            self._forget(task)
+            raise
 
-    async def cancel(self) -> None:
-        """Tell the server that nobody waits for the last request of this task."""
-        asked = self._last.get(asyncio.current_task())
-        if asked is not None:
-            params = {"requestId": asked.message.root.id, "reason": "the call was cancelled"}
-            notification = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-            with suppress(Exception):  # the server is gone, or reads nothing
-                async with asyncio.timeout(_SECONDS_TO_CANCEL):
-                    await self._stream.send(type(asked)(type(asked.message).model_validate(notification)))
+    async def aclose(self) -> None:
+        """Close the stream."""
+        await self._stream.aclose()
+
+    async def answer(self, request: Awaitable[Any], given_up: Callable[[], bool] = lambda: False) -> Mapping[str, Any]:
+        """Wait for a request of the session; return its result as the server has written it.
+
+        Args:
+            request: The request.
+            given_up: Whether it is cancelled because nobody waits for it any more, which the server is told then.
+
+        Raises:
+            ServerError: The server has refused it.
+            Lost: It has no answer.
+        """
+        task = asyncio.current_task()
+        self._sent.pop(task, None)
+        try:
+            with suppress(Exception):  # what the answer says is read here
+                await request
+            sent = self._sent.get(task)
+            answer, fault = self._answers.get(str(_inside(sent).id), ({}, None)) if sent is not None else ({}, None)
+        except asyncio.CancelledError:
+            if given_up():
+                await self._cancel()
+            raise
+        finally:
+            self._forget(task)
+        if fault is not None and fault.error is not None:
+            raise fault.error
+        if fault is not None and fault.outcome is not Outcome.REFUSED:
+            raise Lost(fault.outcome is Outcome.UNKNOWN, fault.words)
+        if "error" in answer:
+            raise ServerError(fault.words if fault is not None else answer["error"]["message"])
+        if "result" not in answer:
+            raise Lost(sent is not None)
+        return cast("Mapping[str, Any]", answer["result"])
+
+    def _forget(self, task: Any) -> None:
+        sent = self._sent.pop(task, None)
+        if sent is not None:
+            self._methods.pop(str(_inside(sent).id), None)
+            self._answers.pop(str(_inside(sent).id), None)
+
+    async def _cancel(self) -> None:
+        """Tell the server that nobody waits for the last request of this task, which version 1 of the SDK does not."""
+        asked = self._sent.get(asyncio.current_task())
+        if asked is None or not hasattr(asked.message, "root"):
+            return
+        params = {"requestId": asked.message.root.id, "reason": "the call was cancelled"}
+        with suppress(Exception):  # the server is gone, or reads nothing
+            async with asyncio.timeout(_SECONDS_TO_CANCEL):
+                await self._stream.send(_message({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
+
+    # ------------------------------------------------------------------------------------------ what comes
+
+    def read(self, message: Any) -> Sequence[Any]:
+        """Return what the session is to have of what the server has sent."""
+        mended = self._mended(message) if isinstance(message, Exception) else [message]
+        return [self._taken(one) for one in mended]
+
+    def _taken(self, message: Any) -> Any:
+        """Return an answer as the session accepts it, which is kept; any other message as it is."""
+        answer = _inside(message)
+        if hasattr(answer, "method"):
+            return message
+        key = str(answer.id)
+        method, fault = self._methods.get(key), self._faults.pop(key, None)
+        self.fault = fault or self.fault
+        result = getattr(answer, "result", None)
+        if method is None:
+            return message
+        if method == _INITIALIZE and result is not None:
+            answer.result = _welcome(result)
+            return message
+        kept = {"result": result} if result is not None else {"error": answer.error.model_dump()}
+        self._answers.setdefault(key, (kept, fault))
+        if result is not None and method in (_CALL, _LIST):
+            answer.result = self._accepted(method, result)
+        return message
+
+    def _accepted(self, method: str, result: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a result that the session accepts."""
+        kept: dict[str, Any] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"} if self.modern else {}
+        if method == _CALL:
+            return {"content": [], "resultType": "complete"} if self.modern else {"content": []}
+        return {"tools": [_known(tool) for tool in listed(result)], **kept}
+
+    def _mended(self, error: Exception) -> Sequence[Any]:
+        """Return the messages of a line that the SDK cannot read: mended, or the ends of the requests that it may have answered."""
+        line = _line_of(error)
+        data = read_message(line) if isinstance(line, str) else line
+        found = [message for one in (data if isinstance(data, list) else [data]) for message in self._messages_of(one)]
+        if data is not None or not isinstance(line, str) or '"jsonrpc"' not in line:
+            return found
+        named = [key for key in re.findall(r'"id"\s*:\s*"?([^",}\s]+)', line) if key in self._methods]
+        return [self._unread(key) for key in named or list(self._methods)]
+
+    def _messages_of(self, data: Any) -> Sequence[Any]:
+        """Return the message that data holds, if it holds one."""
+        if not isinstance(data, Mapping):
+            return []
+        key = str(data.get("id"))
+        if "method" not in data and key in self._methods:
+            answer = answer_in(data, data["id"])
+            return [self._unread(key) if answer is None else _message(answer)]
+        with suppress(ValueError):
+            return [_message(data)]
+        return []
+
+    def _unread(self, key: str) -> Any:
+        """Return the end of a request whose answer cannot be read."""
+        fault = self._faults[key] = Fault(Outcome.UNKNOWN, "its answer cannot be read")
+        identity = int(key) if key.isdigit() else key
+        return _message({"jsonrpc": "2.0", "id": identity, "error": {"code": -32603, "message": fault.words}})
+
+
+def listed(result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the tools of a list: what is no tool at all is left out."""
+    tools = result.get("tools")
+    return [tool for tool in tools if isinstance(tool, Mapping) and isinstance(tool.get("name"), str)] if isinstance(tools, list) else []
+
+
+def _known(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the session needs of a tool: its name, and the schema, which names headers of calls."""
+    from mcp import types
+
+    schema = tool.get("inputSchema")
+    whole = {"name": tool["name"], "inputSchema": {**(schema if isinstance(schema, Mapping) else {}), "type": "object"}}
+    try:
+        types.Tool.model_validate(whole)
+    except ValueError:
+        return {**whole, "inputSchema": {"type": "object"}}
+    return whole
+
+
+def _welcome(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer to the first request, with what the session must have."""
+    about, able = result.get("serverInfo"), result.get("capabilities")
+    named = about if isinstance(about, Mapping) and all(isinstance(about.get(key), str) for key in ("name", "version")) else {}
+    kept = {name: value for name, value in able.items() if isinstance(value, Mapping)} if isinstance(able, Mapping) else {}
+    return {**result, "serverInfo": {"name": "server", "version": "", **named}, "capabilities": kept}
+
+
+def _inside(message: Any) -> Any:
+    """Return the request, the answer or the notification of a message of either version of the SDK."""
+    return getattr(message.message, "root", message.message)
+
+
+def _message(data: Mapping[str, Any]) -> Any:
+    """Return a message as the SDK has it."""
+    from mcp import types
+    from mcp.shared.message import SessionMessage
+
+    known: Any = types
+    adapter = getattr(types, "jsonrpc_message_adapter", None)
+    return SessionMessage(known.JSONRPCMessage.model_validate(data) if adapter is None else adapter.validate_python(data))
+
+
+def _line_of(error: Exception) -> Any:
+    """Return what the SDK could not read: a text that is no JSON, or the data of one that is no message."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return None
+    inputs = [detail["input"] for detail in error.errors(include_url=False, include_context=False)]
+    return next((one for one in inputs if isinstance(one, str | bytes) or (isinstance(one, Mapping) and "jsonrpc" in one)), None)
 
 
 def check_installed() -> None:
@@ -141,12 +273,6 @@ def check_installed() -> None:
         import mcp  # noqa: F401
     except ImportError as error:
         raise ConfigurationError(_EXTRA) from error
-
-
-def _wire(value: Any) -> dict[str, Any]:
-    """Return an object of the SDK as the data that it is on the wire."""
-    data: dict[str, Any] = value.model_dump(by_alias=True, mode="json", exclude_none=True)
-    return data
 
 
 async def begin(session: Any) -> bool:
@@ -175,30 +301,6 @@ async def begin(session: Any) -> bool:
 #
 # What the SDK opens has to be closed by the task that has opened it, so that task does both, and calls come to it by a queue. It ends
 # when it is told to, or when the server does.
-
-
-_logger = logging.getLogger("langchain_autotools")
-
-_CONNECTION_CLOSED = -32000
-_SECONDS_UNTIL_HEARD_AGAIN = 1.0
-_TERMINATED = "Session terminated"
-_LIST_CHANGED = "notifications/tools/list_changed"
-
-
-class SessionLost(Exception):
-    """Raised for a call whose session has ended.
-
-    Attributes:
-        sent: Whether the server may have begun the call.
-    """
-
-    def __init__(self, sent: bool) -> None:
-        super().__init__("the session with the MCP server has ended")
-        self.sent = sent
-
-
-class ServerError(Exception):
-    """Raised for a call that the server has refused."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,8 +354,10 @@ class Session:
         self._open_timeout = open_timeout
         self._label = label
         self._calls: set[Call] = set()
-        self._requests: Requests | None = None
         self._ending = False
+        self._retired = False
+        self._wire: Wire | None = None
+        self._changed = self._listing = False
         self._ended = threading.Event()
         self._lock = threading.Lock()
         self._loop = background_loop()
@@ -266,17 +370,24 @@ class Session:
     @property
     def is_usable(self) -> bool:
         """Whether calls may be sent: it is open or opening, in this process."""
-        return not self._ending and self.process == os.getpid()
+        return not (self._ending or self._retired) and self.process == os.getpid()
+
+    def retire(self) -> None:
+        """Take no call any more; end with the last one that is under way."""
+        with self._lock:
+            self._retired = True
+            if not self._calls:
+                self._put(None)
 
     def send(self, call: Call) -> None:
         """Send a call.
 
         Raises:
-            SessionLost: The session has ended.
+            Lost: The session has ended.
         """
         with self._lock:
             if not self.is_usable:
-                raise SessionLost(sent=False)
+                raise Lost(sent=False)
             self._calls.add(call)
         self._put(partial(self._answer, call))
 
@@ -295,10 +406,11 @@ class Session:
 
     async def _own(self) -> None:
         failure: BaseException | None = None
+        faults: dict[str, Fault] = {}
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(self._open_timeout):
-                    session = await self._open(stack)
+                    session = await self._open(stack, faults)
                 self.opened.set_result(None)
                 await self._serve(session)
         except BaseException as error:  # the SDK's groups of errors, cancellation at the end of the process
@@ -309,20 +421,29 @@ class Session:
                 self._ending = True
                 lost, self._calls = self._calls, set()
             for call in lost:
-                _settle(call.result, SessionLost(sent=True))
+                _settle(call.result, Lost(sent=True))
             self._ended.set()
             if not self.opened.done():
-                self.opened.set_exception(ConfigurationError(f"{self._label} cannot be opened: {self._address.public(_reason(failure))}"))
+                self.opened.set_exception(self._not_opened(failure))
 
-    async def _open(self, stack: AsyncExitStack) -> Any:
+    def _not_opened(self, failure: BaseException | None) -> Exception:
+        """Return the error of a session that could not be opened."""
+        fault = self._wire.fault if self._wire is not None else None
+        if fault is not None and isinstance(fault.error, ConfigurationError):
+            return fault.error
+        while isinstance(failure, BaseExceptionGroup):
+            failure = failure.exceptions[0]
+        reason = f"{type(failure).__name__}: {failure}" if failure is not None else "it has ended"
+        return ConfigurationError(f"{self._label} cannot be opened: {self._address.public(reason if fault is None else fault.words)}")
+
+    async def _open(self, stack: AsyncExitStack, faults: dict[str, Fault]) -> Any:
         import anyio
         from mcp import ClientSession, types
 
-        read, write = await stack.enter_async_context(self._address.open())
-        if not hasattr(ClientSession, "discover"):
-            write = self._requests = Requests(write)
+        read, write = await stack.enter_async_context(self._address.open(faults))
+        wire = self._wire = Wire(write, faults)
         inward, heard = anyio.create_memory_object_stream[Any](0)
-        relay = asyncio.ensure_future(self._relay(read, inward))
+        relay = asyncio.ensure_future(self._relay(read, inward, wire))
         stack.callback(relay.cancel)
 
         async def list_roots(context: Any) -> Any:
@@ -331,26 +452,25 @@ class Session:
         session = await stack.enter_async_context(
             ClientSession(
                 heard,
-                write,
+                cast("Any", wire),
                 elicitation_callback=self._elicited,
                 list_roots_callback=list_roots if self._roots else None,
                 message_handler=self._heard,
             )
         )
-        self.can_wait = await begin(session)
-        await self._list(session)
+        self.can_wait = wire.modern = await begin(session)
+        await self._list(session, wire)
         if self.can_wait:
             self._queue.put_nowait(self._hear_changes)
         return session
 
-    async def _relay(self, read: Any, inward: Any) -> None:
+    async def _relay(self, read: Any, inward: Any, wire: Wire) -> None:
         """Hand on what the server sends; its end is the session's."""
         async with inward, read:
             with suppress(Exception):
                 async for message in read:
-                    if self._address.url and isinstance(message, Exception):
-                        break  # an answer is lost, and nobody would be told
-                    await inward.send(message)
+                    for one in wire.read(message):
+                        await inward.send(one)
         self._end()
 
     def _end(self) -> None:
@@ -379,23 +499,48 @@ class Session:
 
     # ------------------------------------------------------------------------------------------ what goes over it
 
-    async def _list(self, session: Any) -> None:
+    async def _list(self, session: Any, wire: Wire) -> None:
         from mcp import types
 
         tools: list[Mapping[str, Any]] = []
-        page = await session.list_tools()
+        cursor, seen = None, set[str]()
         while True:
-            data = _wire(page)
-            tools += data["tools"]
-            if not data.get("nextCursor"):
+            params = None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
+            kept: list[str] = []
+            page = await wire.answer(_listed(session, params, kept))
+            tools += [tool for tool in listed(page) if tool["name"] in kept]
+            cursor = page.get("nextCursor")
+            if not cursor or not isinstance(cursor, str):
                 break
-            page = await session.list_tools(params=types.PaginatedRequestParams(cursor=data["nextCursor"]))
+            if cursor in seen:
+                _logger.warning("%s gives a page of its list of tools once more: the list ends there", self._label)
+                break
+            seen.add(cursor)
         self.tools, self.version = tools, self.version + 1
 
     async def _heard(self, message: Any) -> None:
         """Read the list of tools anew when the server says that it has changed."""
         if getattr(getattr(message, "root", message), "method", "") == _LIST_CHANGED:
-            self._queue.put_nowait(self._list)
+            self._list_again()
+
+    def _list_again(self) -> None:
+        """Ask for the list of tools; once for all changes that are told while it is asked for."""
+        self._changed = True
+        if not self._listing:
+            self._listing = True
+            self._queue.put_nowait(self._read_changes)
+
+    async def _read_changes(self, session: Any) -> None:
+        assert self._wire is not None
+        try:
+            while self._changed:
+                self._changed = False
+                async with asyncio.timeout(self._open_timeout):
+                    await self._list(session, self._wire)
+        except (Lost, ServerError, TimeoutError) as error:
+            _logger.warning("%s does not tell its new tools: %s", self._label, self._address.public(str(error)))
+        finally:
+            self._listing = False
 
     async def _hear_changes(self, session: Any) -> None:
         """Read the list of tools anew whenever a server says that it has changed, where it tells only who has subscribed."""
@@ -409,12 +554,14 @@ class Session:
                         if not changes.honored.tools_list_changed:
                             return
                         async for _ in changes:
-                            self._queue.put_nowait(self._list)
+                            self._list_again()
                 await asyncio.sleep(_SECONDS_UNTIL_HEARD_AGAIN)
-                self._queue.put_nowait(self._list)  # what was said meanwhile is lost
+                self._list_again()  # what was said meanwhile is lost
 
     async def _answer(self, call: Call, session: Any) -> None:
-        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        from mcp.types import CallToolResult
+
+        wire, task = cast("Wire", self._wire), cast("asyncio.Task[Any]", asyncio.current_task())
         call.result.add_done_callback(partial(self._cancel_if, task))
 
         async def progress(done: float, total: float | None, message: str | None) -> None:
@@ -422,35 +569,29 @@ class Session:
             call.progress({name: value for name, value in told.items() if value is not None})
 
         try:
-            result = await session.call_tool(call.name, dict(call.arguments), progress_callback=progress, **self._inputs(call))
+            request = session.send_request(self._request(call), CallToolResult, progress_callback=progress)
+            result = await wire.answer(request, call.result.cancelled)
         except asyncio.CancelledError:
             if call.result.cancelled():
                 self._forget(call)
-                if self._requests is not None:
-                    await self._requests.cancel()
             raise
         except Exception as error:
-            lost = _lost(error)
-            if lost is not None:
-                self._end()
             self._forget(call)
-            _settle(call.result, ServerError(self._address.public(str(error))) if lost is None else lost)
+            _settle(call.result, error if not isinstance(error, ServerError) else ServerError(self._address.public(str(error))))
         else:
             self._forget(call)
             with suppress(InvalidStateError):  # cancelled
-                call.result.set_result(_wire(result))
+                call.result.set_result(result)
 
-    def _inputs(self, call: Call) -> dict[str, Any]:
-        """Return what a call says besides its arguments, to a server whose calls can wait."""
-        if not self.can_wait:
-            return {}
+    def _request(self, call: Call) -> Any:
+        """Return the request of a call; to a server whose calls can wait, with the answers to what it waited for."""
         from mcp import types
 
-        kinds: dict[str, Any] = {"action": types.ElicitResult, "roots": types.ListRootsResult}
-        known = call.answers
-        answers = {} if known is None else {key: kinds[next(iter(one))].model_validate(one) for key, one in known.answers.items()}
-        state = None if known is None else known.state
-        return {"allow_input_required": True, "input_responses": answers or None, "request_state": state}
+        params: dict[str, Any] = {"name": call.name, "arguments": dict(call.arguments)}
+        if self.can_wait and call.answers is not None:
+            params |= {"inputResponses": call.answers.answers, "requestState": call.answers.state}
+        request, known = types.CallToolRequest.model_validate({"method": _CALL, "params": params}), cast("Any", types)
+        return request if hasattr(types, "jsonrpc_message_adapter") else known.ClientRequest(request)
 
     def _cancel_if(self, task: "asyncio.Task[Any]", result: "Future[Any]") -> None:
         if result.cancelled():
@@ -460,11 +601,14 @@ class Session:
     def _forget(self, call: Call) -> None:
         with self._lock:
             self._calls.discard(call)
+            if self._retired and not self._calls:
+                self._put(None)
 
     async def _elicited(self, context: Any, params: Any) -> Any:
         from mcp import types
 
-        return types.ElicitResult.model_validate(await self._answered(_wire(params)))
+        asked = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+        return types.ElicitResult.model_validate(await self._answered(asked))
 
     async def _answered(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the answer to a question that the server asks during a call."""
@@ -489,17 +633,7 @@ def _settle(result: "Future[Any]", error: Exception) -> None:
         result.set_exception(error)
 
 
-def _lost(error: Exception) -> SessionLost | None:
-    """Return the end of the session that an error of a call means; None if it is the server's answer."""
-    answer = getattr(error, "error", None)
-    if getattr(answer, "message", "") == _TERMINATED:
-        return SessionLost(sent=False)  # a server that has been started again knows no such session
-    if answer is not None and answer.code != _CONNECTION_CLOSED:
-        return None
-    return SessionLost(sent=True) if answer is not None or not isinstance(error, RuntimeError | ValueError) else None
-
-
-def _reason(failure: BaseException | None) -> str:
-    while isinstance(failure, BaseExceptionGroup):
-        failure = failure.exceptions[0]
-    return f"{type(failure).__name__}: {failure}" if failure is not None else "it has ended"
+async def _listed(session: Any, params: Any, kept: list[str]) -> None:
+    """Ask for a page of the list of tools; keep the names of those that the session lets through."""
+    page = await session.list_tools() if params is None else await session.list_tools(params=params)
+    kept += [tool.name for tool in page.tools]
