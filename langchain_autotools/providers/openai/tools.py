@@ -6,6 +6,7 @@ schemas there is `anyOf` alone, of formats there are nine, patterns have no look
 5,000 properties and 1,000 values of enumerations.
 """
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Required, TypedDict
@@ -15,6 +16,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ...errors import ConfigurationError
 from ...executor.names import own_name, tool_name
+from ...executor.tools import SourceTool
 from ...turn.tools import declaring
 from .._encode.tools import (
     TYPES,
@@ -221,7 +223,13 @@ def _legal_format_name(name: str) -> str:
 # `{"type": "allowed_tools", "allowed_tools": {mode, tools}}`.
 
 
+_logger = logging.getLogger("langchain_autotools")
+
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_LONGEST_DESCRIPTION = 1024
+"""Characters of a description (https://github.com/modelcontextprotocol/servers/issues/799). Of a tool whose source the user cannot mend,
+such as that of a server, the rest is left out; any other one is refused by the vendor, in its own words."""
+_TOO_LONG = "the description of the tool %r has %d characters, of which the vendor takes %d: the rest is left out"
 _EXTRAS = ("defer_loading", "async", "allowed_callers", "output_schema")
 _CUSTOM_KEYS = ("name", "description", "format")
 _POINTERS = ("function", "custom", "tool", None)
@@ -284,6 +292,9 @@ def _is_custom_tool(tool: Any) -> bool:
 
 def _function(tool: Any, strict: bool | None) -> Function:
     function = function_of(tool, strict=strict)
+    if isinstance(tool, SourceTool) and len(function.get("description") or "") > _LONGEST_DESCRIPTION:
+        _logger.warning(_TOO_LONG, tool.name, len(function["description"]), _LONGEST_DESCRIPTION)
+        function = {**function, "description": f"{function['description'][: _LONGEST_DESCRIPTION - 1]}…"}
     if not function.get("strict"):
         return function
     return {**function, "parameters": _strict_schema(function.get("parameters") or {"type": "object", "properties": {}})}
