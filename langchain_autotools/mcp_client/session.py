@@ -112,8 +112,11 @@ class Wire:
         task = asyncio.current_task()
         self._sent.pop(task, None)
         try:
-            with suppress(Exception):  # what the answer says is read here
+            words = ""
+            try:
                 await request
+            except Exception as error:  # what the answer says is read here
+                words = str(error)
             sent = self._sent.get(task)
             answer, fault = self._answers.get(str(_inside(sent).id), ({}, None)) if sent is not None else ({}, None)
         except asyncio.CancelledError:
@@ -129,7 +132,7 @@ class Wire:
         if "error" in answer:
             raise ServerError(fault.words if fault is not None else answer["error"]["message"])
         if "result" not in answer:
-            raise Lost(sent is not None)
+            raise Lost(sent is not None, "" if sent is not None else words)
         return cast("Mapping[str, Any]", answer["result"])
 
     def _forget(self, task: Any) -> None:
