@@ -1,0 +1,1 @@
+"""Servers of MCP, as they are and as they should not be."""
