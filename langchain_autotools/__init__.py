@@ -21,6 +21,8 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
         DecisionsError as DecisionsError,
         EventsInterruptedError as EventsInterruptedError,
         LimitReachedError as LimitReachedError,
+        LoginError as LoginError,
+        LoginNeededError as LoginNeededError,
         StreamError as StreamError,
         UnsupportedFeatureError as UnsupportedFeatureError,
     )
@@ -127,6 +129,8 @@ _HOMES = {
         "DecisionsError",
         "EventsInterruptedError",
         "LimitReachedError",
+        "LoginError",
+        "LoginNeededError",
         "StreamError",
         "UnsupportedFeatureError",
     ),

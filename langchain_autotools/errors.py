@@ -4,6 +4,8 @@
 AutoToolsError
  ├─ ConfigurationError        (ValueError)  an argument that cannot work; says what would
  │   └─ DecisionsError                      decisions about calls that cannot be carried out; `.problems` says which and why
+ ├─ LoginError                              a login at an MCP server that failed, or a token that could not be renewed
+ │   └─ LoginNeededError                    a human has to log in at an MCP server; `.url` says where
  ├─ UnsupportedFeatureError   (ValueError)  a message or tool that this wire cannot carry
  ├─ StreamError               (ModelError)  the bytes of a reply broke its protocol
  ├─ CallsPendingError         (OutputParserException)  calls wait for approval where a run's output was to be parsed
@@ -33,6 +35,8 @@ __all__ = [
     "DecisionsError",
     "EventsInterruptedError",
     "LimitReachedError",
+    "LoginError",
+    "LoginNeededError",
     "StreamError",
     "UnsupportedFeatureError",
     "concise",
@@ -104,6 +108,22 @@ class DecisionsError(ConfigurationError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class LoginError(AutoToolsError):  # no `ValueError`: pydantic would put an error of its own in its place where a model is made
+    """Raised when a login at an MCP server fails, or when its access token cannot be renewed. The call that needed it has not run."""
+
+
+class LoginNeededError(LoginError):
+    """Raised when a human has to log in at an MCP server. The call that needed it has not run.
+
+    Attributes:
+        url: The page on which they log in; empty where no redirect URI is known: `login_url(redirect_uri)` of the server returns it then.
+    """
+
+    def __init__(self, message: str, url: str = "") -> None:
+        super().__init__(message)
+        self.url = url
 
 
 class UnsupportedFeatureError(AutoToolsError, ValueError):

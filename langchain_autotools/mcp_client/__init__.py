@@ -18,12 +18,13 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool, ToolException
 
 from ..addresses import is_page
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, LoginError, LoginNeededError
 from ..executor import ToolContext
 from ..executor.run_tool import ContinuedRun
 from ..executor.tools import SourceTool, ToolSource
 from ..pickling import refuse
 from .connection import Address, Headers, http_library
+from .login import LoginStorage, LogsIn, StoredLogin
 from .questions import Elicit, Questions, Round
 from .session import Call, Lost, ServerError, Session, check_installed
 
@@ -54,15 +55,24 @@ class _Holder:
             session.close(wait)
 
 
-class McpServer(ToolSource):
+class McpServer(LogsIn, ToolSource):
     """An MCP server whose tools a model can call. See `mcp_server`, which makes it.
 
     Its session opens when its tools are first needed, and ends with the last model that has it, by `close`, at the end of a `with` block,
     or with the process.
     """
 
-    def __init__(self, address: Address, prefix: str, roots: Sequence[str], elicit: Elicit | None, open_timeout: float) -> None:
+    def __init__(
+        self,
+        address: Address,
+        prefix: str,
+        roots: Sequence[str],
+        elicit: Elicit | None,
+        open_timeout: float,
+        login: StoredLogin | None = None,
+    ) -> None:
         self._address = address
+        self._login = login
         self._prefix = prefix
         self._roots = roots
         self._elicit = elicit
@@ -81,7 +91,7 @@ class McpServer(ToolSource):
         return f"McpServer({self._address.name!r})"
 
     def __reduce__(self) -> Any:
-        secret = [*self._address.secrets, *["elicit"] * (self._elicit is not None)]
+        secret = [*self._address.secrets, *["elicit"] * (self._elicit is not None), *["storage"] * (self._login is not None)]
         refuse(f"{self.name} has {' and '.join(secret)}, which no pickle holds: make it anew in the other process" if secret else None)
         return McpServer, (self._address, self._prefix, self._roots, None, self._open_timeout)
 
@@ -117,7 +127,12 @@ class McpServer(ToolSource):
         for _ in range(_MOST_ROUNDS):
             if asked is not None and (waiting := await questions.answer(asked)) is not None:
                 return waiting, None
-            result = await self._sent(partial(_made, name, arguments, context, questions, asked))
+            answers = None if asked is None else asked.sent
+            try:
+                result = await self._sent(partial(_made, name, arguments, context, questions, answers))
+            except LoginNeededError as error:
+                asked = questions.login(error, asked)
+                continue
             asked = Round.of(result)
             if asked is None:
                 return _content_of(result)
@@ -144,7 +159,9 @@ class McpServer(ToolSource):
                 if lost.sent:
                     raise ToolException(_INTERRUPTED.format(words or _ENDED)) from None
                 session.retire()
-            except (ServerError, ConfigurationError) as error:
+            except LoginNeededError:
+                raise
+            except (ServerError, ConfigurationError, LoginError) as error:
                 raise ToolException(str(error)) from None
         raise ToolException(f"{self.name} has ended" + (f": {words}" if words else ""))
 
@@ -203,6 +220,8 @@ def mcp_server(
     roots: Sequence[str] = (),
     elicit: Elicit | None = None,
     open_timeout: float = 30.0,
+    storage: LoginStorage | None = None,
+    redirect_uri: str | None = None,
 ) -> McpServer:
     """Return an MCP server for the `tools` of a model: `ChatOpenAI(model="gpt-5", tools=[mcp_server("uvx mcp-server-fetch")])`.
 
@@ -225,6 +244,10 @@ def mcp_server(
             the answer as a dict, or None to decline. May be asynchronous. Without it the run's `approve` is asked. What nobody answers
             waits, as a pending call of kind `elicitation`; by protocols before 2026-07-28 it is declined, which is logged.
         open_timeout: Maximum number of seconds until the server is open and has listed its tools.
+        storage: Keeps the logins of a user, for servers at which a human has to log in: a `LoginStorage`, an object with `get` and `set`.
+            See `McpServer.login_url`.
+        redirect_uri: The URL of your service to which logins send the human back. Without it, a `LoginNeededError` has a `url` only after
+            the first `login_url(redirect_uri)`.
 
     Raises:
         ConfigurationError: The extra `mcp` is not installed, or an argument is not for this kind of server.
@@ -238,17 +261,32 @@ def mcp_server(
         raise ConfigurationError("mcp_server takes a URL or a command line")
     if isinstance(open_timeout, bool) or not isinstance(open_timeout, int | float) or not open_timeout > 0:
         raise ConfigurationError(f"open_timeout must be a number of seconds greater than 0, not {open_timeout!r}")
-    misplaced = {"env": env, "cwd": cwd} if url else {"headers": headers, "auth": auth}
+    misplaced = {"env": env, "cwd": cwd} if url else {"headers": headers, "auth": auth, "storage": storage}
     for name, value in misplaced.items():
         if value is not None:
             raise ConfigurationError(f"{name} is for servers that {'are started' if url else 'have a URL'}: here it has no effect")
-    library = http_library() if auth is not None else None
-    if library is not None and not isinstance(auth, library.Auth):
-        raise ConfigurationError(
-            f"auth must be an {http_library().__name__}.Auth, which the installed version of `mcp` takes, not {type(auth)!r}"
-        )
+    login = None if storage is None else StoredLogin(url, storage, redirect_uri)
     given = headers if callable(headers) else dict(headers or {})
-    return McpServer(Address(tuple(command), url, dict(env or {}), cwd, given, auth), prefix, tuple(roots), elicit, open_timeout)
+    address = Address(tuple(command), url, dict(env or {}), cwd, given, _checked_auth(auth, login, redirect_uri))
+    return McpServer(address, prefix, tuple(roots), elicit, open_timeout, login)
+
+
+def _checked_auth(auth: Any, login: StoredLogin | None, redirect_uri: str | None) -> Any:
+    """Return what signs the requests; None: nothing does.
+
+    Raises:
+        ConfigurationError: It cannot be used.
+    """
+    if login is None and redirect_uri is not None:
+        raise ConfigurationError("redirect_uri is for logins, which need storage: here it has no effect")
+    if login is not None and auth is not None:
+        raise ConfigurationError("storage keeps logins of the package's own, and auth is another way to log in: give one of them")
+    if auth is None:
+        return None if login is None else login.auth()
+    library = http_library()
+    if not isinstance(auth, library.Auth):
+        raise ConfigurationError(f"auth must be an {library.__name__}.Auth, which the installed `mcp` takes, not {type(auth)!r}")
+    return auth
 
 
 @atexit.register

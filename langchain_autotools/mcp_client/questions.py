@@ -2,6 +2,8 @@
 
 Up to protocol 2025-11-25 a server asks while the call is under way: it is answered at once, or declined. From 2026-07-28 on it ends the
 call with its questions and a state; the same call with the answers and the state goes on, in any process.
+
+A login is such a question too, by any protocol: the call has not run, and is made anew once a human has logged in.
 """
 
 import asyncio
@@ -16,6 +18,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import ToolException
 
+from ..errors import LoginNeededError
 from ..executor.approvals import checked_decision, no_interrupt
 from ..executor.nested_runs import current_nested_runs
 from ..executor.pending import ELICITATION, Decision, PendingCall, Refusals, check_answer, digest_of, misfit
@@ -28,6 +31,7 @@ _logger = logging.getLogger("langchain_autotools")
 
 _STATE = "mcp"
 _WAITS = "This call has not finished: its server waits for the answer to a question."
+_WAITS_FOR_LOGIN = "This call has not run: its server waits until somebody has logged in."
 _DECLINED: Mapping[str, Any] = {"action": "decline"}
 _UNANSWERED: Mapping[str, Mapping[str, Any]] = {"reject": _DECLINED, "cancel": {"action": "cancel"}}
 
@@ -44,11 +48,14 @@ class Round:
         requests: What it asks, by its own keys.
         state: What goes back to it unchanged.
         answers: The answers so far.
+        login: None for a server's own questions. For a login: the data of the round whose answers the call is made with afterwards, empty
+            where there is none.
     """
 
     requests: Mapping[str, Mapping[str, Any]]
     state: str | None = None
     answers: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    login: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, result: Mapping[str, Any]) -> "Round | None":
@@ -72,6 +79,19 @@ class Round:
                 with refusals.collected():
                     made.answers[key] = _answer(decision, made.requests[key]["params"])
         return made
+
+    @property
+    def sent(self) -> "Round | None":
+        """What the server is sent of it: nothing of a login."""
+        if self.login is None:
+            return self
+        return Round(**self.login) if self.login else None
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Its plain data."""
+        login = {} if self.login is None else {"login": self.login}
+        return {"requests": self.requests, "state": self.state, "answers": self.answers, **login}
 
     @property
     def open(self) -> Sequence[str]:
@@ -107,6 +127,19 @@ class Questions:
         run = None if self._outer is None else self._outer.call.run
         return None if run is None else Round.continued(run)
 
+    def login(self, error: LoginNeededError, asked: Round | None) -> Round:
+        """Return the question that a call waits with until a human has logged in.
+
+        Args:
+            error: What the call has ended with.
+            asked: What the call has waited for before; None where it has not.
+        """
+        sent = None if asked is None else asked.sent
+        params = {"message": f"Log in at {self._label}.", **({"url": error.url} if error.url else {})}
+        request = {"method": "elicitation/create", "params": params}
+        # the state, which no server gets, makes the question another one each time
+        return Round({"login": request}, str(uuid.uuid4()), login={} if sent is None else sent.data)
+
     async def during(self, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the answer to a question that is asked while the call is under way."""
         return await self._at_once("0", Round({"0": {"params": asked}})) or declined(self._label)
@@ -115,7 +148,7 @@ class Questions:
         """Answer questions at once; the result of a call that waits for some of them.
 
         Raises:
-            ToolException: The server wants to use the model.
+            ToolException: The server wants to use the model, or nobody logs in.
         """
         for key in asked.open:
             method = asked.requests[key].get("method")
@@ -126,14 +159,16 @@ class Questions:
             elif (answer := await self._at_once(key, asked)) is not None:
                 asked.answers[key] = answer
             elif self._outer is None:
-                asked.answers[key] = declined(self._label)
+                asked.answers[key] = declined(self._label) if asked.login is None else _DECLINED
+        if asked.login is not None and any(answer.get("action") != "accept" for answer in asked.answers.values()):
+            raise ToolException(f"{self._label} needs a login, and nobody has logged in: this call has not run")
         return self._waiting(asked) if asked.open else None
 
     async def _at_once(self, key: str, asked: Round) -> Mapping[str, Any] | None:
         """Return the answer of the caller's function; None without one, and where it leaves the question open."""
         params = asked.requests[key]["params"]
-        if self._elicit is not None:
-            answer = await _called(self._elicit, params.get("message", ""), params.get("requestedSchema", {}))
+        if self._elicit is not None and asked.login is None:
+            answer = await called(self._elicit, params.get("message", ""), params.get("requestedSchema", {}))
             return _DECLINED if answer is None else self._fitting(answer, params)
         if self._outer is None or self._outer.approvals.approve is None:
             return None
@@ -154,9 +189,8 @@ class Questions:
     def _waiting(self, asked: Round) -> ToolMessage:
         assert self._outer is not None
         shown = [asked.pending(self._outer.call, key) for key in asked.open]
-        state = {"requests": asked.requests, "state": asked.state, "answers": asked.answers}
-        record = self._outer.record([AIMessage("", additional_kwargs={_STATE: state})], shown)
-        content = json.dumps({"error": _WAITS})
+        record = self._outer.record([AIMessage("", additional_kwargs={_STATE: asked.data})], shown)
+        content = json.dumps({"error": _WAITS if asked.login is None else _WAITS_FOR_LOGIN})
         known: dict[str, Any] = {"id": f"open-{uuid.uuid4()}", "response_metadata": metadata_of_open_run(record)}
         return ToolMessage(content=content, tool_call_id="", status="error", **known)
 
@@ -184,7 +218,7 @@ def _accepted(answer: Mapping[str, Any], params: Mapping[str, Any]) -> Mapping[s
     return {"action": "accept", **({} if "url" in params else {"content": answer})}
 
 
-async def _called(function: Callable[..., Any], *values: Any) -> Any:
+async def called(function: Callable[..., Any], *values: Any) -> Any:
     """Return the result of a caller's function; a synchronous one, which may wait for a human, is called in a thread."""
     result = function(*values) if iscoroutinefunction(function) else await asyncio.to_thread(function, *values)
     return await result if isawaitable(result) else result

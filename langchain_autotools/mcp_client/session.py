@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Self, cast
 from weakref import WeakKeyDictionary
 
-from ..errors import ConfigurationError
+from ..errors import ConfigurationError, LoginError
 from ..executor.user_functions import background_loop
 from .connection import Address, Fault, Outcome, answer_in, read_message
 from .questions import Elicit, Questions, Round, declined
@@ -432,7 +432,7 @@ class Session:
     def _not_opened(self, failure: BaseException | None) -> Exception:
         """Return the error of a session that could not be opened."""
         fault = self._wire.fault if self._wire is not None else None
-        if fault is not None and isinstance(fault.error, ConfigurationError):
+        if fault is not None and isinstance(fault.error, ConfigurationError | LoginError):
             return fault.error
         while isinstance(failure, BaseExceptionGroup):
             failure = failure.exceptions[0]
