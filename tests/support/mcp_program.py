@@ -53,15 +53,27 @@ def note(text: str) -> None:
 
 
 def asked(method: str, params: dict[str, Any], beside: int = 0) -> dict[str, Any]:
-    """Send a request to the client, once so many further calls have come; return its answer."""
-    waiting.extend(sys.stdin.readline() for _ in range(beside))
+    """Send a request to the client, once so many further calls have come; return its answer. It lists its tools meanwhile."""
+    calls = 0
+    while calls < beside:
+        calls += next_message().get("method") == "tools/call"
     send(id=f"of the server: {method}", method=method, params=params)
-    for line in sys.stdin:
-        message = json.loads(line)
-        if message.get("id") == f"of the server: {method}":
-            return dict(message.get("result") or {"error": message["error"]["message"]})
+    while (message := next_message()).get("id") != f"of the server: {method}":
+        pass
+    waiting.pop()
+    return dict(message.get("result") or {"error": message["error"]["message"]})
+
+
+def next_message() -> dict[str, Any]:
+    """What the client sends next, which waits until the server is done with what it does."""
+    if not (line := sys.stdin.readline()):
+        sys.exit()
+    message: dict[str, Any] = json.loads(line)
+    if message.get("method") == "tools/list":
+        send(id=message["id"], result=answer(message["method"], message.get("params") or {}))
+    else:
         waiting.append(line)
-    sys.exit()
+    return message
 
 
 def text(value: Any) -> dict[str, Any]:
