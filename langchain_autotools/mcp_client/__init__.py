@@ -118,11 +118,11 @@ class McpServer(ToolSource):
 
     def _bound(self, tool: SourceTool, listed: Mapping[str, Any]) -> SourceTool:
         """Return a tool with what an approval of its calls is bound to, and whether these may be repeated."""
-        tool.definition, tool.listed = definition_of(listed, bind_description=self._bind_description), self.listed
+        tool.definition, tool.listed = definition_of(listed, bind_description=self._bind_description), self._listed_now
         tool.repeatable = any(tool.definition["annotations"].get(hint) is True for hint in ("idempotentHint", "readOnlyHint"))
         return tool
 
-    async def listed(self, tool: Mapping[str, Any], *, timeout: float | None) -> Mapping[str, Any] | None:
+    async def _listed_now(self, tool: Mapping[str, Any], *, timeout: float | None) -> Mapping[str, Any] | None:
         """Have the server list its tools anew; return the definition of one of them as it is now, or None if there is none of this name.
 
         Args:
