@@ -54,6 +54,7 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
     )
     from .executor import (
         Decision as Decision,
+        OutcomeUnknownError as OutcomeUnknownError,
         PendingCall as PendingCall,
         ToolCallResult as ToolCallResult,
         ToolContext as ToolContext,
@@ -162,6 +163,7 @@ _HOMES = {
     ),
     "executor": (
         "Decision",
+        "OutcomeUnknownError",
         "PendingCall",
         "ToolCallResult",
         "ToolContext",

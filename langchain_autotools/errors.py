@@ -10,6 +10,7 @@ AutoToolsError
  ├─ StreamError               (ModelError)  the bytes of a reply broke its protocol
  ├─ CallsPendingError         (OutputParserException)  calls wait for approval where a run's output was to be parsed
  ├─ AlreadyResumedError                     every call that was to run has been taken by another run
+ ├─ OutcomeUnknownError       (ToolException)  of a tool: nobody knows what its call did; defined in `executor`
  ├─ EventsInterruptedError                  the process that read kept events shuts down; a reader that comes back misses nothing
  └─ LimitReachedError                       a run hit a limit and `on_limit="raise"`; `.stop_reason` says which
 ```

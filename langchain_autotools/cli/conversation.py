@@ -306,7 +306,7 @@ class Approver:
         """Return the human's decision about the call: y, n, e and other arguments, or a reason. Without an answer it does not run."""
         shown = ToolCallRecord(call.id, full_name(call), json.dumps(call.args), call.args)
         while True:
-            self._display.call_waits(shown)
+            self._display.call_waits(shown, call)
             try:
                 decision = self._answered(call, _read_line(self._display.question).strip())
                 if decision is not None:

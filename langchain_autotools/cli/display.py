@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TextIO
 
 from .. import event_types as kinds
-from ..encoders.public import plain, public
+from ..encoders.public import plain, public, titled_words_of_tool, told_of_tool
 from ..encoders.server_sent_events import FrameEncoder
 from ..errors import ConfigurationError
 from ..event_types import NOTHING, EventTable, RunEvent
+from ..executor import PendingCall
 from ..messages.calls import ToolCallRecord
-from ..messages.display import call_text, printable
+from ..messages.display import call_text, escaped, printable
 from ..messages.metadata import text_of
 from ..showing.lines import JoinedText, Lines, LinesRun
 
@@ -45,8 +46,8 @@ class Display:
     def show(self, event: RunEvent) -> None:
         """Show an event of the run."""
 
-    def call_waits(self, call: ToolCallRecord) -> None:
-        """Show a tool call that waits for approval."""
+    def call_waits(self, call: ToolCallRecord, pending: PendingCall) -> None:
+        """Show a tool call that waits for approval, with what is known of its tool."""
 
     def call_allowed(self, call: ToolCallRecord) -> None:
         """Show an approved call."""
@@ -100,10 +101,12 @@ class PlainDisplay(Lines, Display):
         """Write the model's name."""
         self.note(f"model: {name}" + (f" ({reason})" if reason else ""))
 
-    def call_waits(self, call: ToolCallRecord) -> None:
-        """Write the whole call in Python's syntax."""
+    def call_waits(self, call: ToolCallRecord, pending: PendingCall) -> None:
+        """Write the whole call in Python's syntax, and what its tool's server says of the tool."""
         self._held.pop(call.id, None)
         self._line(f"? {call_text(call)}", "call")
+        for title, text in titled_words_of_tool(pending).items():
+            self._line(f"  {title}: {escaped(text)}", "quiet")
 
     def call_allowed(self, call: ToolCallRecord) -> None:
         """Write the call that runs now."""
@@ -190,9 +193,9 @@ class EventDisplay(Display):
     def _done(self, _: str, **data: Any) -> None:
         self._write("done", **data, model=self._model)
 
-    def call_waits(self, call: ToolCallRecord) -> None:
+    def call_waits(self, call: ToolCallRecord, pending: PendingCall) -> None:
         """Print `approval`: an answer is read from standard input."""
-        self._write("approval", id=call.id, name=call.name, args=call.args)
+        self._write("approval", id=call.id, name=call.name, args=call.args, **told_of_tool(pending))
 
     def interrupted(self) -> None:
         """Print `error`: nothing follows of this run."""

@@ -361,7 +361,7 @@ def _warn(what: str) -> None:
 
 
 def _call_row(call: ToolCallRecord) -> dict[str, Any]:
-    values = {one.name: getattr(call, one.name) for one in fields(call)}
+    values = {one.name: getattr(call, one.name) for one in fields(call) if one.name != "definitions"}  # which no reader is shown
     decision = None if call.decision is None else call.decision.to_dict()
     return {**values, "extra": plain(call.extra), "inner": [_call_row(one) for one in call.inner], "decision": decision}
 

@@ -58,7 +58,7 @@ from ..messages.metadata import text_of
 from ..strict_json import mend_surrogates
 from .ag_ui_messages import content_parts, page_messages
 from .posted import signature_of
-from .public import page_calls, plain, to_json
+from .public import page_calls, plain, titled_words_of_tool, to_json, told_of_tool
 from .streaming import Failure
 
 _ANSWER: Final[Mapping[str, Any]] = {
@@ -548,12 +548,14 @@ def _outcome_of(pending: Sequence[tuple[str, PendingCall]], ended: Sequence[RunE
 
 def _approval(call_id: str, call: PendingCall) -> Interrupt:
     arguments = f" Its arguments: {to_json(call.args)}" if is_apart(call) else ""  # no event of the run has shown them
+    sentence, told = f"The tool {full_name(call)} may run only if that is approved.{arguments}", told_of_tool(call)
     return Interrupt(
         id=signature_of(call),
         reason="tool_call",
-        message=mend_surrogates(f"The tool {full_name(call)} may run only if that is approved.{arguments}"),
+        message=mend_surrogates("\n".join([sentence, *(f"{title}: {text}" for title, text in titled_words_of_tool(call).items())])),
         tool_call_id=call_id,
         response_schema=dict(_ANSWER),
+        metadata={"autotools": told} if told else None,
     )
 
 

@@ -18,7 +18,7 @@ from ..messages.calls import ToolCallRecord
 from ..messages.run_messages import open_run
 from ..strict_json import read_object
 from .posted import signature_of
-from .public import plain, to_json
+from .public import plain, to_json, told_of_tool
 from .streaming import Failure, WholeTurns, encoded
 
 Chunk = dict[str, Any]
@@ -392,6 +392,8 @@ class UIMessageChunks:
             yield from self._remind(pending.id)
         else:
             self._held.pop(pending.id, None)
+        if told := told_of_tool(pending):
+            yield {"type": "data-tool-definition", "id": call_id, "data": {"toolCallId": call_id, **told}}
         if pending.kind in APPROVABLE:
             call_fields = {"approvalId": pending.uuid, "toolCallId": call_id}
             yield {"type": "tool-approval-request", **call_fields, "signature": signature_of(pending)}

@@ -215,6 +215,7 @@ _PARTS: Final[Mapping[str, Callable[[_Parts, Chunk], None]]] = {
     "source-document": _Parts._whole,
     "file": _Parts._whole,
     "data-vendor-file": _Parts._whole,
+    "data-tool-definition": _Parts._whole,
     _EDITED: _Parts._whole,
 }
 """What a page makes of a chunk; none of the others comes of a history, or is a part."""

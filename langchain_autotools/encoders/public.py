@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from .. import event_types as kinds
 from ..event_types import NOTHING, EventTable, RunEvent
+from ..executor import PendingCall
 from ..messages.calls import TOOLSET, ToolCallRecord, awaited_calls, calls_of, canonical_call
 from ..messages.metadata import KEY, own_metadata, with_own_metadata
 from ..messages.run_messages import metadata_of_open_run, open_run
@@ -67,6 +68,21 @@ def public_message(message: _M, *, artifacts: bool = False) -> _M:
 def page_calls(message: AIMessage) -> list[ToolCallRecord]:
     """Return the calls of a message that a page is shown: also the vendor's own items that something here answers."""
     return [*calls_of(message), *map(canonical_call, awaited_calls(message))]
+
+
+def told_of_tool(call: PendingCall) -> dict[str, Any]:
+    """Return what a pending call says of the definition of its tool, as plain JSON: what there is of it."""
+    told = {"description": call.description, "annotations": call.annotations, "changes": call.changes}
+    return {name: plain(value) for name, value in told.items() if value}
+
+
+def titled_words_of_tool(call: PendingCall) -> dict[str, str]:
+    """Return the same as texts for people, by their titles. The words are those of the tool's server."""
+    told = told_of_tool(call)
+    lines = [f"{key}: {to_json(before)} → {to_json(now)}" for key, (before, now) in told.get("changes", {}).items()]
+    annotations = to_json(told["annotations"]) if "annotations" in told else ""
+    texts = {"Description": told.get("description", ""), "Annotations": annotations, "Changed since the approval": "\n".join(lines)}
+    return {title: text for title, text in texts.items() if text}
 
 
 def _public_call(call: ToolCallRecord) -> ToolCallRecord:

@@ -5,7 +5,7 @@ from .context import ToolContext
 from .executor import OnExecuted, OnExecuting, OnProgress, ToolExecutor
 from .pending import Decision, PendingCall, pending_calls
 from .policies import ToolPolicy
-from .results import ToolCallResult, serialize_result
+from .results import OutcomeUnknownError, ToolCallResult, serialize_result
 from .tools import raw_functions
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "OnExecuted",
     "OnExecuting",
     "OnProgress",
+    "OutcomeUnknownError",
     "PendingCall",
     "ToolCallBatch",
     "ToolCallResult",

@@ -1,7 +1,7 @@
 """Which calls need an approval, checked before a batch begins.
 
 The rule is asked of every call by the name of the tool that it means, and of the calls that it bundles. With a key the digest of a
-call is an HMAC: nobody else can make one.
+call is an HMAC: nobody else can make one. An approval is bound to the tool too, where a source lists it: to its definition then.
 """
 
 import copy
@@ -19,26 +19,30 @@ from pydantic import SecretStr
 
 from ..compat import is_graph_signal
 from ..errors import ConfigurationError
-from ..messages.calls import FOR_CALLER, VENDOR_APPROVAL, ToolCallRecord, with_records
+from ..messages.calls import FOR_CALLER, VENDOR_APPROVAL, ToolCallRecord, with_definitions, with_records
 from ..pickling import check_portable
 from .claims import Claim, Claims, checked_claim, claim_key, goes_on_by_itself
 from .pending import (
+    DEFINITIONS,
     RECORD,
     CallIdentity,
     Decision,
     PendingCall,
     PendingKind,
     Refusals,
+    bound_as_recorded,
     by_position,
     caller_digest,
     check_offered,
     digest_of,
     refusal,
     shown_to_caller,
+    told_of,
 )
 from .plan import Answer
 from .steps import CallWrapper
 from .tool import ArgumentsOf
+from .tools import source_tool
 from .user_functions import NOTHING, UserCall
 
 _RECORDED = frozenset({"approval", "queued", VENDOR_APPROVAL})
@@ -149,7 +153,9 @@ class Approvals:
             return self._judged(call, arguments)
         inner = [self._judged(one, arguments) for one in call.inner]
         needs = any(one.waits for one in inner)
-        return replace(call, inner=[replace(one, waits=None) for one in inner], waits="approval" if needs else None)
+        definitions = {name: definition for one in inner for name, definition in (one.definitions or {}).items()} or None
+        judged = replace(call, inner=[replace(one, waits=None) for one in inner], waits="approval" if needs else None)
+        return with_definitions(judged, definitions)
 
     def _judged(self, call: ToolCallRecord, arguments: ArgumentsOf) -> ToolCallRecord:
         known = None if call.args is None else arguments(call.name)
@@ -161,7 +167,11 @@ class Approvals:
         if valid.args is None:
             return valid
         needs = everywhere or any([checked_rule_answer(predicate(valid)) for predicate in rules])
-        return replace(call, waits="approval") if needs else call
+        if not needs:
+            return call
+        tool = source_tool(known.tool)
+        definitions = None if tool is None or tool.definition is None else {call.name: tool.definition}
+        return replace(call, waits="approval", definitions=definitions)
 
     def judge(
         self, calls: Sequence[ToolCallRecord], arguments: ArgumentsOf, *, in_order: bool, callers: Collection[str] = ()
@@ -215,7 +225,9 @@ class Approvals:
         for number, decision in given.items():
             with refusals.collected():
                 self._check_given(judged[number], decision, known[number])
-                made[number] = replace(judged[number], waits=judged[number].waits or "approval", decision=decision)
+                record, call = known[number].record, judged[number]
+                bound = call if record is None else bound_as_recorded(call, record)
+                made[number] = replace(bound, waits=call.waits or "approval", decision=decision)
         runs = [call for call in made if call.args is not None and call.waits is None and (call.inner or arguments(call.name) is not None)]
         if alone and runs:
             _logger.warning("%s: %s", _BESIDE, ", ".join(f"{call.name} ({call.id})" for call in runs[:20]))
@@ -245,8 +257,9 @@ class Approvals:
 
     def _record(self, call: ToolCallRecord, nonce: str) -> dict[str, Any]:
         tool = {} if call.name == call.spelling else {"tool": call.name}
+        bound = {} if call.definitions is None else {DEFINITIONS: call.definitions}
         kind = call.waits or "approval"
-        return {"kind": kind, "uuid": nonce, "digest": self.digest(call, kind, nonce), **tool}
+        return {"kind": kind, "uuid": nonce, "digest": self.digest(call, kind, nonce), **tool, **bound}
 
     def pending(
         self, calls: Sequence[ToolCallRecord], known: Sequence[CallIdentity], arguments: ArgumentsOf, *, in_order: bool
@@ -260,9 +273,9 @@ class Approvals:
         if call.waits in FOR_CALLER:
             return shown_to_caller(identity, cast("PendingKind", call.waits))
         record = self._recorded(call, identity)
-        toolset = None if call.handler is None else call.toolset
+        known: dict[str, Any] = {"toolset": None if call.handler is None else call.toolset, **told_of(call.name, record.get(DEFINITIONS))}
         args = copy.deepcopy(call.args or {})
-        return PendingCall(call.id, call.shown_name, args, record["kind"], record["uuid"], record["digest"], toolset)
+        return PendingCall(call.id, call.shown_name, args, record["kind"], record["uuid"], record["digest"], **known)
 
     def claim_key(self, call: ToolCallRecord, identity: CallIdentity) -> str:
         """Return the key under which a call is claimed, however it was decided.
@@ -297,7 +310,7 @@ class Approvals:
         Raises:
             DecisionsError: It, or its record, was changed since the model wrote it, or the key is another one.
         """
-        if not same_digest(record["digest"], self.digest(call, record["kind"], record["uuid"])):
+        if not same_digest(record["digest"], self.digest(bound_as_recorded(call, record), record["kind"], record["uuid"])):
             text = f"call {call.id!r} is not the call that was shown: its name, its arguments, its record or approval_key has changed since"
             raise refusal(record["uuid"], call.id, text)
 
@@ -441,7 +454,9 @@ class Gate:
         if self.approvals.approve is None:
             return None
         record = identity.record
-        pending = self.approvals.shown(call, identity if record is None or record["kind"] == call.waits else replace(identity, record=None))
+        if record is not None and (record["kind"] != call.waits or record.get(DEFINITIONS, call.definitions) != call.definitions):
+            identity = replace(identity, record=None)  # it is shown as it is now
+        pending = self.approvals.shown(call, identity)
         with no_interrupt():
             decision = yield self.approvals.approve, pending
         return checked_decision(decision, pending)

@@ -3,7 +3,7 @@
 import logging
 import time
 import uuid
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,18 +12,19 @@ from typing import Any, ClassVar, NamedTuple, cast
 from langchain_core.messages import ToolMessage
 
 from ..deadline import NEVER, Deadline
-from ..messages.calls import ToolCallRecord, compact
+from ..messages.calls import ToolCallRecord, compact, with_definitions
 from ..messages.run_messages import metadata_of_open_run, open_run, serialize_messages
 from .approvals import Admission
 from .call import NOT_CONTINUED, ToolRun
 from .claims import CallClaims, Claims, KeyClaims
 from .context import AsyncProgress, Progress
-from .pending import plain_json
-from .plan import Answer, PlannedCall, not_approved
-from .results import ToolCallResult, cancelled_result, failed, overdue_result
+from .pending import definition_changes, plain_json
+from .plan import Answer, PlannedCall, not_approved, unknown_tool
+from .results import ToolCallResult, cancelled_result, describe, failed, overdue_result
 from .run_tool import outer_call
-from .steps import PENDING, Attempt, BatchEnded, CallWrapper, Outcome, Pause, Proceed, Steps, ends_as, policy_steps
-from .user_functions import UserCall
+from .steps import PENDING, Attempt, BatchEnded, CallUser, CallWrapper, Outcome, Pause, Proceed, Steps, ends_as, policy_steps
+from .tools import source_tool
+from .user_functions import NOTHING, UserCall
 
 
 class Wrappers(NamedTuple):
@@ -62,6 +63,8 @@ def _with_wrappers(
         may_wait: Whether such a call can wait for it.
     """
     proceed = wrappers.attempts
+    if planned.call.definitions is not None:
+        proceed = partial(_as_listed, planned.call, may_wait, proceed)
     if wrappers.around or planned.call.approved is not None:
         proceed = partial(_as_approved, planned, is_concerned, may_wait, proceed)
         for wrapper in reversed(wrappers.around):
@@ -95,10 +98,51 @@ def _as_approved(
     return proceed(planned)
 
 
+def _as_listed(before: ToolCallRecord, may_wait: bool, proceed: Proceed, planned: PlannedCall) -> Steps:
+    """Continue a call whose tool is still the one that was approved; for another one the call waits again, where it can.
+
+    Args:
+        before: The call before its wrappers, bound to the definitions that were approved.
+        may_wait: Whether it can wait.
+        proceed: Goes on with it.
+        planned: The call.
+    """
+    run, call = planned.run, planned.call
+    assert run is not None  # only calls that run have wrappers
+    approved = (before.definitions or {}).get(before.name)
+    now = None if approved is None else (yield from _definition_now(run))
+    if isinstance(now, ToolCallResult):
+        return now
+    changes = {} if approved is None else definition_changes(approved, now)
+    if not changes:
+        return (yield from proceed(planned))
+    if not may_wait or run.tried:
+        return failed(before, _OTHER_TOOL, PermissionError(_OTHER_TOOL))
+    return _waiting_result(run, with_definitions(before, None if now is None else {before.name: now}), call.args or {}, _REDEFINED, changes)
+
+
+def _definition_now(run: ToolRun) -> Generator[CallUser, Any, Mapping[str, Any] | ToolCallResult | None]:
+    """Return the definition of a call's tool, as it is now; None for a tool of no source. A result where the tool cannot run."""
+    tool, call = source_tool(run.prepared.tool), run.call
+    if tool is None or tool.listed is None:
+        return None if tool is None else tool.definition
+    try:
+        now = yield CallUser(partial(tool.listed, timeout=run.timeout), tool.definition)
+    except Exception as error:
+        return failed(call, describe(error), error)
+    if now is NOTHING:
+        return overdue_result(call)
+    return unknown_tool(call, [other.name for other in run.context.tools if other.name != call.name]) if now is None else now
+
+
 # ---------------------------------------------------------------------------------------------- changed
-# Calls to which a wrapper has given other arguments than were approved, or arguments that need an approval.
+# Calls to which a wrapper has given other arguments than were approved, or arguments that need an approval, and calls of other tools.
 
 
+_REDEFINED = "Not run: this tool is not the one any more for which the call was approved, and the call waits for approval again."
+_OTHER_TOOL = (
+    "Not run: this tool is not the one any more for which the call was approved. Call it again, by itself, if its result is still needed."
+)
 _WAITS = "Not run: the arguments of this call were changed to {arguments}, and with these it waits for approval."
 _REFUSED = "Not run: the arguments of this call were changed, and with these it needs an approval that it does not have."
 _BEHIND = (
@@ -122,9 +166,27 @@ def _changed_result(run: ToolRun, before: ToolCallRecord, after: ToolCallRecord)
     """
     if run.tried:  # what has run cannot wait
         return _refused_change(before)
-    record = replace(outer_call(run), call=before).changed(after.args or {})
-    text = _WAITS.format(arguments=compact(record["calls"][0]["args"]))
-    result = failed(before, text, PermissionError(text))
+    tool = source_tool(run.prepared.tool)
+    if before.definitions is None and tool is not None and tool.definition is not None:
+        before = replace(before, definitions={before.name: tool.definition})
+    return _waiting_result(run, before, after.args or {}, _WAITS)
+
+
+def _waiting_result(
+    run: ToolRun, call: ToolCallRecord, args: Mapping[str, Any], text: str, changes: Mapping[str, Sequence[Any]] | None = None
+) -> ToolCallResult:
+    """Return the result of a call that waits again.
+
+    Args:
+        run: The execution of the call.
+        call: The call, bound to the definitions of tools for which it waits.
+        args: The arguments with which it waits.
+        text: Says so, to the model.
+        changes: What has changed in its tool's definition.
+    """
+    record = replace(outer_call(run), call=call).changed(args, changes)
+    text = text.format(arguments=compact(record["calls"][0]["args"]))
+    result = failed(call, text, PermissionError(text))
     metadata = metadata_of_open_run(record)
     return replace(result, message=result.message.model_copy(update={"id": f"open-{uuid.uuid4()}", "response_metadata": metadata}))
 
@@ -311,7 +373,7 @@ class Batch:
         """Yield what the store of claims is told at the end of a batch that belongs to no run."""
         messages = [result.message for result in self.settled()]
         waits = self._pending or any(open_run(message) is not None for message in messages)
-        yield from claims.ending(None if waits else {"messages": serialize_messages(messages)})
+        yield from claims.ending(None if waits and claims.owned else {"messages": serialize_messages(messages)})
 
     def _is_left(self, number: int) -> bool:
         """Whether a call stays pending because a wrapper left it or because it could not be claimed."""

@@ -9,7 +9,7 @@ import hmac
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final, Literal, Self, cast, get_args
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -25,6 +25,7 @@ from ..messages.calls import (
     entries_of_awaited,
     open_end,
     records_of,
+    with_definitions,
 )
 from ..messages.metadata import ASKED, own_metadata
 from ..messages.run_messages import HoldsRun, shown_entries
@@ -33,6 +34,9 @@ from .names import find_name
 
 RECORD = "approval"
 """The key of a call's record of why it waits."""
+
+DEFINITIONS = "definitions"
+"""The key, in a record, of the definitions of the tools that an approval of the call is bound to, by the tools' names."""
 
 _RECORD_KINDS = ("approval", "caller", "client_tool", "queued", VENDOR_APPROVAL)
 """The reasons why a call may wait."""
@@ -86,8 +90,11 @@ def plain_json(call: ToolCallRecord, shown: Any) -> bytes:
 def _record_of(entry: Any) -> Mapping[str, Any] | None:
     """Return the record of a waiting call; None if it is invalid, because a history may come from a client."""
     record = entry.get(RECORD) if isinstance(entry, Mapping) else None
-    texts = [record.get(name) for name in ("kind", "uuid", "digest")] if isinstance(record, Mapping) else [None]
-    return record if all(isinstance(text, str) for text in texts) and texts[0] in _RECORD_KINDS else None
+    if not isinstance(record, Mapping):
+        return None
+    texts = [record.get(name) for name in ("kind", "uuid", "digest")]
+    valid = all(isinstance(text, str) for text in texts) and texts[0] in _RECORD_KINDS
+    return record if valid and _are_definitions(record.get(DEFINITIONS)) else None
 
 
 def identities(message: AIMessage | None, calls: Sequence[ToolCallRecord], results: Iterable[ToolMessage] = ()) -> list[CallIdentity]:
@@ -173,6 +180,58 @@ def _take_identity(left: list[CallIdentity], call: ToolCallRecord) -> CallIdenti
     return left.pop(min(equal or range(len(left)), key=lambda number: left[number].result is not None))
 
 
+# ---------------------------------------------------------------------------------------------- definitions
+# What an approval binds to of a tool that a source lists: the tool's definition, JSON data, but for what stands under `unbound`.
+
+
+_UNBOUND = "unbound"
+
+
+def bound_as_recorded(call: ToolCallRecord, record: Mapping[str, Any]) -> ToolCallRecord:
+    """Return the call, bound to the definitions in its record: to none where the record is of an earlier version."""
+    return with_definitions(call, record.get(DEFINITIONS))
+
+
+def definition_changes(before: Mapping[str, Any], now: Mapping[str, Any] | None) -> dict[str, list[Any]]:
+    """Return what has changed in a tool's definition, each as before and as now; empty if an approval still holds.
+
+    Args:
+        before: The definition that was approved.
+        now: The one that there is; None for a tool that no source lists.
+    """
+    one, other = _whole_definition(before), {} if now is None else _whole_definition(now)
+    keys = dict.fromkeys([*one, *other]).keys() - (now or {}).get(_UNBOUND, {}).keys()
+    pairs = {key: [one.get(key), other.get(key)] for key in sorted(keys)}
+    return {key: pair for key, pair in pairs.items() if not equivalent(*pair)}
+
+
+def told_of(name: str, definitions: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Any]:
+    """Return what the pending call of a tool shows of the tool's definition: its description and annotations."""
+    told = _whole_definition((definitions or {}).get(name, {}))
+    description, annotations = told.get("description"), told.get("annotations")
+    return {
+        "description": description if isinstance(description, str) else "",
+        "annotations": plain_copy("a call", annotations) if isinstance(annotations, Mapping) else {},
+    }
+
+
+def _whole_definition(definition: Mapping[str, Any]) -> dict[str, Any]:
+    unbound = definition.get(_UNBOUND, {})
+    return {**{key: value for key, value in definition.items() if key != _UNBOUND}, **unbound}
+
+
+def _bound_definitions(definitions: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return what counts of definitions for a digest."""
+    return {name: {key: value for key, value in one.items() if key != _UNBOUND} for name, one in definitions.items()}
+
+
+def _are_definitions(found: Any) -> bool:
+    """Whether a record has readable definitions, or none: a history may come from a client."""
+    if not isinstance(found, Mapping):
+        return found is None
+    return all(isinstance(one, Mapping) and isinstance(one.get(_UNBOUND, {}), Mapping) for one in found.values())
+
+
 # ---------------------------------------------------------------------------------------------- elicitation
 # Answers to the questions that MCP servers ask during calls, checked against the JSON schemas of the questions.
 
@@ -220,8 +279,8 @@ def misfit(answer: Any, schema: Mapping[str, Any]) -> str | None:
 # ---------------------------------------------------------------------------------------------- pending
 # Pending calls and decisions about them, as plain data.
 #
-# A call that needs approval has a record on its AI message: a UUID, and a digest over it and over the call's id, name and arguments. A
-# decision repeats both, so it holds for the call that was shown and for no other.
+# A call that needs approval has a record on its AI message: a UUID, and a digest over it, over the call's id, name and arguments, and over
+# the definition of its tool where a source lists it. A decision repeats both, so it holds for the call that was shown and for no other.
 
 
 PendingKind = Literal["approval", "caller", "client_tool", "elicitation", "queued", "vendor_approval"]
@@ -250,6 +309,8 @@ _INSTEAD = {
     "vendor_approval": "its vendor runs it, as it is, once it is approved",
 }
 _REFUSED = "This call was denied and did not run."
+_LEFT_OUT: Mapping[str, Any] = {"changed": False, "description": "", "annotations": {}, "changes": {}}
+"""The fields of a pending call that its dict has only where they say something."""
 
 
 @dataclass(frozen=True)
@@ -325,7 +386,13 @@ class PendingCall:
         toolset: The vendor's toolset that the tool is of; None for a tool that stands by itself.
         path: The names of the models and agents given as tools inside whose runs it waits, the outermost first; empty for a call of
             the run itself.
-        changed: Whether middleware has given it other arguments than the model wrote or a human approved.
+        changed: Whether it waits again: middleware has given it other arguments than the model wrote or a human approved, or its tool is
+            not the one that was approved, see `changes`.
+        description: The description of its tool, of a server (MCP) that lists the tool; else empty. A server's own words, which may say
+            anything: show them as plain text, and believe them as far as the server is trusted.
+        annotations: What such a server says of the tool besides, such as `readOnlyHint` and `destructiveHint`. Its own claims, likewise.
+        changes: What such a server, or whoever has a tool of this name now, has changed in the tool's definition since the call was
+            approved: by the keys of the definition (`description`, `inputSchema`, ...) the values before and now, None for nothing.
     """
 
     id: str
@@ -337,6 +404,9 @@ class PendingCall:
     toolset: str | None = None
     path: Sequence[str] = ()
     changed: bool = False
+    description: str = ""
+    annotations: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(PendingKind):
@@ -347,6 +417,10 @@ class PendingCall:
             raise ConfigurationError("the path of a pending call is a list of names")
         if not isinstance(self.toolset, str | None):
             raise ConfigurationError("the toolset of a pending call is a text, or None")
+        if not (isinstance(self.description, str) and isinstance(self.annotations, dict) and isinstance(self.changes, dict)):
+            raise ConfigurationError("the description of a pending call is a text, its annotations and its changes are dicts")
+        if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in self.changes.values()):
+            raise ConfigurationError("the changes of a pending call are pairs: a value before and the one now")
         object.__setattr__(self, "path", tuple(self.path))
 
     def approve(self) -> Decision:
@@ -397,9 +471,9 @@ class PendingCall:
         return Decision(self.id, action, plain_copy(action, value), self.uuid, self.digest)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the call as a dict of JSON data. `changed` is in it where it is True."""
+        """Return the call as a dict of JSON data; without `changed`, `description`, `annotations` and `changes` where they say nothing."""
         data = {**asdict(self), "path": list(self.path)}
-        return data if data.pop("changed") is False else {**data, "changed": True}
+        return {name: value for name, value in data.items() if value or name not in _LEFT_OUT}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -408,7 +482,7 @@ class PendingCall:
         Raises:
             ConfigurationError: The dict is no pending call.
         """
-        return cls(**_fields(cls, {"path": (), "changed": False, **data} if isinstance(data, Mapping) else data, "a pending call"))
+        return cls(**_fields(cls, {"path": (), **_LEFT_OUT, **data} if isinstance(data, Mapping) else data, "a pending call"))
 
 
 def is_apart(call: PendingCall) -> bool:
@@ -484,18 +558,21 @@ def _shown(one: CallIdentity, entry: Mapping[str, Any]) -> PendingCall:
         return shown_to_caller(one, "client_tool" if entry.get("client_tool") is True else "caller")
     tool = record.get("tool")
     name = tool if isinstance(tool, str) and find_name(call.name, {tool: None}) == tool else call.name
-    return PendingCall(call.id, name, plain_copy("a call", call.args), record["kind"], record["uuid"], record["digest"], call.toolset)
+    known: dict[str, Any] = {"toolset": call.toolset, **told_of(name, record.get(DEFINITIONS))}
+    return PendingCall(call.id, name, plain_copy("a call", call.args), record["kind"], record["uuid"], record["digest"], **known)
 
 
 def digest_of(call: ToolCallRecord, kind: str, nonce: str = "", key: str | None = None, *, path: Sequence[str] = ()) -> str:
-    """Return the digest of a call: of its id, the names of its tool and of its bundled tools, its arguments, and the path to it.
+    """Return the digest of a call: of its id, the names of its tool and of its bundled tools, its arguments, the path to it, and the
+    definitions of these tools that it is bound to.
 
     The order of keys does not count, nor what a trip through a browser does to numbers (`interchanged`).
 
     Raises:
         ConfigurationError: The arguments are not plain JSON.
     """
-    shown = [kind, nonce, call.id, call.name, [one.name for one in call.inner], call.args, *([[*path]] if path else ())]
+    bound = [] if call.definitions is None else [_bound_definitions(call.definitions)]
+    shown = [kind, nonce, call.id, call.name, [one.name for one in call.inner], call.args, *([[*path]] if path else ()), *bound]
     data = plain_json(call, shown)
     return hashlib.sha256(data).hexdigest() if key is None else hmac.new(key.encode(), data, hashlib.sha256).hexdigest()
 

@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 
 from ..errors import ConfigurationError
-from ..messages.calls import CLIENT_TOOL, NOT_ONE_OBJECT, GivenCall, ToolCallRecord, canonical_call, compact
+from ..messages.calls import CLIENT_TOOL, NOT_ONE_OBJECT, GivenCall, ToolCallRecord, canonical_call, compact, with_definitions
 from ..messages.metadata import inner_usage, own_metadata, with_own_metadata
 from ..messages.run_messages import open_run, position_metadata
 from ..strict_json import says_only
@@ -93,7 +93,8 @@ class Meaning:
         if key is not None:
             return replace(call, name=key, written_name=call.name)
         inner = [self._inside(one, known) for one in _bundled_calls(call, known) or ()]
-        return replace(call, written_name=call.name, inner=inner)
+        bundle = replace(call, written_name=call.name, inner=inner)
+        return bundle if call.definitions is None else with_definitions(bundle, call.definitions)  # an edited one
 
     def _inside(self, call: ToolCallRecord, known: Mapping[str, Any]) -> ToolCallRecord:
         """Return a bundled call. One for the caller cannot be left open, because the bundle has one answer."""
@@ -313,7 +314,7 @@ def _planned(call: ToolCallRecord, tools: Collection[str], run: Callable[[ToolCa
     if call.waits:
         return PlannedCall(call, not_approved(call))
     if call.name not in tools and call.handler is None:
-        return PlannedCall(call, _unknown_tool(call, tools))
+        return PlannedCall(call, unknown_tool(call, tools))
     return PlannedCall(call, run=run(call))
 
 
@@ -323,7 +324,7 @@ def not_approved(call: ToolCallRecord) -> ToolCallResult:
     return failed(call, text, PermissionError(text))
 
 
-def _unknown_tool(call: ToolCallRecord, names: Iterable[str]) -> ToolCallResult:
+def unknown_tool(call: ToolCallRecord, names: Iterable[str]) -> ToolCallResult:
     """Return the result of a call with an unknown name."""
     valid = ", ".join(names)
     offer = f"The valid tools are: {valid}." if valid else "There are no tools."

@@ -43,6 +43,9 @@ class ToolPolicy:
             whose strategies are kept. `RetryPolicy()` where only `retry_on` is given.
         retry_on: The errors after which a call is tried again; `()` for none, whatever the default policy says. Our own timeout of an
             asynchronous tool is a `TimeoutError`; that of a synchronous one is never retried, because the tool may still be running.
+            Where nobody knows what a call did, it is not repeated either: see `rerun`.
+        rerun: Whether a call is tried again also where nobody knows what it did: after an `OutcomeUnknownError`, and after a timeout of a
+            tool of a server (MCP), which may still be at work. None: if the tool's server says that it is idempotent or only reads.
         cache: True: calls of one run with the same arguments run once. A mutable mapping keeps the results beyond the run: one for the
             process (a dict) or on disk. False: never. Errors are not kept.
         cache_key: Called with the arguments of a call; what it returns (text, or anything that JSON can write) stands for them. Needed
@@ -58,6 +61,7 @@ class ToolPolicy:
     timeout: float | None = None
     retry: "RetryPolicy | RetryStrategies | BaseRetrying | None" = None
     retry_on: tuple[type[Exception], ...] | None = None
+    rerun: bool | None = None
     cache: bool | MutableMapping[str, Any] | None = field(default=None, repr=False)
     cache_key: Callable[[Mapping[str, Any]], Any] | None = field(default=None, repr=False)
     max_output: int | None = None
@@ -75,6 +79,7 @@ class ToolPolicy:
                 raise ConfigurationError(f"retry_on must name types of errors, not {kind!r}")
         if self.retry is not None and self.retry_on is None:
             raise ConfigurationError("retry needs retry_on: the errors after which a call is tried again, such as (ConnectionError,)")
+        _check("rerun", self.rerun, bool, "True or False")
         if not isinstance(self.cache, bool):
             checked_cache("cache", self.cache)
         if self.cache_key is not None and not callable(self.cache_key):
@@ -191,13 +196,16 @@ class Policies:
         """Return the policy of each tool that has one with more than a timeout.
 
         Raises:
-            ConfigurationError: A tool does not exist, or its policy has a key for a cache and no cache.
+            ConfigurationError: A tool does not exist, or its policy has a key for a cache and no cache, or `rerun` and no `retry_on`.
         """
         unknown = self.named.keys() - names.keys()
         if unknown:
             raise ConfigurationError(f"policies names tools that do not exist: {', '.join(sorted(map(repr, unknown)))}")
-        found = {name: self.named.get(name, ToolPolicy()).over(self.default) for name in names}
+        own = {name: self.named.get(name, ToolPolicy()) for name in names}
+        found = {name: policy.over(self.default) for name, policy in own.items()}
         for name, policy in found.items():
+            if own[name].rerun and not policy.retry_on:
+                raise ConfigurationError(f"the policy of {name!r} has rerun and no retry_on, so that nothing is tried again")
             if policy.cache_key is not None and policy.cache is None:
                 raise ConfigurationError(f"the policy of {name!r} has a cache_key and no cache")
         return {name: policy for name, policy in found.items() if policy.changes_calls}

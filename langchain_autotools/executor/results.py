@@ -21,7 +21,7 @@ from pydantic.v1 import BaseModel as BaseModelV1
 from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from ..compat import asks_for_a_graph
-from ..errors import ConfigurationError
+from ..errors import AutoToolsError, ConfigurationError
 from ..messages.blocks import is_media_block, media_type, of_row
 from ..messages.calls import ToolCallRecord
 from ..messages.metadata import own_metadata, portable_result
@@ -92,6 +92,14 @@ def failed(
     content = json.dumps({"error": mend_surrogates(text)}, ensure_ascii=False)
     message = ToolMessage(content=content, tool_call_id=call.id, name=call.spelling, status="error")
     return ToolCallResult(call, message, error, duration, executed=executed, attempts=int(executed))
+
+
+class OutcomeUnknownError(AutoToolsError, ToolException):
+    """Raised by a tool whose call has been sent off, and of which nobody knows whether it had its effect.
+
+    The tools of MCP servers raise it where the server ends during a call. A tool of your own may raise it, with a text for the model. A
+    `ToolPolicy` that retries does not repeat such a call, unless it has `rerun=True` or the tool's server says that it may be repeated.
+    """
 
 
 def is_changed(result: ToolCallResult) -> bool:

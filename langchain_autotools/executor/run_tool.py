@@ -24,10 +24,12 @@ from ..strict_json import equivalent
 from .approvals import Approvals, same_digest
 from .nested_runs import InnerBudget, NestedRuns, current_nested_runs, run_content
 from .pending import (
+    DEFINITIONS,
     CallIdentity,
     Decision,
     PendingCall,
     Refusals,
+    bound_as_recorded,
     check_offered,
     digest_of,
     pending_calls,
@@ -35,6 +37,7 @@ from .pending import (
     plain_json,
     read_decisions,
     refusal,
+    told_of,
     with_edited_arguments,
 )
 from .plan import Meaning
@@ -92,16 +95,23 @@ class OuterCall:
         shown = [self.shown(one) for one in pending]
         return self._record(shown, [[one.uuid, one.digest] for one in pending], serialize_messages(messages))
 
-    def changed(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the record of this call with other arguments, with which it waits for approval.
+    def changed(self, args: Mapping[str, Any], changes: Mapping[str, Sequence[Any]] | None = None) -> dict[str, Any]:
+        """Return the record of this call, which waits for approval: with other arguments, or bound to another definition of its tool.
+
+        Args:
+            args: The arguments.
+            changes: What has changed in the definition.
 
         Raises:
             ConfigurationError: The arguments are not plain JSON.
         """
         call, plain = self.call, plain_copy("a call", args)
         before = None if call.decision is None else call.decision.uuid
-        identity = hashlib.sha256(plain_json(call, ["changed", self.message_id, call.id, call.spelling, before, plain])).hexdigest()
-        shown = PendingCall(call.id, call.shown_name, plain, "approval", identity, toolset=call.toolset, changed=True)
+        bound = [] if call.definitions is None else [call.definitions]
+        place = ["changed", self.message_id, call.id, call.spelling, before, plain, *bound]
+        identity = hashlib.sha256(plain_json(call, place)).hexdigest()
+        known: dict[str, Any] = {"toolset": call.toolset, "changes": changes or {}, **told_of(call.name, call.definitions)}
+        shown = PendingCall(call.id, call.shown_name, plain, "approval", identity, changed=True, **known)
         return self._record([replace(shown, digest=shown_digest(shown, self._key))], [], [])
 
     def _record(self, shown: Sequence[PendingCall], inside: Sequence[Sequence[str]], messages: Sequence[Any]) -> dict[str, Any]:
@@ -111,12 +121,14 @@ class OuterCall:
             "calls": [one.to_dict() for one in shown],
             "inside": inside,
             "messages": messages,
+            **({} if self.call.definitions is None else {DEFINITIONS: self.call.definitions}),
         }
         return {**record, "digest": self._digest(record)}
 
     def _digest(self, record: Mapping[str, Any]) -> str:
         kept = [record[name] for name in ("message", "args", "calls", "inside", "messages")]
-        return digest_of(replace(self.call, args={"record": kept}, inner=()), "open_run", "", self._key)
+        kept += [record[DEFINITIONS]] if DEFINITIONS in record else []
+        return digest_of(replace(self.call, args={"record": kept}, inner=(), definitions=None), "open_run", "", self._key)
 
     def check(self, record: Mapping[str, Any], decisions: Sequence[Decision]) -> None:
         """Raise if a record is not the one that was made of a run inside this call.
@@ -166,7 +178,7 @@ def _continued_call(call: ToolCallRecord, record: Mapping[str, Any], decisions: 
             inside.setdefault(number, replace(decision, uuid=uuid, digest=digest))
     run = ContinuedRun(messages_from_dict(record["messages"]), list(inside.values()))
     changed: dict[str, Any] = {} if record["args"] is None else {"args": dict(record["args"]), "edited": True}
-    return replace(call, run=run, waits=None, decision=None, **changed)
+    return replace(bound_as_recorded(call, record), run=run, waits=None, decision=None, **changed)
 
 
 # ---------------------------------------------------------------------------------------------- run tool
@@ -373,7 +385,7 @@ def _as_messages(question: HumanMessage | None) -> list[BaseMessage]:
 
 
 # ---------------------------------------------------------------------------------------------- continuing
-# Calls inside which runs wait, and calls that were changed and wait: they go on with what was decided.
+# Calls inside which runs wait, and calls that wait since they, or their tools, have changed: they go on with what was decided.
 
 
 _INSIDE = "the run inside call {id!r} cannot go on with what was decided: {problems}"
@@ -462,11 +474,11 @@ def _as_shown(problems: Iterable[DecisionProblem], record: Mapping[str, Any], ca
 def _changed_call(
     executor: Executes, outer: OuterCall, record: Mapping[str, Any], decisions: Sequence[Decision], refusals: Refusals
 ) -> ToolCallRecord:
-    """Return a call that a wrapper has changed, with the decision about it: to run as it was approved, or to be answered.
+    """Return a call that waits again, with the decision about it: to run as it was approved, or to be answered.
 
     The wrappers get it as they got it before, or as the decision edits it.
     """
-    call, (decision, *others) = outer.call, decisions
+    call, (decision, *others) = bound_as_recorded(outer.call, record), decisions
     for other in others:
         refusals.add_second(other)
     (shown,) = executor.meant([with_edited_arguments(call, record["calls"][0]["args"])])

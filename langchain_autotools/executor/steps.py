@@ -16,7 +16,8 @@ from ..retry import Attempts, Awaited, RetryPolicy, RetrySteps
 from .call import ToolRun
 from .plan import PlannedCall
 from .policies import CachedCall, SharedFuture, SharedResult, ToolPolicy
-from .results import ToolCallResult, overdue_result, shortened
+from .results import OutcomeUnknownError, ToolCallResult, overdue_result, shortened
+from .tools import source_tool
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -194,6 +195,9 @@ class _Attempts:
         self._run = run
         self._errors = policy.retry_on or ()
         self._retry = policy.retry_settings or RetryPolicy()
+        source = source_tool(run.prepared.tool)
+        self._is_remote = source is not None
+        self._may_repeat = (source is not None and source.repeatable) if policy.rerun is None else policy.rerun
         self._may_wait = may_wait
         self._in_thread = in_thread
         self._awaits = awaits
@@ -217,6 +221,8 @@ class _Attempts:
             return None
         if run.is_late and (self._in_thread or not run.ended):  # it may still be running
             return None
+        if not self._may_repeat and ((run.is_late and self._is_remote) or _is_unknown(error)):  # it may have had its effect
+            return None
         return (yield from attempts.decide(error, self._may_wait))
 
     def ended_by_itself(self, result: ToolCallResult) -> bool:
@@ -224,6 +230,12 @@ class _Attempts:
         if not result.executed or isinstance(result.error, asyncio.CancelledError) or open_run(result.message) is not None:
             return False
         return not (self._run.is_late and self._run.ends_with_batch)
+
+
+def _is_unknown(error: Exception) -> bool:
+    """Whether an error, or one in a group of errors, says that nobody knows what the call did."""
+    found = error.subgroup(OutcomeUnknownError) if isinstance(error, ExceptionGroup) else isinstance(error, OutcomeUnknownError)
+    return bool(found)
 
 
 def _is_named(error: BaseException, errors: tuple[type[Exception], ...]) -> bool:

@@ -49,6 +49,24 @@ class SourceTool(StructuredTool):
     check_continued: Any = Field(default=None, exclude=True, repr=False)
     """Raises if a call that waits cannot go on with what was decided, a `ContinuedRun`; None where no call of the tool waits."""
 
+    definition: Any = Field(default=None, exclude=True, repr=False)
+    """What its source lists of it, a mapping of JSON data to which an approval of a call is bound, but for what stands in the mapping
+    under `unbound`. `description` and `annotations` are shown. None: an approval is bound to nothing of it but the name."""
+
+    listed: Any = Field(default=None, exclude=True, repr=False)
+    """An asynchronous function that asks the source for its list and returns the definition as it is there now, or None where it is not. It
+    is called directly before an approved call runs, with the definition, and with the call's `timeout`. None: the definition never
+    changes."""
+
+    repeatable: bool = Field(default=False, exclude=True, repr=False)
+    """Whether a call may be repeated where it is not known what it did."""
+
+
+def source_tool(tool: BaseTool) -> SourceTool | None:
+    """Return a tool as one of a source, also inside a wrapper; None for any other tool."""
+    inside = getattr(tool, "inside", tool)
+    return inside if isinstance(inside, SourceTool) else None
+
 
 # ---------------------------------------------------------------------------------------------- tools
 # Conversion of lists and mappings of tools and functions to `{name: BaseTool}`.

@@ -19,10 +19,11 @@ from langchain_core.tools import BaseTool, ToolException
 
 from ..addresses import is_page
 from ..errors import ConfigurationError, LoginError, LoginNeededError
-from ..executor import ToolContext
+from ..executor import OutcomeUnknownError, ToolContext
 from ..executor.run_tool import ContinuedRun
 from ..executor.tools import SourceTool, ToolSource
 from ..pickling import refuse
+from ..strict_json import mend_surrogates
 from .connection import Address, Headers, http_library
 from .login import LoginStorage, LogsIn, StoredLogin
 from .questions import Elicit, Questions, Round
@@ -69,6 +70,7 @@ class McpServer(LogsIn, ToolSource):
         roots: Sequence[str],
         elicit: Elicit | None,
         open_timeout: float,
+        bind_description: bool = True,
         login: StoredLogin | None = None,
     ) -> None:
         self._address = address
@@ -77,6 +79,7 @@ class McpServer(LogsIn, ToolSource):
         self._roots = roots
         self._elicit = elicit
         self._open_timeout = open_timeout
+        self._bind_description = bind_description
         self._lock = threading.Lock()
         self._holder = _Holder()
         self._made: tuple[Session, int, list[BaseTool]] | None = None
@@ -93,7 +96,7 @@ class McpServer(LogsIn, ToolSource):
     def __reduce__(self) -> Any:
         secret = [*self._address.secrets, *["elicit"] * (self._elicit is not None), *["storage"] * (self._login is not None)]
         refuse(f"{self.name} has {' and '.join(secret)}, which no pickle holds: make it anew in the other process" if secret else None)
-        return McpServer, (self._address, self._prefix, self._roots, None, self._open_timeout)
+        return McpServer, (self._address, self._prefix, self._roots, None, self._open_timeout, self._bind_description)
 
     # ------------------------------------------------------------------------------------------ its tools
 
@@ -106,7 +109,7 @@ class McpServer(LogsIn, ToolSource):
         session = self._session()
         session.opened.result()
         if self._made is None or self._made[:2] != (session, session.version):
-            self._made = session, session.version, [_tool_of(tool, self._prefix, self.call) for tool in session.tools]
+            self._made = session, session.version, [self._bound(_tool_of(tool, self._prefix, self.call), tool) for tool in session.tools]
         return self._made[2]
 
     def is_changed(self) -> bool:
@@ -115,6 +118,52 @@ class McpServer(LogsIn, ToolSource):
         if session is None or not session.opened.done() or session.opened.exception() is not None:
             return False  # what it has is not known before the next call opens it
         return self._made is not None and self._made[:2] != (session, session.version)
+
+    def _bound(self, tool: SourceTool, listed: Mapping[str, Any]) -> SourceTool:
+        """Return a tool with what an approval of its calls is bound to, and whether these may be repeated."""
+        tool.definition, tool.listed = definition_of(listed, bind_description=self._bind_description), self._listed_now
+        tool.repeatable = any(tool.definition["annotations"].get(hint) is True for hint in ("idempotentHint", "readOnlyHint"))
+        return tool
+
+    async def _listed_now(self, tool: Mapping[str, Any], *, timeout: float | None) -> Mapping[str, Any] | None:
+        """Have the server list its tools anew; return the definition of one of them as it is now, or None if there is none of this name.
+
+        Args:
+            tool: A definition of the tool.
+            timeout: Maximum number of seconds; None for no limit.
+
+        Raises:
+            ToolException: The server does not list them.
+        """
+        try:
+            async with asyncio.timeout(timeout):
+                session = await self._listing()
+        except (Lost, ServerError, ConfigurationError, LoginError, TimeoutError) as error:
+            why = self._address.public(error.words if isinstance(error, Lost) else str(error)) or "it does not answer"
+            raise ToolException(f"Not run: {self.name} cannot be asked whether this is still the tool that was approved: {why}") from None
+        found = (one for one in session.tools if one["name"] == tool["name"])
+        return next((definition_of(one, bind_description=self._bind_description) for one in found), None)
+
+    async def _listing(self) -> Session:
+        """Return the session once it has listed its tools, from now on.
+
+        Raises:
+            Lost: It has ended, and so has the next one.
+            ServerError: The server refuses to.
+            ConfigurationError: It cannot be opened.
+        """
+        session = self._session()
+        was_open = session.opened.done()
+        await asyncio.shield(asyncio.wrap_future(session.opened))
+        if not was_open:
+            return session
+        try:
+            await asyncio.wrap_future(session.list_anew())
+        except Lost:
+            session.retire()
+            session = self._session()
+            await asyncio.shield(asyncio.wrap_future(session.opened))  # it has listed them then
+        return session
 
     async def call(self, name: str, arguments: Mapping[str, Any], context: ToolContext) -> tuple[Any, Any]:
         """Call a tool and return the content and the artifact of its result.
@@ -157,7 +206,7 @@ class McpServer(LogsIn, ToolSource):
             except Lost as lost:
                 words = self._address.public(lost.words)
                 if lost.sent:
-                    raise ToolException(_INTERRUPTED.format(words or _ENDED)) from None
+                    raise OutcomeUnknownError(_INTERRUPTED.format(words or _ENDED)) from None
                 session.retire()
             except LoginNeededError:
                 raise
@@ -220,6 +269,7 @@ def mcp_server(
     roots: Sequence[str] = (),
     elicit: Elicit | None = None,
     open_timeout: float = 30.0,
+    bind_description: bool = True,
     storage: LoginStorage | None = None,
     redirect_uri: str | None = None,
 ) -> McpServer:
@@ -244,6 +294,8 @@ def mcp_server(
             the answer as a dict, or None to decline. May be asynchronous. Without it the run's `approve` is asked. What nobody answers
             waits, as a pending call of kind `elicitation`; by protocols before 2026-07-28 it is declined, which is logged.
         open_timeout: Maximum number of seconds until the server is open and has listed its tools.
+        bind_description: Whether an approval holds only while a tool's description is the one that was shown. False is for descriptions
+            that hold counts or times. The tool's name, its input schema and its annotations count anyway.
         storage: Keeps the logins of a user, for servers at which a human has to log in: a `LoginStorage`, an object with `get` and `set`.
             See `McpServer.login_url`.
         redirect_uri: The URL of your service to which logins send the human back. Without it, a `LoginNeededError` has a `url` only after
@@ -267,8 +319,10 @@ def mcp_server(
             raise ConfigurationError(f"{name} is for servers that {'are started' if url else 'have a URL'}: here it has no effect")
     login = None if storage is None else StoredLogin(url, storage, redirect_uri)
     given = headers if callable(headers) else dict(headers or {})
+    if not isinstance(bind_description, bool):
+        raise ConfigurationError(f"bind_description must be True or False, not {bind_description!r}")
     address = Address(tuple(command), url, dict(env or {}), cwd, given, _checked_auth(auth, login, redirect_uri))
-    return McpServer(address, prefix, tuple(roots), elicit, open_timeout, login)
+    return McpServer(address, prefix, tuple(roots), elicit, open_timeout, bind_description, login)
 
 
 def _checked_auth(auth: Any, login: StoredLogin | None, redirect_uri: str | None) -> Any:
@@ -302,10 +356,29 @@ def _close_all() -> None:
 # Tools and results of MCP servers in LangChain's form.
 
 
+_ANNOTATIONS = ("title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+
+
+def definition_of(tool: Mapping[str, Any], *, bind_description: bool) -> dict[str, Any]:
+    """Return what an approval of a tool's calls is bound to: what every version of the SDK keeps of what the server lists, as plain JSON.
+
+    Args:
+        tool: The tool, as the server lists it.
+        bind_description: Whether the description counts.
+    """
+    claims = tool.get("annotations")
+    annotations = {name: claims[name] for name in _ANNOTATIONS if isinstance(claims, Mapping) and claims.get(name) is not None}
+    told = {"description": tool.get("description") or tool.get("title") or ""}
+    bound = {"name": tool["name"], "inputSchema": tool.get("inputSchema"), "annotations": annotations}
+    whole = {**bound, **(told if bind_description else {"unbound": told})}
+    made: dict[str, Any] = json.loads(mend_surrogates(json.dumps(whole, ensure_ascii=False)), parse_constant=str)  # NaN is no JSON
+    return made
+
+
 _Call = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[tuple[Any, Any]]]
 
 
-def _tool_of(definition: Mapping[str, Any], prefix: str, call: _Call) -> BaseTool:
+def _tool_of(definition: Mapping[str, Any], prefix: str, call: _Call) -> SourceTool:
     """Return a tool of a server.
 
     Args:

@@ -357,6 +357,7 @@ class Session:
         self._open_timeout = open_timeout
         self._label = label
         self._calls: set[Call] = set()
+        self._lists: set[Future[None]] = set()
         self._ending = False
         self._retired = False
         self._wire: Wire | None = None
@@ -394,6 +395,20 @@ class Session:
             self._calls.add(call)
         self._put(partial(self._answer, call))
 
+    def list_anew(self) -> "Future[None]":
+        """Begin to list the tools anew, once for all who wait for it. The future is done when `tools` are those of now.
+
+        Raises:
+            Lost: The session has ended.
+        """
+        done: Future[None] = Future()
+        with self._lock:
+            if not self.is_usable:
+                raise Lost(sent=False)
+            self._lists.add(done)
+        self._put(self._list_waited_for)
+        return done
+
     def close(self, wait: float = 0.0) -> None:
         """End the session; wait at most so many seconds until it has ended."""
         if self.process == os.getpid():
@@ -422,9 +437,11 @@ class Session:
         finally:
             with self._lock:
                 self._ending = True
-                lost, self._calls = self._calls, set()
+                lost, self._calls, lists, self._lists = self._calls, set(), self._lists, set()
             for call in lost:
                 _settle(call.result, Lost(sent=True))
+            for waiting in lists:
+                _settle(waiting, Lost(sent=False))
             self._ended.set()
             if not self.opened.done():
                 self.opened.set_exception(self._not_opened(failure))
@@ -519,7 +536,25 @@ class Session:
                 _logger.warning("%s gives a page of its list of tools once more: the list ends there", self._label)
                 break
             seen.add(cursor)
-        self.tools, self.version = tools, self.version + 1
+        if tools != self.tools:
+            self.tools, self.version = tools, self.version + 1
+
+    async def _list_waited_for(self, session: Any) -> None:
+        """List the tools for all who wait for a list; one that is on its way already is none for them."""
+        assert self._wire is not None
+        with self._lock:
+            lists, self._lists = self._lists, set()
+        failure: Exception | None = Lost(sent=False)
+        try:
+            if lists:
+                await self._list(session, self._wire)
+            failure = None
+        except Exception as error:  # also one of the program's, that makes headers
+            failure = error
+        finally:
+            for waiting in lists:
+                with suppress(InvalidStateError):  # cancelled
+                    waiting.set_result(None) if failure is None else waiting.set_exception(failure)
 
     async def _heard(self, message: Any) -> None:
         """Read the list of tools anew when the server says that it has changed."""

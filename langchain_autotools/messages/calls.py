@@ -56,6 +56,8 @@ class ToolCallRecord:
         handler: The key of the caller's handler that answers the call, once it was looked for and found. `name` is then the handler's.
         run: The run inside the call that goes on, where one waited there: the call has begun.
         approved: The call as it was approved after a wrapper had changed it: it runs in no other form.
+        definitions: Where it needs approval, the definitions of its tool and of those of the calls that it bundles, by their names, as
+            their sources list them; once it is approved, as they were then. None where no source lists one of them.
     """
 
     id: str
@@ -75,6 +77,7 @@ class ToolCallRecord:
     handler: str | None = field(default=None, compare=False)
     run: Any = field(default=None, compare=False, repr=False)
     approved: "ToolCallRecord | None" = field(default=None, compare=False)
+    definitions: Mapping[str, Mapping[str, Any]] | None = field(default=None, compare=False, repr=False)
 
     @property
     def runs_here(self) -> bool:
@@ -101,6 +104,11 @@ class ToolCallRecord:
     def shown_name(self) -> str:
         """The name by which people and models know the call: its tool's own; where a handler answers, the one that the model wrote."""
         return self.name if self.handler is None else self.spelling
+
+
+def with_definitions(call: ToolCallRecord, definitions: Mapping[str, Mapping[str, Any]] | None) -> ToolCallRecord:
+    """Return the call, and those that it bundles, with the definitions of the tools that it is bound to."""
+    return replace(call, definitions=definitions, inner=[replace(one, definitions=definitions) for one in call.inner])
 
 
 def canonical_call(call: ToolCallRecord) -> ToolCallRecord:

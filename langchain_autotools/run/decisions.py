@@ -18,6 +18,7 @@ from ..executor.approvals import Approvals
 from ..executor.pending import (
     CallIdentity,
     Refusals,
+    bound_as_recorded,
     by_position,
     caller_digest,
     check_ids,
@@ -231,6 +232,7 @@ class _Resumed:
             return call if decision is None or isinstance(decision, Decision) else self._plainly(identity, call, decision)
         (meant,) = self.executor.meant(self.executor.handled([call]), caller_tools=self.callers)
         judged = self._judged(meant)
+        meant = replace(meant, definitions=judged.definitions)
         if judged.handler is not None and judged.waits is None and (record is None or record["kind"] != "queued"):
             meant = judged = replace(call, waits=call.waits or CLIENT_TOOL)  # nobody was asked: a client may have written it
         if judged.args is None and (decision is None or decision is True):
@@ -238,7 +240,7 @@ class _Resumed:
         kind = self._kind(judged, record)
         if isinstance(decision, Decision):
             self._check(meant, decision, kind, identity, shown)
-            made = self.executor.decided(meant, decision)
+            made = self.executor.decided(meant if record is None else bound_as_recorded(meant, record), decision)
         elif kind in FOR_CALLER:
             made = meant if decision is None else self._by_caller(identity, meant, decision, kind)
         elif kind == "caller":

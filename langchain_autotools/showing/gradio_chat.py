@@ -14,7 +14,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 
 from .. import event_types as kinds
 from ..addresses import is_page
-from ..encoders.public import public
+from ..encoders.public import public, titled_words_of_tool
 from ..event_types import NOTHING, EventTable, RunEvent
 from ..executor.pending import PendingCall
 from ..messages.blocks import standard_blocks
@@ -340,12 +340,14 @@ def _details(call: CallView) -> str:
     args: Any = call.written if record is None else record.args if record.args is not None else record.arguments
     if record is None and call.pending is not None:
         args = call.pending.args
+    told = {} if call.pending is None else titled_words_of_tool(call.pending)
     texts = [value_text(args, indent=2), "\n".join(part_text(part) for run in call.runs for part in run.parts)]
     images = ""
     if call.result is not None:
         texts.append(_outcome(call, call.result.message))
         images = _gradio_images(call.result.message)
-    return "\n\n".join([*(_gradio_code(short_result(text)) for text in texts if text), *([images] if images else [])])
+    said = [f"{title}:\n\n{_gradio_code(text)}" for title, text in told.items()]  # whole: somebody decides by it
+    return "\n\n".join([*(_gradio_code(short_result(text)) for text in texts if text), *said, *([images] if images else [])])
 
 
 def _end(end: EndView) -> str:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, TextIO
 from langchain_core.messages import AIMessage, BaseMessage
 
 from .. import event_types as kinds
-from ..encoders.public import public, public_message, to_json
+from ..encoders.public import public, public_message, titled_words_of_tool, to_json
 from ..event_types import NOTHING, EventTable, RunEvent
 from ..executor.pending import full_name
 from ..messages.calls import ToolCallRecord
@@ -231,6 +231,8 @@ class Lines:
     def _pending(self, event: kinds.CallsPending, run: LinesRun) -> None:
         for call in event.calls:
             self._line(f"? {call_text(ToolCallRecord(call.id, full_name(call), '', call.args))} waits", "call", run.depth)
+            for title, text in titled_words_of_tool(call).items():
+                self._line(f"  {title}: {_one_line_of(text)}", "quiet", run.depth)
 
     def _ended(self, event: kinds.RunEnded, run: LinesRun) -> None:
         if not run.depth:

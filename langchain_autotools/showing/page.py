@@ -10,7 +10,7 @@ from html import escape
 from typing import Any, Final
 
 from ..addresses import is_page
-from ..encoders.public import plain
+from ..encoders.public import plain, titled_words_of_tool
 from ..event_types import RunEnded, SourceFound, partial_arguments
 from ..executor.pending import PendingCall
 from ..messages.calls import ToolCallRecord
@@ -126,6 +126,7 @@ def _brief(call: CallView) -> str:
 def _details_html(call: CallView) -> Iterator[str]:
     yield _arguments_html(call)
     if call.pending is not None:
+        yield from (_block_html(title, text) for title, text in titled_words_of_tool(call.pending).items())
         yield f"<p>{escape(_next_html(call.pending))}</p>"
     if call.discarded is not None:
         yield f"<p>{_words(call.discarded)}</p>"

@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from langchain_autotools import Decision, DecisionProblem, PendingCall, ToolExecutor, pending_calls
+from langchain_autotools.executor.pending import is_apart
 from langchain_autotools.messages.run_messages import open_run
 from tests.laws.entrances import CONFIG, Entrance, Outcome, collect, scripted
 from tests.laws.planned import awaiting, ids_of
@@ -92,7 +93,7 @@ class Executor(Entrance):
     def waiting(self, messages: Sequence[BaseMessage], answer: AIMessage) -> list[PendingCall]:
         """The calls that wait, those of runs inside tools last."""
         answered = {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
-        inside = [call for call in pending_calls([*messages]) if call.path]
+        inside = [call for call in pending_calls([*messages]) if is_apart(call)]
         return [*(call for call in self.executor.pending_calls(answer) if call.id not in answered), *inside]
 
     def ended(self) -> bool:
@@ -138,7 +139,7 @@ class Loop(Executor):
         answered = {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
         theirs = [call for call in pending_calls([*messages]) if call.name == "ask_user"] if self.plan.declared else []
         own = [call for call in [*self.executor.pending_calls(answer), *theirs] if call.id not in answered and call.name != "unknown"]
-        return [*own, *(call for call in pending_calls([*messages]) if call.path)]
+        return [*own, *(call for call in pending_calls([*messages]) if is_apart(call))]
 
 
 def own_calls(answer: AIMessage) -> tuple[AIMessage, set[str]]:

@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_autotools import AlreadyResumedError, Decision, LimitReachedError, NextTurn, PendingCall, RetryPolicy, ToolPolicy
 from langchain_autotools.messages.metadata import KEY, failover_mark_of
 from tests.laws.feature import Feature
-from tests.laws.features_changed import ChangedCalls
+from tests.laws.features_changed import ChangedCalls, ChangedTools
 from tests.laws.features_handled import Handlers
 from tests.laws.features_inside import AgentsAsTools, InnerBudgets
 from tests.laws.features_served import McpServers, Questions
@@ -526,5 +526,5 @@ _OF_CALLS = (
     Handlers,
 )
 _ENDING = (Limits, Failure, Cancel, Deadline, InnerBudgets, StopCondition, MaximumCost)
-_OF_RUNS = (ToolChoice, TurnHooks, Middleware, ChangedCalls, Failover, VendorEvents, MessageWithDecisions)
+_OF_RUNS = (ToolChoice, TurnHooks, Middleware, ChangedCalls, Failover, VendorEvents, MessageWithDecisions, ChangedTools)
 FEATURES: Mapping[str, type[Feature]] = {kind.name: kind for kind in (*_OF_CALLS, *_ENDING, *_OF_RUNS)}

@@ -1,7 +1,8 @@
 """An MCP server as a program, without the SDK: JSON-RPC in lines. Notes in a file what it has begun, each process under its own id.
 
-With a second argument it speaks the protocol of 2026-07-28: no handshake, and a call that asks ends with its questions and a state. As
-"hangs up" it ends the stream of changes in place of telling one.
+A file `tools.json` beside the notes says what is listed otherwise: by the names of tools the keys that are set, or null for one that is
+not listed. With a second argument it speaks the protocol of 2026-07-28: no handshake, and a call that asks ends with its questions and a
+state. As "hangs up" it ends the stream of changes in place of telling one.
 """
 
 import json
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 NOTES = Path(sys.argv[1])
+OTHERWISE = NOTES.with_name("tools.json")
 MODERN = len(sys.argv) > 2
 STATE = "at the first question"
 NUMBER = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
@@ -53,15 +55,27 @@ def note(text: str) -> None:
 
 
 def asked(method: str, params: dict[str, Any], beside: int = 0) -> dict[str, Any]:
-    """Send a request to the client, once so many further calls have come; return its answer."""
-    waiting.extend(sys.stdin.readline() for _ in range(beside))
+    """Send a request to the client, once so many further calls have come; return its answer. It lists its tools meanwhile."""
+    calls = 0
+    while calls < beside:
+        calls += next_message().get("method") == "tools/call"
     send(id=f"of the server: {method}", method=method, params=params)
-    for line in sys.stdin:
-        message = json.loads(line)
-        if message.get("id") == f"of the server: {method}":
-            return dict(message.get("result") or {"error": message["error"]["message"]})
+    while (message := next_message()).get("id") != f"of the server: {method}":
+        pass
+    waiting.pop()
+    return dict(message.get("result") or {"error": message["error"]["message"]})
+
+
+def next_message() -> dict[str, Any]:
+    """What the client sends next, which waits until the server is done with what it does."""
+    if not (line := sys.stdin.readline()):
+        sys.exit()
+    message: dict[str, Any] = json.loads(line)
+    if message.get("method") == "tools/list":
+        send(id=message["id"], result=answer(message["method"], message.get("params") or {}))
+    else:
         waiting.append(line)
-    sys.exit()
+    return message
 
 
 def text(value: Any) -> dict[str, Any]:
@@ -152,6 +166,17 @@ def answered(params: dict[str, Any]) -> dict[str, Any]:
     return text(params["inputResponses"])
 
 
+def tools_now() -> list[dict[str, Any]]:
+    """The tools as they are listed now."""
+    known = {name: {"name": name, "description": words, "inputSchema": schema} for name, (words, schema) in listed.items()}
+    for name, keys in json.loads(OTHERWISE.read_text()).items() if OTHERWISE.exists() else ():
+        if keys is None:
+            known.pop(name, None)
+        else:
+            known[name] = {**known.get(name, {"name": name, "inputSchema": NOTHING}), **keys}
+    return list(known.values())
+
+
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     """The result of a request."""
     match method:
@@ -159,9 +184,8 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
             about = {"capabilities": {"tools": {"listChanged": True}}, "serverInfo": {"name": "test", "version": "1"}}
             return {"protocolVersion": params["protocolVersion"], **about}
         case "tools/list":
-            names = list(listed)
-            half = names[5:] if params.get("cursor") else names[:5]
-            tools = [{"name": name, "description": listed[name][0], "inputSchema": listed[name][1]} for name in half]
+            tools = tools_now()
+            tools = tools[5:] if params.get("cursor") else tools[:5]
             kept = {"ttlMs": 0, "cacheScope": "private"} if MODERN else {}
             return {"tools": tools, **kept, **({} if params.get("cursor") else {"nextCursor": "second"})}
         case "server/discover" if MODERN:

@@ -2,16 +2,18 @@
 
 import asyncio
 import logging
+import pickle
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 
-from langchain_autotools import RetryPolicy, ToolExecutor, ToolPolicy
+from langchain_autotools import ConfigurationError, OutcomeUnknownError, RetryPolicy, ToolExecutor, ToolPolicy
 from langchain_autotools.executor import batch_drivers, user_functions
 from tests.support.calls import Way, asynchronously, both_ways, call, error
 
@@ -99,6 +101,36 @@ def test_a_group_is_tried_again_if_all_in_it_are_named(run: Way) -> None:
     flaky = Flaky(ExceptionGroup("tasks", [ConnectionError("lost")]), mixed)
     (result,) = run(executor_of(flaky), call("look"))
     assert (result.error, result.attempts) == (mixed, 2)
+
+
+@pytest.mark.further
+@both_ways
+@kinds
+def test_a_call_whose_outcome_is_unknown_is_not_tried_again(run: Way, asynchronous: bool) -> None:
+    """Whatever errors are named, in a group too; `rerun` says that it may be. The model is told the tool's own words."""
+    unknown = OutcomeUnknownError("sent, and not confirmed: look at the account before you pay again")
+    everything = ToolPolicy(retry=AT_ONCE, retry_on=(Exception,))
+    for failure in (unknown, ExceptionGroup("tasks", [ConnectionError("lost"), unknown])):
+        flaky = Flaky(failure)
+        (result,) = run(executor_of(flaky, everything, asynchronous=asynchronous), call("look"))
+        assert (result.error, result.attempts, flaky.times) == (failure, 1, 1) and str(unknown) in error(result)
+        for rerun in (True, False):
+            flaky = Flaky(failure)
+            (result,) = run(executor_of(flaky, replace(everything, rerun=rerun), asynchronous=asynchronous), call("look"))
+            assert (result.message.status, flaky.times) == (("success", 2) if rerun else ("error", 1))
+    copy = pickle.loads(pickle.dumps(unknown))
+    assert (type(copy), str(copy)) == (OutcomeUnknownError, str(unknown)) and isinstance(copy, ToolException)
+
+
+@pytest.mark.further
+def test_rerun_is_for_calls_that_are_tried_again() -> None:
+    """Without errors to try again after it has no effect, and is refused; a default policy may leave them to others."""
+    with pytest.raises(ConfigurationError, match="rerun and no retry_on"):
+        executor_of(Flaky(), ToolPolicy(rerun=True))
+    with pytest.raises(ConfigurationError, match="rerun must be True or False"):
+        ToolPolicy(rerun=1)  # type: ignore[arg-type]
+    assert executor_of(Flaky(), ToolPolicy(rerun=True), default_policy=POLICY)
+    assert executor_of(Flaky(), ToolPolicy(retry_on=()), default_policy=ToolPolicy(rerun=True, retry_on=(OSError,)))
 
 
 def place(number: int) -> str:
