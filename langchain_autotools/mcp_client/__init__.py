@@ -5,7 +5,7 @@ import atexit
 import shlex
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
@@ -17,9 +17,9 @@ from langchain_core.tools import BaseTool, ToolException
 
 from ..errors import ConfigurationError
 from ..executor import ToolContext
-from ..executor.run_tool import ContinuedRun
-from ..executor.tools import SourceTool, ToolSource
-from ..pickling import refuse
+from ..executor.tools import ToolSource
+from ..pickling import check_portable, refuse
+from .offered import Offer, Selection
 from .questions import Elicit, Questions, Round
 from .session import Address, Call, ServerError, Session, SessionLost, check_installed
 
@@ -58,9 +58,9 @@ class McpServer(ToolSource):
     or with the process.
     """
 
-    def __init__(self, address: Address, prefix: str, roots: Sequence[str], elicit: Elicit | None, open_timeout: float) -> None:
+    def __init__(self, address: Address, offer: Offer, roots: Sequence[str], elicit: Elicit | None, open_timeout: float) -> None:
         self._address = address
-        self._prefix = prefix
+        self._offer = offer
         self._roots = roots
         self._elicit = elicit
         self._open_timeout = open_timeout
@@ -80,7 +80,8 @@ class McpServer(ToolSource):
     def __reduce__(self) -> Any:
         secret = [*self._address.secrets, *["elicit"] * (self._elicit is not None)]
         refuse(f"{self.name} has {' and '.join(secret)}, which no pickle holds: make it anew in the other process" if secret else None)
-        return McpServer, (self._address, self._prefix, self._roots, None, self._open_timeout)
+        check_portable(self.name, self._offer.functions)
+        return McpServer, (self._address, self._offer, self._roots, None, self._open_timeout)
 
     # ------------------------------------------------------------------------------------------ its tools
 
@@ -88,12 +89,14 @@ class McpServer(ToolSource):
         """Return its tools, as it listed them last.
 
         Raises:
-            ConfigurationError: The server cannot be opened.
+            ConfigurationError: The server cannot be opened, or does not list what `only` or `without` names.
         """
         session = self._session()
         session.opened.result()
         if self._made is None or self._made[:2] != (session, session.version):
-            self._made = session, session.version, [_tool_of(tool, self._prefix, self.call) for tool in session.tools]
+            version = session.version
+            made = self._offer.tools(session.tools, self.call, self.name, first=self._made is None)
+            self._made = session, version, made
         return self._made[2]
 
     def is_changed(self) -> bool:
@@ -190,6 +193,8 @@ def mcp_server(
     server: str | Sequence[str],
     *,
     prefix: str = "",
+    only: Selection | None = None,
+    without: Selection | None = None,
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
     headers: Mapping[str, str] | None = None,
@@ -205,7 +210,11 @@ def mcp_server(
     Args:
         server: The URL of a server (streamable HTTP), or the program that is one (stdio): a command line, or a list of the program and its
             arguments.
-        prefix: Is put before the names of its tools, for servers with tools of equal names.
+        prefix: Is put before the names of its tools, for servers with tools of equal names. A name that some vendor does not take
+            becomes an alias, the same everywhere; rules and calls may use the server's own name, too.
+        only: The tools that are offered: a list of names, or a function that is called with each tool as the server lists it, a dict, and
+            returns True or False. A name that the server does not list is an error.
+        without: The tools that are not offered, in the same form.
         env: Environment variables of the program. It gets few others.
         cwd: The working directory of the program.
         headers: HTTP headers of every request, such as `{"Authorization": "Bearer ..."}`.
@@ -231,7 +240,8 @@ def mcp_server(
     for name, value in misplaced.items():
         if value is not None:
             raise ConfigurationError(f"{name} is for servers that {'are started' if url else 'have a URL'}: here it has no effect")
-    return McpServer(Address(tuple(command), url, dict(env or {}), cwd, dict(headers or {})), prefix, tuple(roots), elicit, open_timeout)
+    offer = Offer.read(prefix, only, without)
+    return McpServer(Address(tuple(command), url, dict(env or {}), cwd, dict(headers or {})), offer, tuple(roots), elicit, open_timeout)
 
 
 @atexit.register
@@ -244,43 +254,7 @@ def _close_all() -> None:
 
 
 # ---------------------------------------------------------------------------------------------- results
-# Tools and results of MCP servers in LangChain's form.
-
-
-_Call = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[tuple[Any, Any]]]
-
-
-def _tool_of(definition: Mapping[str, Any], prefix: str, call: _Call) -> BaseTool:
-    """Return a tool of a server.
-
-    Args:
-        definition: The tool, as the server lists it.
-        prefix: Is put before its name.
-        call: Calls it.
-    """
-    name = definition["name"]
-
-    async def call_tool(context_of_call: ToolContext, /, **arguments: Any) -> tuple[Any, Any]:
-        return await call(name, arguments, context_of_call)
-
-    return SourceTool(
-        name=f"{prefix}{name}",
-        description=definition.get("description") or definition.get("title") or "",
-        args_schema={"properties": {}, **definition["inputSchema"]},
-        coroutine=call_tool,
-        response_format="content_and_artifact",
-        check_continued=_check_answers,
-        metadata={"annotations": definition["annotations"]} if definition.get("annotations") else None,
-    )
-
-
-def _check_answers(run: ContinuedRun) -> None:
-    """Raise if an answer does not fit the schema of its question.
-
-    Raises:
-        DecisionsError: It does not.
-    """
-    Round.continued(run)
+# Results of MCP servers in LangChain's form.
 
 
 def _content_of(result: Mapping[str, Any]) -> tuple[Any, Any]:

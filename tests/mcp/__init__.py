@@ -1,0 +1,1 @@
+"""MCP servers of every kind, over real processes."""
