@@ -20,6 +20,7 @@ from ..compat import input_messages
 from ..errors import ConfigurationError, DecisionProblem, DecisionsError
 from ..event_bus import Alarm, Listener
 from ..event_types import RunEvent
+from ..executor.names import tool_keys
 from ..executor.user_functions import run_beside
 from ..messages.metadata import attach_messages
 from ..messages.run_messages import new_messages
@@ -350,10 +351,11 @@ def execute(
         RunFailedError: It has failed; the error brings the messages that it has made.
     """
     lifetime = engine.lifetime
-    journal = Journal(execution, request["started"], engine.clock, rerun, lifetime, texts)
     config = cast("RunnableConfig", request["config"])
     chunks: list[AIMessageChunk] = []
     try:
+        known = tool_keys(rerun, model._own_tools().executor.tools) if rerun else ()
+        journal = Journal(execution, request["started"], engine.clock, known, lifetime, texts)
         with LiveEvents(execution.id, texts).written(), lifetime.left():
             for chunk in model.stream(messages, config, journal=journal, **request["keywords"]):
                 chunks.append(chunk)
@@ -406,7 +408,7 @@ def check(model: ToolsAndMessagesMixin, rerun: Collection[str]) -> None:
         raise ConfigurationError(
             "approve and claim of an executor would decide anew whenever a run goes on: use requires_approval and resume"
         )
-    unknown = set(rerun) - known.tools.keys()
+    unknown = set(tool_keys(rerun, known.tools)) - known.tools.keys()
     if isinstance(rerun, str) or unknown:
         raise ConfigurationError(f"rerun names tools that do not exist: {', '.join(sorted(unknown))}")
 

@@ -22,6 +22,7 @@ from ..errors import ConfigurationError
 from ..messages.calls import FOR_CALLER, VENDOR_APPROVAL, ToolCallRecord, with_definitions, with_records
 from ..pickling import check_portable
 from .claims import Claim, Claims, checked_claim, claim_key, goes_on_by_itself
+from .names import tool_keys
 from .pending import (
     DEFINITIONS,
     RECORD,
@@ -96,15 +97,19 @@ class Approvals:
             raise ConfigurationError("requires_approval must be a list of names of tools, a function of the call, or True")
         return replace(made, names=frozenset(rule))
 
-    def check_names(self, tools: Collection[str]) -> None:
-        """Raise if a rule names tools that do not exist.
+    def for_tools(self, tools: Mapping[str, Any]) -> "Approvals":
+        """Return these approvals with the keys of all tools that their names may mean: another name of a tool is no way around them.
 
         Raises:
-            ConfigurationError: It names one.
+            ConfigurationError: A rule names a tool that does not exist.
         """
-        unknown = sorted(self.names - set(tools))
+        if not self.names:
+            return self
+        names = frozenset(tool_keys(self.names, tools, exact_first=False))
+        unknown = sorted(names - tools.keys())
         if unknown:
             raise ConfigurationError(f"requires_approval names tools that do not exist: {', '.join(map(repr, unknown))}")
+        return replace(self, names=names)
 
     def over(self, other: "Approvals") -> "Approvals":
         """Return the union of two rules. The functions and the key of this rule take precedence over those of the other."""

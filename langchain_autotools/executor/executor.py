@@ -7,6 +7,7 @@ from copy import copy, deepcopy
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import repeat
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -219,6 +220,7 @@ class ReadsCalls(Portable):
     handlers: "Handlers | None"
     approvals: Approvals | None
     parallel: bool | None
+    _declared: Mapping[str, Any] = MappingProxyType({})
 
     def _with_handlers(self, handlers: Any, client_tools: Mapping[str, str]) -> Approvals:
         """Take handlers beside the tools, and return the rule for their calls."""
@@ -259,7 +261,8 @@ class ReadsCalls(Portable):
             caller_tools: Names of tools that this executor leaves to the caller, also where it has one of that name.
             only: Rule for calls that may be executed, as for `stream`. Other calls have no `args`, and a reason.
         """
-        meaning = Meaning(self.tools, caller_tools, _checked_only(only), self.prepared.arguments_of)
+        known = {**self._declared, **self.tools} if self._declared else self.tools
+        meaning = Meaning(known, caller_tools, _checked_only(only), self.prepared.arguments_of)
         return [call if call.args is None else meaning.of(call) for call in calls]
 
     def pending_calls(self, calls: Calls) -> list[PendingCall]:
@@ -454,20 +457,17 @@ class ToolExecutor(ReadsCalls):
         self._govern(self.policies or Policies())
 
     def _set(self, settings: ExecutionSettings) -> None:
-        if settings.approvals is not None:
-            settings.approvals.check_names(self.tools)
-        if settings.policies is not None and settings.policies is not self.policies:
-            self._govern(settings.policies)
+        policies, approvals = settings.policies, settings.approvals and settings.approvals.for_tools(self.tools)
+        if policies is not None and policies is not self.policies:
+            policies = policies.for_tools(self.tools)
+            self._govern(policies)
         self.parallel, self.max_concurrency = settings.parallel, settings.max_concurrency
         self.on_executing, self.on_executed, self.on_progress = settings.on_executing, settings.on_executed, settings.on_progress
-        self.policies, self.approvals = settings.policies, settings.approvals
+        self.policies, self.approvals = policies, approvals
 
     def _govern(self, policies: Policies) -> None:
-        if self.handlers is None:
-            changes = policies.of_tools(self.tools)
-        else:
-            policies = self.handlers.policies(policies)
-            changes = policies.of_tools({**self.tools, **self.handlers.tools})
+        policies = policies if self.handlers is None else self.handlers.policies(policies)
+        changes = policies.of_tools(self.tools if self.handlers is None else {**self.tools, **self.handlers.tools})
         for name in [name for name, policy in changes.items() if policy.caches and policy.cache_key is None]:
             if self.prepared[name].arguments.needs_program:
                 raise ConfigurationError(f"the results of {name!r} depend on more than its arguments: its cache needs a cache_key")

@@ -15,7 +15,7 @@ from ..messages.metadata import inner_usage, own_metadata, with_own_metadata
 from ..messages.run_messages import open_run, position_metadata
 from ..strict_json import says_only
 from .call import ToolRun
-from .names import find_name
+from .names import find_name, other_names
 from .results import ToolCallResult, cancelled_result, failed, is_changed, output_content, tool_message_of, with_note
 from .tool import ArgumentsOf
 
@@ -88,7 +88,7 @@ class Meaning:
         return self._checked(named)
 
     def _named(self, call: ToolCallRecord) -> ToolCallRecord:
-        known = {**self.tools, **dict.fromkeys(self.caller_tools)}
+        known = {**dict.fromkeys(self.caller_tools), **self.tools}
         key = find_name(call.name, known)
         if key is not None:
             return replace(call, name=key, written_name=call.name)
@@ -120,11 +120,18 @@ class Meaning:
 
     def _allows(self, call: ToolCallRecord, only: Only) -> bool:
         if not callable(only):
-            return (call.toolset or call.name) in only if call.handler is None else self._allows_handler(call, only)
+            return self._allows_name(call, only) if call.handler is None else self._allows_handler(call, only)
         allowed = only(call)
         if not isinstance(allowed, bool):
             raise ConfigurationError(f"only must say True or False of a call, not {allowed!r}")
         return allowed
+
+    def _allows_name(self, call: ToolCallRecord, only: Collection[str]) -> bool:
+        """Whether names include the tool, if need be by another name that it has. A name of one of the tools here means that tool."""
+        if (call.toolset or call.name) in only:
+            return True
+        others = () if call.toolset is not None else other_names(self.tools.get(call.name))
+        return any(name in only and name not in self.tools for name in others)
 
     def _allows_handler(self, call: ToolCallRecord, only: Collection[str]) -> bool:
         """Whether names include the vendor's tool whose call a handler answers. A name of one of the tools here means that tool."""

@@ -23,6 +23,7 @@ from langchain_core.messages import ToolMessage
 from ..errors import ConfigurationError
 from ..messages.calls import ToolCallRecord
 from ..retry import RetryPolicy, RetryStrategies, check_synchronous, checked_retry
+from .names import tool_keys
 from .results import ToolCallResult
 
 if TYPE_CHECKING:
@@ -187,6 +188,15 @@ class Policies:
         """Return these policies with unset fields taken from the others."""
         named = {**other.named, **{name: policy.over(other.named.get(name)) for name, policy in self.named.items()}}
         return Policies(named, other.default if self.default is None else self.default.over(other.default))
+
+    def for_tools(self, tools: Mapping[str, Any]) -> "Policies":
+        """Return these policies by the keys of the tools that their names mean; what stands last for one tool is the nearest."""
+        if self.named.keys() <= tools.keys():
+            return self
+        found: dict[str, ToolPolicy] = {}
+        for name, policy in self.named.items():
+            found |= {key: policy.over(found.get(key)) for key in tool_keys([name], tools)}
+        return replace(self, named=found)
 
     def timeouts(self) -> dict[str, float | None]:
         """Return the tools' own timeouts in seconds, by name; None for no limit."""

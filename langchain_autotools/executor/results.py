@@ -155,9 +155,14 @@ def describe_arguments(
     """
     problems = _problems(error, shown)
     if problems:
-        again = " Correct them and call the tool again." if for_model else ""
-        return f"The arguments of {name!r} are not valid: {'; '.join(problems)}.{again}"
+        return invalid_arguments(name, problems, for_model=for_model)
     return f"The tool {name!r} cannot run here: an argument that its caller must supply is missing or not valid."
+
+
+def invalid_arguments(name: str, problems: Sequence[str], *, for_model: bool = True) -> str:
+    """Return the text about a call whose arguments have these problems; `for_model`: whether it asks for another call."""
+    again = " Correct them and call the tool again." if for_model else ""
+    return f"The arguments of {name!r} are not valid: {'; '.join(problems)}.{again}"
 
 
 def _problems(

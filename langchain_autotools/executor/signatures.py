@@ -457,6 +457,18 @@ def schema_of(signature: Signature, name: str, descriptions: Mapping[str, str]) 
     return create_model(name, __config__=ConfigDict(arbitrary_types_allowed=True), **fields)
 
 
+class CheckedSchema(dict[str, Any]):
+    """The JSON schema that declares a tool whose arguments are checked by other means.
+
+    Attributes:
+        problem: Returns what is wrong with arguments; None if nothing is.
+    """
+
+    def __init__(self, declared: Mapping[str, Any], problem: Callable[[Mapping[str, Any]], str | None]) -> None:
+        super().__init__(declared)
+        self.problem = problem
+
+
 def reads_of(schema: Any) -> dict[str, ReadAs]:
     """Return the fields of a class by the names under which they are declared."""
     if schema is None or isinstance(schema, Mapping):

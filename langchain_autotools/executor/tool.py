@@ -38,9 +38,10 @@ from ..messages.calls import ToolCallRecord, canonical_call
 from ..messages.incremental import copy_containers
 from ..strict_json import equivalent
 from .context import as_asynchronous
-from .results import ArgumentPath, as_message, describe, describe_arguments, output_content
+from .results import ArgumentPath, as_message, describe, describe_arguments, invalid_arguments, output_content
 from .signatures import (
     NOWHERE,
+    CheckedSchema,
     InjectionContext,
     Leaf,
     Parameter,
@@ -304,6 +305,8 @@ class ToolArguments:
         values: Mapping[str, Any] = args
         if self._enforced and not isinstance(self._schema, Mapping):
             values = self._of(self._validate(args, self._supplied_to_fields(context) if self._fields else _NOTHING))
+        elif isinstance(self._schema, CheckedSchema) and (why := self._unfit(args)):
+            raise ToolException(why)
         if self.single and len(values) != 1:
             raise ToolException(f"the tool {self._name!r} takes one argument, not {len(values)}")
         return values
@@ -409,13 +412,19 @@ class ToolArguments:
         except SameArgumentError as error:
             return replace(call, args=None, why=describe(error))
         if self._schema is None or isinstance(self._schema, Mapping):
-            return canonical_call(replace(call, args=given))
+            why = self._unfit(given)
+            return replace(call, args=None, why=why) if why else canonical_call(replace(call, args=given))
         try:
             made = self._validate(given, alone=True)
         except Exception as error:
             return replace(call, args=None, why=self._explained(error)) if self._enforced else canonical_call(replace(call, args=given))
         plain = self._plain(made, call)
         return canonical_call(replace(call, args=plain if self._enforced else {**plain, **given}))
+
+    def _unfit(self, args: Mapping[str, Any], *, for_model: bool = True) -> str | None:
+        """Describe what is wrong with arguments that something else than core checks; None if nothing is."""
+        why = self._schema.problem(args) if isinstance(self._schema, CheckedSchema) else None
+        return why and invalid_arguments(self._name, [why], for_model=for_model)
 
     def problem(self, args: Mapping[str, Any]) -> str | None:
         """Describe the problem with arguments that a human gave in place of the model's; None if they are valid.
@@ -433,7 +442,7 @@ class ToolArguments:
             return f"{', '.join(map(repr, unknown))} is no argument of the tool"
         if is_mapping:
             missing = [name for name in schema.get("required", ()) if name not in args and name not in self.hidden]
-            return f"{', '.join(map(repr, missing))} is missing" if missing else None
+            return f"{', '.join(map(repr, missing))} is missing" if missing else self._unfit(args, for_model=False)
         try:
             given = self.read(args)
             made = self._validate(given, alone=True)

@@ -6,12 +6,12 @@ import logging
 import pkgutil
 import sys
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import getdoc, iscoroutinefunction
-from itertools import chain
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool, StructuredTool, convert_runnable_to_tool
@@ -22,7 +22,7 @@ from ..compat import described_parameters, writes_functions
 from ..errors import ConfigurationError
 from ..pickling import refuse, unportable
 from .context import ToolContext
-from .names import own_name
+from .names import OtherwiseNamed, own_name
 from .signatures import Signature, schema_of
 from .tool import WrappedTool, as_wrapped_tool, declared, tool_inside
 
@@ -43,9 +43,11 @@ class GivenAsTool:
     """A model or an agent, which can be given as a tool: its method `as_tool` takes a name and a description."""
 
 
-class SourceTool(StructuredTool):
+class SourceTool(StructuredTool, OtherwiseNamed):
     """A tool of a source: an asynchronous one that works on any event loop."""
 
+    other_names: tuple[str, ...] = ()
+    """Further names under which rules and models may mean it: those that its owner gave it."""
     check_continued: Any = Field(default=None, exclude=True, repr=False)
     """Raises if a call that waits cannot go on with what was decided, a `ContinuedRun`; None where no call of the tool waits."""
 
@@ -74,6 +76,7 @@ def source_tool(tool: BaseTool) -> SourceTool | None:
 
 _logger = logging.getLogger("langchain_autotools")
 
+_T = TypeVar("_T")
 _DECLARATION = "is a declaration: it says what a tool takes, not what it does. Pass a function or a BaseTool, or declare it with bind_tools"
 
 
@@ -91,24 +94,52 @@ def collected(tools: Any) -> Mapping[str, Any] | list[Any]:
 
 
 def tools_by_name(tools: Mapping[str, Any] | list[Any]) -> dict[str, BaseTool]:
-    """Return the tools by the names under which a model calls them. Of a source, those that cannot be called are left out, with a WARNING.
+    """Return the tools by the names under which a model calls them.
+
+    Of a source, those that cannot be called, or that have the name of another tool, are left out, with a WARNING.
 
     Args:
         tools: A list of tools, or a mapping of name to tool. A tool is a `BaseTool`, a function or another callable
             (synchronous or asynchronous), or a `Runnable` that LangChain can convert.
 
     Raises:
-        ConfigurationError: something is not a tool, or two have one name.
+        ConfigurationError: something is not a tool, or two that are of no source have one name.
     """
     if isinstance(tools, Mapping):
         return {key: as_tool(value, _valid_name(key)) for key, value in tools.items()}
+    made: list[BaseTool] = []
+    offered: list[BaseTool] = []
+    for number, one in enumerate(tools):
+        if not isinstance(one, ToolSource):
+            made.append(as_tool(one))
+        elif not any(one is other for other in tools[:number]):
+            of_source = callable_tools(one.tools())
+            made += of_source
+            offered += of_source
     found: dict[str, BaseTool] = {}
-    for value in chain.from_iterable(callable_tools(one.tools()) if isinstance(one, ToolSource) else (one,) for one in tools):
-        tool = as_tool(value)
+    for tool in without_equal_names(made, offered, lambda tool: tool.name) if offered else made:
         if tool.name in found:
             raise ConfigurationError(f"two tools are named {tool.name!r}; give them names of their own with a mapping: {{name: tool}}")
         found[tool.name] = tool
     return found
+
+
+def without_equal_names(tools: Sequence[_T], offered: Sequence[_T], name_of: Callable[[_T], str]) -> list[_T]:
+    """Return the tools without those of sources whose name another tool has, too: a WARNING names these.
+
+    Args:
+        tools: All tools, in order.
+        offered: Those of them that are of sources.
+        name_of: Returns the name of a tool.
+    """
+    of_sources = {id(tool) for tool in offered}
+    counted = Counter(map(name_of, offered))
+    own = {name_of(tool) for tool in tools if id(tool) not in of_sources}
+    equal = {name for name, number in counted.items() if number > 1 or name in own}
+    if equal:
+        names = ", ".join(map(repr, sorted(equal)))
+        _logger.warning("tools of servers are left out, because other tools have their names (mcp_server(prefix=...) helps): %s", names)
+    return [tool for tool in tools if id(tool) not in of_sources or name_of(tool) not in equal]
 
 
 def callable_tools(tools: Mapping[str, Any] | Iterable[Any]) -> Any:

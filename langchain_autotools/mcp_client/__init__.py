@@ -7,7 +7,7 @@ import shlex
 import threading
 import weakref
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextvars import copy_context
 from functools import partial
@@ -20,12 +20,11 @@ from langchain_core.tools import BaseTool, ToolException
 from ..addresses import is_page
 from ..errors import ConfigurationError, LoginError, LoginNeededError
 from ..executor import OutcomeUnknownError, ToolContext
-from ..executor.run_tool import ContinuedRun
-from ..executor.tools import SourceTool, ToolSource
-from ..pickling import refuse
-from ..strict_json import mend_surrogates
+from ..executor.tools import ToolSource
+from ..pickling import check_portable, refuse
 from .connection import Address, Headers, http_library
 from .login import LoginStorage, LogsIn, StoredLogin
+from .offered import Offer, Selection, definition_of
 from .questions import Elicit, Questions, Round
 from .session import Call, Lost, ServerError, Session, check_installed
 
@@ -66,7 +65,7 @@ class McpServer(LogsIn, ToolSource):
     def __init__(
         self,
         address: Address,
-        prefix: str,
+        offer: Offer,
         roots: Sequence[str],
         elicit: Elicit | None,
         open_timeout: float,
@@ -75,7 +74,7 @@ class McpServer(LogsIn, ToolSource):
     ) -> None:
         self._address = address
         self._login = login
-        self._prefix = prefix
+        self._offer = offer
         self._roots = roots
         self._elicit = elicit
         self._open_timeout = open_timeout
@@ -96,7 +95,8 @@ class McpServer(LogsIn, ToolSource):
     def __reduce__(self) -> Any:
         secret = [*self._address.secrets, *["elicit"] * (self._elicit is not None), *["storage"] * (self._login is not None)]
         refuse(f"{self.name} has {' and '.join(secret)}, which no pickle holds: make it anew in the other process" if secret else None)
-        return McpServer, (self._address, self._prefix, self._roots, None, self._open_timeout, self._bind_description)
+        check_portable(self.name, self._offer.functions)
+        return McpServer, (self._address, self._offer, self._roots, None, self._open_timeout, self._bind_description)
 
     # ------------------------------------------------------------------------------------------ its tools
 
@@ -104,12 +104,14 @@ class McpServer(LogsIn, ToolSource):
         """Return its tools, as it listed them last.
 
         Raises:
-            ConfigurationError: The server cannot be opened.
+            ConfigurationError: The server cannot be opened, or does not list what `only` or `without` names.
         """
         session = self._session()
         session.opened.result()
         if self._made is None or self._made[:2] != (session, session.version):
-            self._made = session, session.version, [self._bound(_tool_of(tool, self._prefix, self.call), tool) for tool in session.tools]
+            version = session.version
+            made = self._offer.tools(session.tools, self.call, self.name, self._bound, first=self._made is None)
+            self._made = session, version, made
         return self._made[2]
 
     def is_changed(self) -> bool:
@@ -119,11 +121,11 @@ class McpServer(LogsIn, ToolSource):
             return False  # what it has is not known before the next call opens it
         return self._made is not None and self._made[:2] != (session, session.version)
 
-    def _bound(self, tool: SourceTool, listed: Mapping[str, Any]) -> SourceTool:
-        """Return a tool with what an approval of its calls is bound to, and whether these may be repeated."""
-        tool.definition, tool.listed = definition_of(listed, bind_description=self._bind_description), self._listed_now
-        tool.repeatable = any(tool.definition["annotations"].get(hint) is True for hint in ("idempotentHint", "readOnlyHint"))
-        return tool
+    def _bound(self, listed: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of a tool that say what an approval of its calls is bound to, and whether these may be repeated."""
+        definition = definition_of(listed, bind_description=self._bind_description)
+        repeatable = any(definition["annotations"].get(hint) is True for hint in ("idempotentHint", "readOnlyHint"))
+        return {"definition": definition, "listed": self._listed_now, "repeatable": repeatable}
 
     async def _listed_now(self, tool: Mapping[str, Any], *, timeout: float | None) -> Mapping[str, Any] | None:
         """Have the server list its tools anew; return the definition of one of them as it is now, or None if there is none of this name.
@@ -138,6 +140,8 @@ class McpServer(LogsIn, ToolSource):
         try:
             async with asyncio.timeout(timeout):
                 session = await self._listing()
+        except LoginNeededError:
+            return tool  # the server takes no call either: it waits for the login
         except (Lost, ServerError, ConfigurationError, LoginError, TimeoutError) as error:
             why = self._address.public(error.words if isinstance(error, Lost) else str(error)) or "it does not answer"
             raise ToolException(f"Not run: {self.name} cannot be asked whether this is still the tool that was approved: {why}") from None
@@ -262,6 +266,8 @@ def mcp_server(
     server: str | Sequence[str],
     *,
     prefix: str = "",
+    only: Selection | None = None,
+    without: Selection | None = None,
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
     headers: Headers | None = None,
@@ -281,7 +287,11 @@ def mcp_server(
     Args:
         server: The URL of a server (streamable HTTP), or the program that is one (stdio): a command line, or a list of the program and its
             arguments.
-        prefix: Is put before the names of its tools, for servers with tools of equal names.
+        prefix: Is put before the names of its tools, for servers with tools of equal names. A name that some vendor does not take
+            becomes an alias, the same everywhere; rules and calls may use the server's own name, too.
+        only: The tools that are offered: a list of names, or a function that is called with each tool as the server lists it, a dict, and
+            returns True or False. A name that the server does not list is an error.
+        without: The tools that are not offered, in the same form.
         env: Environment variables of the program. It gets few others.
         cwd: The working directory of the program.
         headers: HTTP headers of every request, such as `{"Authorization": "Bearer ..."}`. A function, which may be asynchronous, is asked
@@ -321,8 +331,9 @@ def mcp_server(
     given = headers if callable(headers) else dict(headers or {})
     if not isinstance(bind_description, bool):
         raise ConfigurationError(f"bind_description must be True or False, not {bind_description!r}")
+    offer = Offer.read(prefix, only, without)
     address = Address(tuple(command), url, dict(env or {}), cwd, given, _checked_auth(auth, login, redirect_uri))
-    return McpServer(address, prefix, tuple(roots), elicit, open_timeout, bind_description, login)
+    return McpServer(address, offer, tuple(roots), elicit, open_timeout, bind_description, login)
 
 
 def _checked_auth(auth: Any, login: StoredLogin | None, redirect_uri: str | None) -> Any:
@@ -353,62 +364,7 @@ def _close_all() -> None:
 
 
 # ---------------------------------------------------------------------------------------------- results
-# Tools and results of MCP servers in LangChain's form.
-
-
-_ANNOTATIONS = ("title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
-
-
-def definition_of(tool: Mapping[str, Any], *, bind_description: bool) -> dict[str, Any]:
-    """Return what an approval of a tool's calls is bound to: what every version of the SDK keeps of what the server lists, as plain JSON.
-
-    Args:
-        tool: The tool, as the server lists it.
-        bind_description: Whether the description counts.
-    """
-    claims = tool.get("annotations")
-    annotations = {name: claims[name] for name in _ANNOTATIONS if isinstance(claims, Mapping) and claims.get(name) is not None}
-    told = {"description": tool.get("description") or tool.get("title") or ""}
-    bound = {"name": tool["name"], "inputSchema": tool.get("inputSchema"), "annotations": annotations}
-    whole = {**bound, **(told if bind_description else {"unbound": told})}
-    made: dict[str, Any] = json.loads(mend_surrogates(json.dumps(whole, ensure_ascii=False)), parse_constant=str)  # NaN is no JSON
-    return made
-
-
-_Call = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[tuple[Any, Any]]]
-
-
-def _tool_of(definition: Mapping[str, Any], prefix: str, call: _Call) -> SourceTool:
-    """Return a tool of a server.
-
-    Args:
-        definition: The tool, as the server lists it.
-        prefix: Is put before its name.
-        call: Calls it.
-    """
-    name = definition["name"]
-
-    async def call_tool(context_of_call: ToolContext, /, **arguments: Any) -> tuple[Any, Any]:
-        return await call(name, arguments, context_of_call)
-
-    return SourceTool(
-        name=f"{prefix}{name}",
-        description=definition.get("description") or definition.get("title") or "",
-        args_schema={"properties": {}, **definition["inputSchema"]},
-        coroutine=call_tool,
-        response_format="content_and_artifact",
-        check_continued=_check_answers,
-        metadata={"annotations": definition["annotations"]} if definition.get("annotations") else None,
-    )
-
-
-def _check_answers(run: ContinuedRun) -> None:
-    """Raise if an answer does not fit the schema of its question.
-
-    Raises:
-        DecisionsError: It does not.
-    """
-    Round.continued(run)
+# Results of MCP servers in LangChain's form.
 
 
 def _content_of(result: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from langchain_core.messages import BaseMessage
 
 from ..compat import should_stream
 from ..errors import ConfigurationError
-from ..executor.names import tool_name
+from ..executor.names import tool_keys, tool_name
 from .settings import check_output, drop_settings, form_of
 from .turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, TurnWrapper, generator_of
 
@@ -91,12 +91,14 @@ def _applied(request: TurnRequest, turn: NextTurn, changed: Any) -> TurnRequest:
         return request
     if not isinstance(changed, NextTurn):
         raise ConfigurationError(f"before_turn must return the NextTurn, changed or not, or None, not {type(changed).__name__}")
-    unknown = sorted(set(changed.tools) - set(turn.tools))
+    declared = {declared_name(tool): tool for tool in request.tools}
+    names = set(tool_keys(changed.tools, declared))
+    unknown = sorted(names - set(turn.tools))
     if unknown:
         raise ConfigurationError(f"before_turn names tools that are not declared: {', '.join(map(repr, unknown))}")
     tools = request.tools
-    if set(changed.tools) != set(turn.tools):
-        tools = [tool for tool in request.tools if declared_name(tool) in changed.tools]
+    if names != set(turn.tools):
+        tools = [tool for tool in request.tools if declared_name(tool) in names]
     return with_changes(
         request,
         messages=_messages("before_turn", changed.messages),

@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache, partial
 from inspect import signature
@@ -21,7 +22,7 @@ from ..event_bus import current_scope
 from ..executor import ToolExecutor
 from ..executor.approvals import Admission, Approvals, Reservation
 from ..executor.executor import ExecutionSettings, checked_listener
-from ..executor.names import tool_name
+from ..executor.names import OtherwiseNamed, tool_keys, tool_name
 from ..executor.nested_runs import current_nested_runs
 from ..executor.run_tool import is_run_tool
 from ..executor.steps import CallWrapper
@@ -229,9 +230,8 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
         raise ConfigurationError("prices has an effect only with max_cost; run_cost takes prices of its own")
     around = current_nested_runs.get()
     call = call if around is None else around.bound(call)
-    unknown = [name for name in call.limits.polling_tools if toolbox.source and name not in toolbox.executor.tools]
-    if unknown:
-        raise ConfigurationError(f"polling_tools names tools that do not exist: {', '.join(map(repr, unknown))}")
+    if call.limits.polling_tools and toolbox.source:
+        call = replace(call, limits=_with_tool_keys(call.limits, toolbox.executor.tools))
     own_tools, caller_choice = keywords.pop("tools", None), model.take_tool_choice(keywords)
     bound = format_request_tools(model, own_tools)
     declared = {tool_name(tool) for tool in bound}
@@ -286,11 +286,28 @@ def _with_bound(
     model: Configured, executor: ToolExecutor, bound: Sequence[Mapping[str, Any]], declared: set[str]
 ) -> tuple[ToolExecutor, set[str]]:
     """Return the executor of a run with bound tools, whose handlers answer those of the vendor's, and the names that stay the caller's."""
+    otherwise = {tool_name(tool): tool for tool in bound if isinstance(tool, OtherwiseNamed)}
+    if otherwise:
+        executor = copy(executor)
+        executor._declared = otherwise
     if executor.handlers is None or not bound:
         return executor, declared
     on_client = model.client_tool_names(bound).items()
     handled = {name: kind for name, kind in on_client if executor.handlers.has(kind) and name not in executor.tools}
     return (executor.with_handlers({}, handled), declared - handled.keys()) if handled else (executor, declared)
+
+
+def _with_tool_keys(limits: Limits, tools: Mapping[str, Any]) -> Limits:
+    """Return the limits of a run with the keys of the tools that their rules name.
+
+    Raises:
+        ConfigurationError: A rule names a tool that does not exist.
+    """
+    names = tool_keys(limits.polling_tools, tools)
+    unknown = [name for name in names if name not in tools]
+    if unknown:
+        raise ConfigurationError(f"polling_tools names tools that do not exist: {', '.join(map(repr, unknown))}")
+    return replace(limits, polling_tools=names)
 
 
 def _inner_runs(call: CallSettings, around: InnerUsage | None) -> CallWrapper:

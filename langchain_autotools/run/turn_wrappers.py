@@ -77,6 +77,11 @@ class WireForm:
         names = frozenset(map(tool_name, self.tools))
         return names if self.choice.allowed is None else names.intersection(self.choice.allowed)
 
+    def by_name(self) -> dict[str, Mapping[str, Any]]:
+        """Return the declared tools whose calls are allowed, by name."""
+        names = self.names
+        return {name: tool for tool in self.tools if (name := tool_name(tool)) in names}
+
     def insisting(self) -> "WireForm":
         """Return the form with its tool choice in every request, also after the first."""
         return replace(self, choice=replace(self.choice, lasting=self.choice.asked))
@@ -459,7 +464,7 @@ class _Guard:
         whole, left = self._request.form, request.form
         if whole is left or KEY not in part.response_metadata:
             return part
-        return _restrict_calls(part, whole.names, left.names, request.caller_tools)
+        return _restrict_calls(part, whole.by_name(), left.by_name(), request.caller_tools)
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
@@ -501,17 +506,17 @@ async def _anothing() -> None: ...
 # ---------------------------------------------------------------------------------------------- calls of tools that a wrapper has left out
 
 
-def _restrict_calls(part: AIMessage, known: Collection[str], allowed: Collection[str], caller_tools: Collection[str]) -> AIMessage:
+def _restrict_calls(part: AIMessage, known: Mapping[str, Any], allowed: Mapping[str, Any], caller_tools: Collection[str]) -> AIMessage:
     """Return a part of a turn whose verdict lets only calls of allowed tools run, however they are written.
 
     Args:
         part: The part; one without a verdict is returned as it is.
-        known: The names of the run's tools.
-        allowed: The names of those that the turn's request has left.
+        known: The declarations of the run's tools, by name.
+        allowed: Those that the turn's request has left.
         caller_tools: The names of those whose calls are left to the caller.
     """
     verdict = part.response_metadata[KEY]
-    meaning = Meaning(dict.fromkeys([*known, *allowed]), caller_tools, allowed)
+    meaning = Meaning({**known, **allowed}, caller_tools, allowed)
     changed: dict[str, Any] = {}
     if "blocked" in verdict and verdict["calls"]:
         changed["calls"] = [{**record, **_refusal(record, meaning)} for record in verdict["calls"]]

@@ -34,7 +34,7 @@ from ..messages.incremental import MessageMemo
 from ..messages.metadata import CACHED_ID, keep_reply, own_metadata, with_own_metadata
 from .stored_messages import stored_message
 from .subclass_methods import check_raw_methods, derived_methods, install_overrides
-from .tools import ToolChoice, declaring, format_tools, listed, read_choice
+from .tools import ToolChoice, declaring, format_tool_choice, format_tools, listed, read_choice
 from .turn import Turn, combined_outputs, generation, in_time
 
 MISTAKEN: Final = {"tool_timeout": "the time of a tool is that of its policy: default_policy=ToolPolicy(timeout=...)"}
@@ -572,7 +572,7 @@ class SingleTurnChatModel(BaseChatModel):
         """
         declared = format_tools(self, tools, strict=strict)
         if tool_choice is not None:
-            choice = self.format_tool_choice(tool_choice, declared)
+            choice = format_tool_choice(self, tool_choice, declared)
             kwargs |= {} if choice is None else {"tool_choice": choice}
         if parallel_tool_calls is not None:
             kwargs["parallel_tool_calls"] = parallel_tool_calls

@@ -15,8 +15,8 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 
 from ..errors import ConfigurationError
-from ..executor.names import tool_name
-from ..executor.tools import SourceTool, ToolSource, declarable
+from ..executor.names import OtherwiseDeclared, tool_name, with_tool_keys
+from ..executor.tools import SourceTool, ToolSource, declarable, without_equal_names
 
 _logger = logging.getLogger("langchain_autotools")
 _FREE = (None, "auto")
@@ -118,22 +118,36 @@ def format_tools(model: Formatter, tools: Iterable[Any], *, strict: bool | None 
         ConfigurationError: A tool cannot be declared.
     """
     found: list[Mapping[str, Any]] = []
-    for tool in listed(tools):
+    offered: list[Mapping[str, Any]] = []
+    given = listed(tools)
+    for number, tool in enumerate(given):
         if isinstance(tool, ToolSource):
-            found += format_tools(model, tool.tools(), strict=strict)
+            again = any(one is tool for one in given[:number])
+            made = [] if again else format_tools(model, tool.tools(), strict=strict)
+            found += made
+            offered += made
             continue
         try:
-            found.append(model.format_tool(tool if checked else declarable(tool), strict=strict))
+            declared = model.format_tool(tool if checked else declarable(tool), strict=strict)
         except ConfigurationError as error:
             if not (model.skip_invalid_tools or isinstance(tool, SourceTool)):
                 raise
             _logger.warning("a tool is left out: %s", error)
-    return found
+        else:
+            has_others = isinstance(tool, SourceTool) and tool.other_names
+            found.append(OtherwiseDeclared(declared, tool.other_names) if has_others else declared)
+    return without_equal_names(found, offered, tool_name) if offered else found
 
 
 def format_request_tools(model: Formatter, tools: Sequence[Any] | None) -> list[Mapping[str, Any]]:
     """Return the `tools` of one call in the wire's form; a dict is assumed to have it."""
-    return [one for tool in listed(tools or ()) for one in ([tool] if isinstance(tool, Mapping) else format_tools(model, [tool]))]
+    found: list[Mapping[str, Any]] = []
+    offered: list[Mapping[str, Any]] = []
+    for tool in listed(tools or ()):
+        made = [tool] if isinstance(tool, Mapping) else format_tools(model, [tool])
+        found += made
+        offered += made if isinstance(tool, ToolSource) else ()
+    return without_equal_names(found, offered, tool_name) if offered else found
 
 
 @contextmanager
@@ -181,4 +195,4 @@ def format_tool_choice(model: Formatter, choice: Any, tools: Sequence[Mapping[st
         choice: The choice; None for none.
         tools: The tools of the request, in the wire's form.
     """
-    return None if choice is None else model.format_tool_choice(choice, tools)
+    return None if choice is None else model.format_tool_choice(with_tool_keys(choice, tools), tools)

@@ -20,7 +20,7 @@ from .decode import MessagesDecoder, MessagesEvents
 from .errors import ERRORS
 from .mapper import SUMMARY, MessagesMapper
 from .parameters import PROFILES, AnthropicParameters, ClientSettings, profile_of
-from .tools import client_tool_names, format_tool, format_tool_choice, has_format, is_builtin, output_format
+from .tools import check_taken, client_tool_names, format_tool, format_tool_choice, has_format, is_builtin, output_format
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -208,7 +208,10 @@ class ChatAnthropic(AnthropicParameters):
         Raises:
             ConfigurationError: It cannot be declared.
         """
-        return format_tool(tool, strict=strict)
+        declared = format_tool(tool, strict=strict)
+        if _is_vendors(self.anthropic_api_url):
+            check_taken(declared)
+        return declared
 
     def client_tool_names(self, tools: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
         """Return the names of the vendor's tools that run on the caller's machine, each with the kind of its handlers."""

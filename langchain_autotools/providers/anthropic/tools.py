@@ -131,8 +131,8 @@ def _closed(node: Any) -> Any:
 # Tools and tool choices in the Messages API's form.
 #
 # Wire facts: a tool is `{name, description, input_schema}` with a name of `[a-zA-Z0-9_-]{1,128}` and a schema whose `type` is "object"
-# (at the top neither `$ref` nor `anyOf`, `oneOf`, `allOf`); a tool of the vendor's own has a versioned `type`. A choice is `{"type":
-# "auto" | "any" | "tool" | "none"}`; all but "none" take `disable_parallel_tool_use`.
+# (at the top neither `$ref` nor `anyOf`, `oneOf`, `allOf`, and properties with names of `[a-zA-Z0-9_.-]{1,64}`); a tool of the vendor's
+# own has a versioned `type`. A choice is `{"type": "auto" | "any" | "tool" | "none"}`; all but "none" take `disable_parallel_tool_use`.
 
 
 _EXTRAS = ("allowed_callers", "cache_control", "defer_loading", "eager_input_streaming", "input_examples")
@@ -203,6 +203,22 @@ def _check(declared: Mapping[str, Any]) -> None:
         raise ConfigurationError(
             f"tool {name!r} cannot be sent: {combined[0]} may not stand at the top of its schema; put it into a property"
         )
+
+
+_LEGAL_KEY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+
+
+def check_taken(declared: Mapping[str, Any]) -> None:
+    """Raise for a tool whose arguments have names that Anthropic itself refuses, with every other tool of the request.
+
+    Raises:
+        ConfigurationError: It is such a tool.
+    """
+    schema = declared.get("input_schema")
+    illegal = next((name for name in (schema or {}).get("properties") or () if not _LEGAL_KEY.fullmatch(name)), None)
+    if illegal is not None:
+        rule = "it must have 1 to 64 letters, digits, '_', '.' or '-'"
+        raise ConfigurationError(f"tool {declared.get('name')!r} cannot be sent: of the name of its argument {illegal!r}, {rule}")
 
 
 # ---------------------------------------------------------------------------------------------- choices

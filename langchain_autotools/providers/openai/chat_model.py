@@ -29,7 +29,7 @@ from .parameters import RESPONSES_NAMES, ApiKey, ClientSettings, OpenAIParameter
 from .responses_items import answers_in_blocks
 from .responses_mapper import ADDED_TOOLS, item_of
 from .responses_request import check_sendable, responses_exchange
-from .tools import format_tool, format_tool_choice, response_format
+from .tools import check_taken, format_tool, format_tool_choice, response_format
 
 _ASKING = (*RESPONSES_NAMES, "previous_response_id", "text")
 _NAMED = {True: re.compile(r"\bv1/responses\b"), False: re.compile(r"\bv1/chat/completions\b")}
@@ -551,9 +551,12 @@ class ChatOpenAI(OpenAIParameters):
             strict: Whether the server must hold the model to the schema. None: as the tool or the vendor has it.
 
         Raises:
-            ConfigurationError: The tool cannot be declared.
+            ConfigurationError: The tool cannot be declared, or OpenAI, where the model is OpenAI's, is known to refuse its schema.
         """
-        return format_tool(tool, strict=strict)
+        declared = format_tool(tool, strict=strict)
+        if self._is_vendors:
+            check_taken(declared)
+        return declared
 
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """Return a tool choice in the form of a request: `auto`, `none`, `any`, True, a tool's name, or the vendor's own form.

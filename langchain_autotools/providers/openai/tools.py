@@ -261,6 +261,33 @@ def format_tool(tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
     return declared
 
 
+_NOT_AT_THE_TOP = ("anyOf", "oneOf", "allOf", "enum", "not")
+
+
+def check_taken(declared: Mapping[str, Any]) -> None:
+    """Raise for a function whose schema OpenAI itself refuses, with every other tool of the request; servers that speak like it may not.
+
+    Raises:
+        ConfigurationError: It is such a schema.
+    """
+    schema = declared.get("function", {}).get("parameters")
+    for where, node in walked(schema):
+        combined = next((repr(key) for key in _NOT_AT_THE_TOP if key in node), None) if not where and node is schema else None
+        why = f"{combined} may not stand at the top of its schema" if combined else _why_not_taken(node)
+        if why:
+            raise ConfigurationError(f"tool {own_name(declared)!r} cannot be sent: {why}{f' ({where})' if where else ''}")
+
+
+def _why_not_taken(node: Mapping[str, Any]) -> str | None:
+    if node.get("type") == "array" and not {"items", "prefixItems"} & node.keys():
+        return "an array needs 'items'"
+    try:
+        re.compile(str(node.get("pattern", "")))
+    except re.error:
+        return f"the pattern {node['pattern']!r} is not a regular expression there"
+    return None
+
+
 def _is_builtin(tool: Mapping[str, Any]) -> bool:
     """Whether a dict is one of the vendor's own tools: by its type, and neither a function, a schema nor another vendor's tool."""
     kind = tool.get("type")

@@ -257,11 +257,21 @@ def test_sampling_is_refused_and_roots_are_told(notes: Notes) -> None:
     assert folders == '{"roots": [{"uri": "file:///home/alice"}]}'
 
 
-def test_equal_names_of_two_servers_are_an_error_or_prefixed(server: McpServer, notes: Notes) -> None:
-    """Never the one in place of the other."""
+def test_equal_names_of_two_servers_are_left_out_or_prefixed(server: McpServer, notes: Notes, caplog: pytest.LogCaptureFixture) -> None:
+    """Never the one in place of the other, given or bound; a tool of the caller's own stays in place of a server's."""
     command = [sys.executable, str(PROGRAM), str(notes.path)]
-    with mcp_server(command) as other, pytest.raises(ValueError, match="two tools are named 'double'"):
-        ScriptedChatModel(tools=[server, other])
+
+    def double(number: int) -> str:
+        """Double a number."""
+        return "mine"
+
+    with mcp_server(command) as other, caplog.at_level(logging.WARNING):
+        assert "double" not in {tool.name for tool in ToolExecutor([server, other]).tools.values()}
+        made = ScriptedChatModel(tools=[server, double], replies=[asks("double", number=1), "Done.", "Bound."])
+        assert said(made.invoke("Go")) == ["mine"]
+        made.bind_tools([server, other, double]).invoke("Go")
+    assert [tool["function"]["name"] for tool in made.requests[-1].tools].count("double") == 1
+    assert caplog.text.count("prefix") == 3 and caplog.text.count("'double'") == 3
     with mcp_server(command, prefix="other_") as other:
         made = ScriptedChatModel(tools=[server, other], replies=[asks("double", "other_double", number=1), "Done."])
         assert said(made.invoke("Go")) == ["2", "2"]
