@@ -182,17 +182,17 @@ class McpServer(LogsIn, ToolSource):
                 return waiting, None
             answers = None if asked is None else asked.sent
             try:
-                result = await self._sent(partial(_made, name, arguments, context, questions, answers))
+                result, can_wait = await self._sent(partial(_made, name, arguments, context, questions, answers))
             except LoginNeededError as error:
                 asked = questions.login(error, asked)
                 continue
-            asked = Round.of(result)
+            asked = Round.of(result) if can_wait else None
             if asked is None:
                 return _content_of(result)
         raise ToolException(f"{self.name} asks again and again")
 
-    async def _sent(self, make: Callable[[], Call]) -> Mapping[str, Any]:
-        """Send a call and return its result; once more where it did not reach the server.
+    async def _sent(self, make: Callable[[], Call]) -> tuple[Mapping[str, Any], bool]:
+        """Send a call and return its result, and whether it may be a question; once more where the call did not reach the server.
 
         Raises:
             ToolException: The server has refused it, or has ended.
@@ -206,7 +206,7 @@ class McpServer(LogsIn, ToolSource):
                 if call.answers is not None and not session.can_wait:
                     raise ToolException(f"{self.name} does not know calls that have waited: it is of an older protocol now")
                 session.send(call)
-                return await asyncio.wrap_future(call.result)
+                return await asyncio.wrap_future(call.result), session.can_wait
             except Lost as lost:
                 words = self._address.public(lost.words)
                 if lost.sent:
