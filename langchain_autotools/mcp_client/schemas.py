@@ -477,7 +477,7 @@ class _Flattening:
             name = reference.rpartition("/")[2]
             beside = {} if self._ignores_siblings else {key: value for key, value in node.items() if key != "$ref"}
             target = _ANYTHING if name in inside else self._shape(self._definitions[name], (*inside, name), told=told)
-            return _joined([target, self._shape(beside, inside, told=told)])
+            return _all_together([target, self._shape(beside, inside, told=told)])
         kinds = node.get("type", "object")
         if "object" not in (kinds if isinstance(kinds, list) else [kinds]) or node == {"not": {}}:
             return None
@@ -489,7 +489,7 @@ class _Flattening:
         if "if" in node:
             parts.append(_either([self._shape(node.get(key, True), inside, told=False) or _ANYTHING for key in ("then", "else")]))
         self._notes += _conditions(node) if told else ()
-        return _joined(parts)
+        return _all_together(parts)
 
     def _one_of(self, key: str, alternatives: Sequence[Any], inside: tuple[str, ...], *, told: bool) -> _Shape | None:
         shapes = [(one, shape) for one in alternatives if (shape := self._shape(one, inside, told=False)) is not None]
@@ -517,7 +517,7 @@ def _of_value(value: Any) -> Any:
     return {"type": "object", "properties": properties, "required": list(value), "additionalProperties": False}
 
 
-def _joined(shapes: Sequence[_Shape | None]) -> _Shape | None:
+def _all_together(shapes: Sequence[_Shape | None]) -> _Shape | None:
     """Return what fits all shapes. Of parts that exclude the arguments of each other, which a server can hardly mean, all are kept."""
     made = shapes[0]
     for shape in shapes[1:]:
