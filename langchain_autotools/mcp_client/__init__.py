@@ -106,7 +106,7 @@ class McpServer(ToolSource):
         session = self._session()
         session.opened.result()
         if self._made is None or self._made[:2] != (session, session.version):
-            self._made = session, session.version, [self._bound(_tool_of(tool, self._prefix, self.call), tool) for tool in session.tools]
+            self._made = session, session.version, [_tool_of(tool, self._prefix, self.call, self._bound(tool)) for tool in session.tools]
         return self._made[2]
 
     def is_changed(self) -> bool:
@@ -116,11 +116,11 @@ class McpServer(ToolSource):
             return False  # what it has is not known before the next call opens it
         return self._made is not None and self._made[:2] != (session, session.version)
 
-    def _bound(self, tool: SourceTool, listed: Mapping[str, Any]) -> SourceTool:
-        """Return a tool with what an approval of its calls is bound to, and whether these may be repeated."""
-        tool.definition, tool.listed = definition_of(listed, bind_description=self._bind_description), self._listed_now
-        tool.repeatable = any(tool.definition["annotations"].get(hint) is True for hint in ("idempotentHint", "readOnlyHint"))
-        return tool
+    def _bound(self, listed: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of a tool that say what an approval of its calls is bound to, and whether these may be repeated."""
+        definition = definition_of(listed, bind_description=self._bind_description)
+        repeatable = any(definition["annotations"].get(hint) is True for hint in ("idempotentHint", "readOnlyHint"))
+        return {"definition": definition, "listed": self._listed_now, "repeatable": repeatable}
 
     async def _listed_now(self, tool: Mapping[str, Any], *, timeout: float | None) -> Mapping[str, Any] | None:
         """Have the server list its tools anew; return the definition of one of them as it is now, or None if there is none of this name.
@@ -348,13 +348,14 @@ def definition_of(tool: Mapping[str, Any], *, bind_description: bool) -> dict[st
 _Call = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[tuple[Any, Any]]]
 
 
-def _tool_of(definition: Mapping[str, Any], prefix: str, call: _Call) -> SourceTool:
+def _tool_of(definition: Mapping[str, Any], prefix: str, call: _Call, bound: Mapping[str, Any]) -> BaseTool:
     """Return a tool of a server.
 
     Args:
         definition: The tool, as the server lists it.
         prefix: Is put before its name.
         call: Calls it.
+        bound: What an approval of its calls is bound to, as fields of the tool.
     """
     name = definition["name"]
 
@@ -368,6 +369,7 @@ def _tool_of(definition: Mapping[str, Any], prefix: str, call: _Call) -> SourceT
         coroutine=call_tool,
         response_format="content_and_artifact",
         check_continued=_check_answers,
+        **bound,
         metadata={"annotations": definition["annotations"]} if definition.get("annotations") else None,
     )
 
