@@ -373,7 +373,8 @@ class Batch:
         """Yield what the store of claims is told at the end of a batch that belongs to no run."""
         messages = [result.message for result in self.settled()]
         waits = self._pending or any(open_run(message) is not None for message in messages)
-        yield from claims.ending(None if waits and claims.owned else {"messages": serialize_messages(messages)})
+        gives_back = waits and claims.release("") is not None
+        yield from claims.ending(None if gives_back else {"messages": serialize_messages(messages)})
 
     def _is_left(self, number: int) -> bool:
         """Whether a call stays pending because a wrapper left it or because it could not be claimed."""

@@ -97,7 +97,7 @@ def _is_of(feature: Feature, call_id: str) -> bool:
 def check_laws(plan: Plan, outcome: Outcome, accept: Accept, *, resumed: bool = False) -> None:
     """Every call is answered once or waits; nothing ran that was not allowed; any vendor takes the history; nothing is lost."""
     check_ran(plan)
-    mended = {"vendor_result"} if resumed and plan.handled else set()  # every request has items for items
+    mended = {"vendor_result", "misplaced_result"} if resumed and plan.handled else set()  # items for items, a later result before them
     assert {problem.kind for problem in validate(outcome.history, open_end=True)} <= mended
     waiting = _waiting(outcome)
     results = Counter(one.tool_call_id for one in outcome.history if isinstance(one, ToolMessage) and open_run(one) is None)

@@ -71,7 +71,7 @@ class FickleSource(ToolSource):
             self._work.ran.append(("scan", {"path": path}))
             return self._words[0]
 
-        known = {"args_schema": PATH, "coroutine": scan, "definition": self._definition(), "listed": self._now}
+        known: dict[str, Any] = {"args_schema": PATH, "coroutine": scan, "definition": self._definition(), "listed": self._now}
         return [SourceTool(name="scan", description=self._listed, **known)]
 
     def is_changed(self) -> bool:
