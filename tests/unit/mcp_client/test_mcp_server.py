@@ -349,20 +349,18 @@ def test_secrets_are_shown_and_pickled_nowhere(notes: Notes) -> None:
         assert said(model(travelled, asks("double", number=2)).invoke("Go")) == ["4"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
+def test_what_has_no_effect_is_refused() -> None:
+    """By its name."""
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"server": ""}, "URL or a command"),
         ({"server": "http://127.0.0.1:1", "env": {"A": "1"}}, "env is for servers that are started"),
         ({"server": "program", "headers": {"A": "1"}}, "headers is for servers that have a URL"),
         ({"server": "program", "roots": "file:///x"}, "list of URIs"),
         ({"server": "program", "open_timeout": 0}, "greater than 0"),
-    ],
-)
-def test_what_has_no_effect_is_refused(arguments: Any, words: str) -> None:
-    """By its name."""
-    with pytest.raises(ConfigurationError, match=words):
-        mcp_server(**arguments)
+    ]
+    for arguments, words in refused:
+        with pytest.raises(ConfigurationError, match=words):
+            mcp_server(**arguments)
 
 
 @pytest.mark.parametrize("command", [["no-such-program-here"], [sys.executable, "-c", "pass"]])
