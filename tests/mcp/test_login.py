@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import logging
 import pickle
@@ -27,6 +26,8 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from langchain_autotools import (
     Agent,
+    CallsPendingError,
+    ChatOpenAI,
     ConfigurationError,
     LoginError,
     LoginNeededError,
@@ -41,15 +42,15 @@ from langchain_autotools import (
 )
 from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.talk import WAYS, run_in
+from tests.support.http_server import Exchange
 from tests.support.login_process import doubled
 from tests.support.login_server import LoginServer, log_in
 from tests.support.login_storage import AsyncFolder, Folder
 from tests.support.mcp_http import McpHttp
+from tests.support.openai_server import OpenAIServer
+from tests.support.script import Call, Turn
 
-pytestmark = [
-    pytest.mark.further,
-    pytest.mark.skipif("storage" not in inspect.signature(mcp_server).parameters, reason="mcp_server has no storage yet"),
-]
+pytestmark = pytest.mark.further
 
 REPOSITORY = Path(__file__).parents[2]
 MODERN = hasattr(ClientSession, "discover")
@@ -333,6 +334,30 @@ async def test_a_call_waits_for_the_login(way: str, served: LoginServer, connect
     done = await run_in(way, other, history, resume=[json.loads(json.dumps(call.respond({}).to_dict())) for call in again])
     assert (done.message.text, [message.text for message in done.new[:-1]]) == ("Done.", ["4", "6"])
     assert sorted(served.calls) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("method", ["function_calling", "json_schema"])
+def test_structured_output_waits_for_the_login(method: str, served: LoginServer, connect: Connect) -> None:
+    """It ends with the calls that wait, and goes on with its schema once somebody has logged in."""
+    server = logged_in(connect())
+    schema = {"title": "City", "type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+
+    def script(exchange: Exchange) -> Turn:
+        if b'"role":"tool"' in exchange.body:
+            return Turn("", [Call("City", {"name": "Rome"})]) if method == "function_calling" else Turn('{"name": "Rome"}')
+        served.authorization.forget()
+        return Turn("", [Call("double", {"number": 1})])
+
+    with OpenAIServer(script) as vendor:
+        made = ChatOpenAI(model="any", base_url=vendor.url, api_key="key", tools=[server]).with_structured_output(schema, method=method)
+        with pytest.raises(CallsPendingError) as waits:
+            made.invoke(QUESTION)
+        history = [*QUESTION, *new_messages(waits.value)]
+        (question,) = pending_calls(history)
+        server.finish_login(**log_in(question.args["url"]))
+        resume: dict[str, Any] = {"resume": [question.respond({})]}
+        assert made.invoke(history, **resume) == {"name": "Rome"}
+    assert served.calls == [1]
 
 
 def test_it_waits_inside_an_agent_and_in_a_loop_of_ones_own(served: LoginServer, connect: Connect) -> None:

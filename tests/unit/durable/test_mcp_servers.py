@@ -1,6 +1,7 @@
 """Durable runs with the tools of an MCP server."""
 
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from mcp import ClientSession
 from langchain_autotools import ConfigurationError, mcp_server, new_messages, pending_calls
 from langchain_autotools.durable import RunFailedError
 from tests.support.durable import Life, answered, asks, contents, crash
+from tests.support.login_server import LoginServer, log_in
+from tests.support.login_storage import Folder
 
 PROGRAM = Path(__file__).parents[2] / "support" / "mcp_program.py"
 
@@ -81,3 +84,27 @@ def test_an_answer_that_does_not_fit_is_refused_by_a_conversation(life: Life) ->
         chats.result(chats.decide("alice", [question.respond({"city": "Rome"})]))
         assert '"Rome"' in chats.messages("alice")[-1].text
     assert [notes.read_text().count(text) for text in (" ask", " goes on")] == [1, 1]
+
+
+def test_a_call_that_waits_for_a_login_is_kept(life: Life) -> None:
+    """The call has not run; after the worker has begun again, and somebody has logged in, another run makes it, once."""
+
+    def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        if answered(messages):
+            return f"It is {messages[-1].text}."
+        served.authorization.forget()
+        return asks(("double", {"number": 4}))
+
+    (life.folder / "logins").mkdir()
+    with LoginServer() as served, closing(mcp_server(served.url, storage=Folder(life.folder / "logins"))) as server:
+        server.finish_login(**log_in(server.login_url("https://app.example/callback")))
+        chat = life.model(reply, [server])
+        life.begin()
+        chat.invoke("Go", run_id="one")
+        life.again()
+        history = [HumanMessage("Go"), *new_messages(chat.result("one"))]
+        (question,) = pending_calls(history)
+        server.finish_login(**log_in(question.args["url"]))
+        for _ in range(2):
+            assert chat.invoke(history, resume=[question.respond({})], run_id="two").text == "It is 8."
+        assert served.calls == [4]
