@@ -1,6 +1,7 @@
 """One session with an MCP server, owned by one task of a background loop from its connection to its end."""
 
 import asyncio
+import json
 import logging
 import os
 import re
@@ -63,11 +64,13 @@ class Wire:
     Attributes:
         modern: Whether the protocol is one in which a call can wait for answers (2026-07-28 or later).
         fault: What became of the request that was refused last; None where none was.
+        names: The tools on the page that was listed last.
     """
 
     def __init__(self, stream: Any, faults: dict[str, Fault]) -> None:
         self.modern = False
         self.fault: Fault | None = None
+        self.names: set[str] = set()
         self._stream = stream
         self._faults = faults
         self._methods: dict[str, str] = {}
@@ -183,7 +186,9 @@ class Wire:
         kept: dict[str, Any] = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"} if self.modern else {}
         if method == _CALL:
             return {"content": [], "resultType": "complete"} if self.modern else {"content": []}
-        return {"tools": [_known(tool) for tool in listed(result)], **kept}
+        tools = [_known(tool) for tool in listed(result)]
+        self.names = {tool["name"] for tool in tools}
+        return {"tools": tools, **kept}
 
     def _mended(self, error: Exception) -> Sequence[Any]:
         """Return the messages of a line that the SDK cannot read: mended, or the ends of the requests that it may have answered."""
@@ -221,16 +226,10 @@ def listed(result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def _known(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the session needs of a tool: its name, and the schema, which names headers of calls."""
-    from mcp import types
-
+    """Return what the session needs of a tool: its name, and the schema if that names headers of calls."""
     schema = tool.get("inputSchema")
-    whole = {"name": tool["name"], "inputSchema": {**(schema if isinstance(schema, Mapping) else {}), "type": "object"}}
-    try:
-        types.Tool.model_validate(whole)
-    except ValueError:
-        return {**whole, "inputSchema": {"type": "object"}}
-    return whole
+    whole = schema if isinstance(schema, Mapping) and '"x-mcp-header"' in json.dumps(schema) else {}
+    return {"name": tool["name"], "inputSchema": {**whole, "type": "object"}}
 
 
 def _welcome(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -526,9 +525,9 @@ class Session:
         cursor, seen = None, set[str]()
         while True:
             params = None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
-            kept: list[str] = []
-            page = await wire.answer(_listed(session, params, kept))
-            tools += [tool for tool in listed(page) if tool["name"] in kept]
+            dropped: set[str] = set()
+            page = await wire.answer(_listed(session, params, dropped, wire))
+            tools += [tool for tool in listed(page) if tool["name"] not in dropped]
             cursor = page.get("nextCursor")
             if not cursor or not isinstance(cursor, str):
                 break
@@ -671,7 +670,7 @@ def _settle(result: "Future[Any]", error: Exception) -> None:
         result.set_exception(error)
 
 
-async def _listed(session: Any, params: Any, kept: list[str]) -> None:
-    """Ask for a page of the list of tools; keep the names of those that the session lets through."""
+async def _listed(session: Any, params: Any, dropped: set[str], wire: Wire) -> None:
+    """Ask for a page of the list of tools; note the names of those that the session drops, as those whose headers are none of HTTP's."""
     page = await session.list_tools() if params is None else await session.list_tools(params=params)
-    kept += [tool.name for tool in page.tools]
+    dropped |= wire.names - {tool.name for tool in page.tools}

@@ -24,11 +24,10 @@ from langchain_autotools import (
     pending_calls,
     results_of,
 )
-from langchain_autotools.mcp_client.offered import Offer
 from langchain_autotools.mcp_client.schemas import UnusableSchemaError, adapted
 from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.wires import ROWS, WIRES, Wire
-from tests.mcp.listing import NOTHING, TEXT, Lists, asks, echoes, got, lists, tool, warnings
+from tests.mcp.listing import NOTHING, TEXT, Lists, asks, got, lists, tool, warnings
 from tests.support.random_schemas import Schemas
 from tests.support.script import Call, Turn
 from tests.unit.mcp_client.test_mcp_server import WAYS
@@ -126,12 +125,6 @@ ODD: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 
-def is_listed(definition: Any) -> bool:
-    """Whether every SDK passes a definition on."""
-    schema = definition["inputSchema"]
-    return schema.get("type") == "object" and definition["name"] not in ("invalid", "null")
-
-
 def own_name(made: Any) -> str:
     """The server's name of a tool."""
     return str((made.metadata or {}).get("own_name", made.name))
@@ -149,13 +142,11 @@ def written(made: Any, args: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("wire", ROWS, ids=[wire.name for wire in ROWS])
 def test_every_vendor_takes_the_oddest_tools(wire: Wire, lists: Lists) -> None:
     """All in one request, and a call of each reaches the server under its own name, with the arguments as they were written."""
-    listed = [tool(name, schema) for name, (schema, _) in ODD.items()]
-    server = lists(*filter(is_listed, listed))
-    others = Offer().tools([one for one in listed if not is_listed(one)], echoes, "the server")
-    offered = {own_name(one): one for one in (*server.tools(), *others)}
+    server = lists(*(tool(name, schema) for name, (schema, _) in ODD.items()))
+    offered = {own_name(one): one for one in server.tools()}
     calls = [Call(offered[name].name, written(offered[name], args)) for name, (_, args) in ODD.items()]
     with wire.serve([Turn(calls=calls), Turn("Done.")]) as vendor:
-        run = wire.model(vendor, tools=[server, *others]).invoke("Go")
+        run = wire.model(vendor, tools=[server]).invoke("Go")
     assert run.text == "Done."
     assert got(run) == [{"name": name, "arguments": args} for name, (_, args) in ODD.items()]
 

@@ -235,3 +235,40 @@ def test_a_server_that_has_moved_on_itself_is_followed(caplog: pytest.LogCapture
         (result,) = ToolExecutor([server]).execute_all(asks("double", number=21))
     assert (result.text, http.calls, http.sessions) == ("42", [21], 1)
     assert "whisper" not in caplog.text
+
+
+class Modern(McpHttp):
+    """A server of protocol 2026-07-28, which knows no sessions, with a tool whose argument stands in a header too."""
+
+    headers: dict[str, str]
+
+    def _answer(self, exchange: Exchange) -> HttpReply:
+        if exchange.method != "POST":
+            return HttpReply(status=405, framing="length")
+        message = exchange.json
+        about = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        region = {"type": "string", "x-mcp-header": "Region"}
+        tools = [
+            {"name": "double", "inputSchema": {"type": "object", "properties": {"region": region}}},
+            {"name": "bad", "inputSchema": {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "no header"}}}},
+        ]
+        results: dict[str, dict[str, Any]] = {
+            "server/discover": {**about, "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}},
+            "tools/list": {**about, "tools": tools},
+            "tools/call": {"resultType": "complete", "content": [{"type": "text", "text": "ok"}]},
+        }
+        if message["method"] == "tools/call":
+            self.headers = {name.lower(): value for name, value in exchange.headers.items()}
+        if message["method"] not in results:
+            return replies(404, error("Method not found", -32601))(exchange)
+        return replies(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": results[message["method"]]}))(exchange)
+
+
+@pytest.mark.further
+@pytest.mark.skipif(http_library().__name__ == "httpx", reason="the protocol of version 2 of `mcp`")
+def test_arguments_that_stand_in_headers_too() -> None:
+    """As the list of tools says; a tool whose header is none is left out, as the protocol demands."""
+    with Modern() as http, mcp_server(http.url) as server:
+        assert [tool.name for tool in server.tools()] == ["double"]
+        (result,) = ToolExecutor([server]).execute_all(asks("double", region="eu"))
+        assert (result.text, http.headers["mcp-param-region"], http.headers["mcp-name"]) == ("ok", "eu", "double")
