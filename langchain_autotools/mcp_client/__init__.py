@@ -182,17 +182,17 @@ class McpServer(LogsIn, ToolSource):
                 return waiting, None
             answers = None if asked is None else asked.sent
             try:
-                result, can_wait = await self._sent(partial(_made, name, arguments, context, questions, answers))
+                result = await self._sent(partial(_made, name, arguments, context, questions, answers))
             except LoginNeededError as error:
                 asked = questions.login(error, asked)
                 continue
-            asked = Round.of(result) if can_wait else None
+            asked = Round.of(result)
             if asked is None:
                 return _content_of(result)
         raise ToolException(f"{self.name} asks again and again")
 
-    async def _sent(self, make: Callable[[], Call]) -> tuple[Mapping[str, Any], bool]:
-        """Send a call and return its result, and whether it may be a question; once more where the call did not reach the server.
+    async def _sent(self, make: Callable[[], Call]) -> Mapping[str, Any]:
+        """Send a call and return its result; once more where it did not reach the server.
 
         Raises:
             ToolException: The server has refused it, or has ended.
@@ -206,7 +206,7 @@ class McpServer(LogsIn, ToolSource):
                 if call.answers is not None and not session.can_wait:
                     raise ToolException(f"{self.name} does not know calls that have waited: it is of an older protocol now")
                 session.send(call)
-                return await asyncio.wrap_future(call.result), session.can_wait
+                return await asyncio.wrap_future(call.result)
             except Lost as lost:
                 words = self._address.public(lost.words)
                 if lost.sent:
@@ -379,7 +379,7 @@ def _content_of(result: Mapping[str, Any]) -> tuple[Any, Any]:
     named = {name: value for name, value in result.items() if name not in ("_meta", "content", "isError", "resultType")}
     structured = named.get("structuredContent", named or None)
     artifact = None if structured is None else {"structured_content": structured}
-    failed = bool(result.get("isError"))
+    failed = _is_set(result.get("isError"))
     if failed and len(texts) == len(blocks) and structured is None:
         raise ToolException("\n".join(texts) or "the tool has failed")
     if failed or len(blocks) > 1 or len(texts) < len(blocks):
@@ -387,6 +387,11 @@ def _content_of(result: Mapping[str, Any]) -> tuple[Any, Any]:
         told: Any = texts[0] if len(texts) == len(blocks) == 1 else blocks or json.dumps(structured, ensure_ascii=False)
         return ToolMessage(content=told, artifact=artifact, tool_call_id="", status="error" if failed else "success"), artifact
     return texts[0] if texts else "" if structured is None else structured, artifact
+
+
+def _is_set(flag: Any) -> bool:
+    """Whether a flag is set, which servers also write as a text."""
+    return flag.lower() not in ("", "false", "no", "0", "null") if isinstance(flag, str) else bool(flag)
 
 
 def _block(block: Any) -> dict[str, Any]:
@@ -408,7 +413,8 @@ def _block(block: Any) -> dict[str, Any]:
 
 
 def _file(data: str, resource: Mapping[str, Any]) -> dict[str, Any]:
-    mime_type = resource.get("mimeType") or "application/octet-stream"
+    given = resource.get("mimeType")
+    mime_type = given if isinstance(given, str) and given else "application/octet-stream"
     name = str(resource.get("uri") or "").rpartition("/")[2]
     named = {"extras": {"filename": name}} if name and not mime_type.startswith("image/") else {}
     return {"type": "image" if mime_type.startswith("image/") else "file", "base64": data, "mime_type": mime_type, **named}

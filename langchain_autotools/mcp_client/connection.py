@@ -8,14 +8,12 @@ JSON-RPC message; where nothing does, an error takes its place, and `faults` say
 import asyncio
 import json
 import logging
-import re
-import sys
 from base64 import b64encode
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from inspect import isawaitable, iscoroutinefunction
 from pathlib import Path
@@ -25,19 +23,26 @@ from urllib.request import getproxies, proxy_bypass
 
 from ..addresses import public_url, without_query
 from ..errors import ConfigurationError
-from ..strict_json import mend_surrogates
+from .program import run_program
+from .reading import Lines, answer_of, half_answer, is_answer, key_of, messages_in, read_message, request_of
 
 _logger = logging.getLogger("langchain_autotools")
 
 _SECONDS = 30.0
 _SECONDS_OF_SILENCE = 300.0  # of a reply, as in the SDK's own client
 _REDIRECTS = 5
+_IDLE_CONNECTIONS = 20
+_SECONDS_UNTIL_TAKEN = 2.0
 _RESUMPTIONS = 2
+_SHORTEST_RETRY, _LONGEST_RETRY = 1_000, 30_000  # milliseconds: the one for a stream of its own, the other for the rest of an answer
 _SHORTEST_SECRET = 4
 _MOST_WORDS = 500
 _ERROR = -32603
+_KEPT = ("tools/call", "tools/list")
+_CANCELLED = "notifications/cancelled"
+_NO_REQUEST = "-"
 _EVENTS = "text/event-stream"
-_HALF = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
+_MARK = b"\xef\xbb\xbf"  # of the order of bytes, which may stand before events
 
 Headers = Mapping[str, str] | Callable[[], Mapping[str, str] | Awaitable[Mapping[str, str]]]
 
@@ -82,45 +87,43 @@ class Address:
 
     def public(self, text: str) -> str:
         """Return a text of the server without what only this process may know, which servers repeat in their errors."""
-        for secret in self._values:
-            text = text.replace(secret, "***")
-        return text
+        return _without(text, self._values)
 
     @cached_property
     def _values(self) -> Sequence[str]:
         of_url = urlsplit(self.url)
         pairs = [part for pair in of_url.query.split("&") for part in pair.partition("=")[2:]]
         values = [of_url.query, *pairs, *of_url.netloc.rpartition("@")[0].split(":")]
+        values += self.env.values()
         if not callable(self.headers):
-            values += [part for value in self.headers.values() for part in (value, value.rpartition(" ")[2])]
-        forms = {form(value) for value in values for form in (str, unquote, unquote_plus, quote, quote_plus)}
-        return sorted((one for one in forms if len(one) >= _SHORTEST_SECRET), key=len, reverse=True)
+            values += self.headers.values()
+        return values
 
-    def open(self, faults: "dict[str, Fault]") -> Any:
-        """Return a context manager that connects, with the two streams of the connection.
+    def open(self, received: "Received") -> Any:
+        """Return a context manager that connects, with two streams: of what comes, as messages or lines, and of what goes.
 
         Args:
-            faults: Takes what became of requests that the server has not answered, by the ids of the requests.
+            received: Takes what the server has said of requests, where that is not what the SDK gets.
         """
-        return self._http(faults) if self.url else self._stdio()
-
-    def _stdio(self) -> Any:
-        from mcp import StdioServerParameters, stdio_client
-
-        program, *arguments = self.command
-        parameters = StdioServerParameters(
-            command=program, args=arguments, env=dict(self.env) or None, cwd=self.cwd, encoding_error_handler="replace"
-        )
-        return stdio_client(parameters, errlog=_stderr())
+        return self._http(received) if self.url else run_program(self.command, self.env, self.cwd)
 
     @asynccontextmanager
-    async def _http(self, faults: "dict[str, Fault]") -> AsyncIterator[Any]:
+    async def _http(self, received: "Received") -> AsyncIterator[Any]:
         from mcp.client import streamable_http
 
         unbounded: dict[str, Any] = {"max_sse_event_size": None} if hasattr(streamable_http, "DEFAULT_MAX_SSE_EVENT_SIZE") else {}
-        async with _client(self, faults) as client:
+        async with _client(self, received) as client:
             async with streamable_http.streamable_http_client(_plain(self.url), http_client=client, **unbounded) as streams:
                 yield streams[:2]
+
+
+def _without(text: str, secrets: Sequence[str]) -> str:
+    """Return a text without secrets, in any form in which they go over HTTP; one of two words also without the second."""
+    parts = {part for secret in secrets for part in (secret, secret.rpartition(" ")[2])}
+    forms = {form(part) for part in parts for form in (str, unquote, unquote_plus, quote, quote_plus)}
+    for one in sorted((one for one in forms if len(one) >= _SHORTEST_SECRET), key=len, reverse=True):
+        text = text.replace(one, "***")
+    return text
 
 
 def http_library() -> Any:
@@ -134,18 +137,6 @@ def _plain(url: str) -> str:
     """Return a URL without its user and query."""
     of_url = urlsplit(url)
     return of_url._replace(netloc=of_url.netloc.rpartition("@")[2], query="", fragment="").geturl()
-
-
-def _stderr() -> Any:
-    """Return where a server's error output goes: `sys.stderr`, or that of the process where a program has put something else there.
-
-    The SDK would take what `sys.stderr` was when it was imported, which may be closed by now.
-    """
-    try:
-        sys.stderr.fileno()
-    except (AttributeError, OSError, ValueError):
-        return sys.__stderr__
-    return sys.stderr
 
 
 # ---------------------------------------------------------------------------------------------- what became of a request
@@ -175,7 +166,24 @@ class Fault:
     error: Exception | None = None
 
 
-def outcome_of(status: int, in_session: bool, error: Mapping[str, Any] | None = None) -> Outcome:
+UNREADABLE = Fault(Outcome.UNKNOWN, "its answer cannot be read")
+_GIVEN_UP = Fault(Outcome.UNKNOWN, "it was given up")
+
+
+@dataclass
+class Received:
+    """What a server has said of requests, by their ids, which the SDK does not get.
+
+    Attributes:
+        results: The results of calls and of lists, as the server has written them.
+        faults: What became of requests that the server has not answered.
+    """
+
+    results: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    faults: dict[str, Fault] = field(default_factory=dict)
+
+
+def outcome_of(status: int, in_session: bool, error: Any = None) -> Outcome:
     """Return what a response without a result says of its request.
 
     Args:
@@ -185,7 +193,7 @@ def outcome_of(status: int, in_session: bool, error: Mapping[str, Any] | None = 
     """
     # 404: the rule of the transport for a session that has ended (specification 2025-11-25, "Session Management"). 400: what servers of
     # the TypeScript SDK answer that know no such session, as an error about no request.
-    if in_session and (status == 404 or (status == 400 and error is not None and error.get("id") is None)):
+    if in_session and (status == 404 or (status == 400 and isinstance(error, Mapping) and error.get("id") is None)):
         return Outcome.NOT_RUN
     if 300 <= status < 500 or status in (501, 505) or error is not None:
         return Outcome.REFUSED
@@ -202,45 +210,6 @@ def _fault_of(error: Exception, library: Any) -> Fault:
     return Fault(Outcome.REFUSED, words, error)  # raised by what signs requests, before they are sent
 
 
-def answer_in(data: Any, identity: Any) -> dict[str, Any] | None:
-    """Return the response in what a server has sent, as JSON-RPC has it; None where there is none.
-
-    Args:
-        data: A message, or a batch of them.
-        identity: The id of the request that it answers.
-    """
-    for one in data if isinstance(data, list) else [data]:
-        if not isinstance(one, Mapping) or "method" in one:
-            continue
-        if "error" in one and "result" not in one:
-            return {"jsonrpc": "2.0", "id": identity, "error": _error(one["error"])}
-        if "result" in one:
-            result = one["result"] if isinstance(one["result"], Mapping) else {"structuredContent": one["result"]}
-            return {"jsonrpc": "2.0", "id": identity, "result": result}
-    return None
-
-
-def _error(error: Any) -> dict[str, Any]:
-    """Return an error as JSON-RPC has it."""
-    if not isinstance(error, Mapping):
-        return {"code": _ERROR, "message": error if isinstance(error, str) else json.dumps(error)}
-    code, message = error.get("code"), error.get("message")
-    words = message if isinstance(message, str) else json.dumps(error if message is None else message)
-    told = {"code": code if isinstance(code, int) and not isinstance(code, bool) else _ERROR, "message": words}
-    return {**told, "data": error["data"]} if "data" in error else told
-
-
-def read_message(text: str | bytes) -> Any:
-    """Return what a server has written, with half characters mended; None where it is no JSON."""
-    if isinstance(text, bytes):
-        text = text.decode("utf-8-sig", "replace")
-    try:
-        data = json.loads(text)
-        return json.loads(mend_surrogates(json.dumps(data, ensure_ascii=False))) if _HALF.search(text) else data
-    except (ValueError, RecursionError):
-        return None
-
-
 def _words_of(body: bytes, content_type: str) -> str:
     """Return what a response that is no answer says to a reader."""
     data = read_message(body)
@@ -255,7 +224,7 @@ def _words_of(body: bytes, content_type: str) -> str:
 # ---------------------------------------------------------------------------------------------- HTTP client
 
 
-def _client(address: Address, faults: dict[str, Fault]) -> Any:
+def _client(address: Address, received: Received) -> Any:
     """Return the HTTP client for the SDK's connection with a server."""
     library = http_library()
 
@@ -266,6 +235,7 @@ def _client(address: Address, faults: dict[str, Fault]) -> Any:
             return await requests.send(request)
 
         async def aclose(self) -> None:
+            await replies.close()
             await requests.close()
 
     class Client(library.AsyncClient):  # type: ignore[misc, name-defined]
@@ -274,7 +244,8 @@ def _client(address: Address, faults: dict[str, Fault]) -> Any:
         async def send(self, request: Any, **settings: Any) -> Any:
             return await replies.answer(request, lambda: super(Client, self).send(request, **{**settings, "follow_redirects": False}))
 
-    requests, replies = _Requests(address, library), _Replies(address, faults, library)
+    requests = _Requests(address, library)
+    replies = _Replies(address.name, received, library, requests.public)
     return Client(
         transport=Transport(),
         headers={} if callable(address.headers) else dict(address.headers),
@@ -287,15 +258,20 @@ class _Replies:
     """The responses of a server, each read before the SDK sees it.
 
     Args:
-        address: Where the server is.
-        faults: Takes what became of the requests that it has not answered.
+        name: The server's name in logs.
+        received: Takes what it has said of requests.
         library: The HTTP library.
+        public: Takes out of a text of the server what only this process may know.
     """
 
-    def __init__(self, address: Address, faults: dict[str, Fault], library: Any) -> None:
-        self._address = address
-        self._faults = faults
+    def __init__(self, name: str, received: Received, library: Any, public: Callable[[str], str]) -> None:
+        self._name = name
+        self._public = public
+        self._received = received
         self._library = library
+        self._kept: set[str] = set()
+        self._sent: set[asyncio.Future[None]] = set()
+        self._waiting: dict[Any, Callable[[], object]] = {}
         self._last_events: dict[Any, str] = {}
         self._failed: dict[Any, int] = {}
 
@@ -303,39 +279,101 @@ class _Replies:
         """Return the response to a request, as the SDK may have it."""
         if request.method == "GET":
             return await self._events_of(request, send)
-        if request.method != "POST":
-            return await send()
-        message = json.loads(request.content)
-        identity = message.get("id") if "method" in message else None
+        message = json.loads(request.content) if request.method == "POST" else {}
+        if "id" not in message or "method" not in message:
+            return await self._sent_off(request, send)
+        identity = message["id"]
+        if message["method"] in _KEPT:
+            self._kept.add(str(identity))
+        task = asyncio.ensure_future(self._asked(request, send, identity))
+        self._waiting[identity] = task.cancel
         try:
-            response = await send()
-            if identity is None:  # nobody waits for an answer, and version 1 would end the session with an error
-                await response.aclose()
-                return self._library.Response(202, request=request)
-            return await self._read(request, response, identity)
+            await asyncio.wait([task])
+        finally:
+            task.cancel()
+            if self._waiting.get(identity) == task.cancel:
+                del self._waiting[identity]
+        return self._made(request, self._failing(identity, _GIVEN_UP)) if task.cancelled() else task.result()
+
+    async def _asked(self, request: Any, send: Callable[[], Awaitable[Any]], identity: Any) -> Any:
+        try:
+            return await self._read(request, await send(), identity)
         except Exception as error:
-            if identity is None:
-                _logger.debug("a message to %s was not taken: %s", self._address.name, type(error).__name__)
-                return self._library.Response(202, request=request)
+            self._settled(identity)
             return self._made(request, self._failing(identity, _fault_of(error, self._library)))
+
+    def _give_up(self, identity: Any) -> None:
+        """Wait no longer for the answer to a request, which else would keep its connection."""
+        stop = self._waiting.pop(identity, None)
+        if stop is not None:
+            self._settled(identity)
+            stop()
+
+    async def _sent_off(self, request: Any, send: Callable[[], Awaitable[Any]]) -> Any:
+        """Send what nobody waits for an answer to, and wait until it is taken, but not for long: what follows would wait too.
+
+        The SDK is told that it was taken. With an error its version 1 would end the session.
+        """
+
+        async def send_off() -> None:
+            await (await send()).aclose()
+
+        await asyncio.wait([self._beside(send_off())], timeout=_SECONDS_UNTIL_TAKEN)
+        message = json.loads(request.content) if request.method == "POST" else {}
+        if message.get("method") == _CANCELLED:
+            self._give_up(message["params"]["requestId"])
+        return self._library.Response(202 if request.method == "POST" else 200, request=request)
+
+    def _beside(self, work: Coroutine[Any, Any, None]) -> "asyncio.Future[None]":
+        """Begin what may fail, and ends with the connection at the latest."""
+
+        async def run() -> None:
+            try:
+                await work
+            except Exception as error:
+                _logger.debug("a message to %s was not taken: %s", self._name, type(error).__name__)
+
+        task = asyncio.ensure_future(run())
+        self._sent.add(task)
+        task.add_done_callback(self._sent.discard)
+        return task
+
+    async def close(self) -> None:
+        """Wait for nothing any more."""
+        for task in (sent := list(self._sent)):
+            task.cancel()
+        await asyncio.gather(*sent, return_exceptions=True)
 
     async def _read(self, request: Any, response: Any, identity: Any) -> Any:
         status, kind = response.status_code, response.headers.get("content-type", "").lower()
         kept = {name: response.headers[name] for name in ("mcp-session-id",) if name in response.headers}
         if status < 300 and kind.startswith(_EVENTS):
-            return self._streamed(request, self._events(response, identity), kept)
+            return self._streamed(request, self._events(response, identity), response, kept)
         try:
             body = await response.aread()
         finally:
             await response.aclose()
-        data = read_message(body) if status >= 400 or kind.startswith("application/json") else None
-        answer = answer_in(data, identity)
+        data = read_message(body)
+        answer = self._answer_in(data, identity, strict=status >= 300 or not kind.startswith("application/json"))
         if answer is None or status >= 300:
-            in_session = "mcp-session-id" in request.headers
-            outcome = outcome_of(status, in_session, data if answer is not None and isinstance(data, Mapping) else None)
+            outcome = outcome_of(status, "mcp-session-id" in request.headers, data if answer is not None else None)
             failing = self._failing(identity, Fault(outcome, self._said(response, body, kind)))
             answer = answer or failing
-        return self._made(request, answer, kept)
+        handed = self._handed(answer)
+        self._settled(identity)
+        return self._made(request, handed, kept)
+
+    def _answer_in(self, data: Any, identity: Any, strict: bool) -> dict[str, Any] | None:
+        """Return the answer to a request in what its response holds; None where there is none.
+
+        Args:
+            data: What it holds.
+            identity: The request's id.
+            strict: Whether it must say that it is JSON-RPC, because it may be of something that stands before the server.
+        """
+        found = [one for one in messages_in(data) if is_answer(one) and ("jsonrpc" in one or not strict)]
+        chosen = [one for one in found if key_of(one.get("id")) == str(identity)] or found
+        return answer_of(chosen[0], identity, self._public) if chosen else None
 
     def _said(self, response: Any, body: bytes, kind: str) -> str:
         """Return the status of a response that is no answer, with what it says."""
@@ -349,16 +387,24 @@ class _Replies:
 
     def _failing(self, identity: Any, fault: Fault) -> dict[str, Any]:
         """Keep what became of a request; return the error that stands in its answer's place."""
-        self._faults[str(identity)] = fault
-        return {"jsonrpc": "2.0", "id": identity, "error": {"code": _ERROR, "message": fault.words}}
+        told = self._received.faults[str(identity)] = replace(fault, words=self._public(fault.words))
+        return {"jsonrpc": "2.0", "id": identity, "error": {"code": _ERROR, "message": told.words}}
+
+    def _handed(self, answer: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Keep the result of a call or a list; return the answer without it, which the SDK can read whatever is in it."""
+        key = str(answer["id"])
+        if "result" not in answer or key not in self._kept:
+            return answer
+        self._received.results.setdefault(key, answer["result"])
+        return {**answer, "result": {}}
 
     def _made(self, request: Any, message: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Any:
         """Return a response of one message."""
         told = {"content-type": "application/json", **(headers or {})}
         return self._library.Response(200, headers=told, content=json.dumps(message).encode(), request=request)
 
-    def _streamed(self, request: Any, events: AsyncGenerator[bytes], headers: Mapping[str, str] | None = None) -> Any:
-        """Return a response of events."""
+    def _streamed(self, request: Any, events: AsyncGenerator[bytes], source: Any = None, headers: Mapping[str, str] | None = None) -> Any:
+        """Return a response of events, which come from another one."""
 
         class Stream(self._library.AsyncByteStream):  # type: ignore[misc, name-defined]
             """The events, and their end."""
@@ -368,6 +414,8 @@ class _Replies:
 
             async def aclose(self) -> None:
                 await events.aclose()
+                if source is not None:
+                    await source.aclose()
 
         told = {"content-type": _EVENTS, **(headers or {})}
         return self._library.Response(200, headers=told, stream=Stream(), request=request)
@@ -376,20 +424,28 @@ class _Replies:
 
     async def _events_of(self, request: Any, send: Callable[[], Awaitable[Any]]) -> Any:
         """Return the response to a request for events: those of no request, or the rest of an answer."""
-        last = request.headers.get("last-event-id")
-        identity = next((one for one, event in self._last_events.items() if event == last), None)
+        owner, _, last = request.headers.get("last-event-id", "").partition(":")
+        identity = next((one for one in self._last_events if str(one) == owner), None)
+        if last:
+            request.headers["last-event-id"] = last
+        if owner not in ("", _NO_REQUEST) and identity is None:
+            return self._library.Response(405, request=request)  # it was given up
         try:
             response = await send()
         except self._library.TransportError as error:
             if not self._gives_up(identity):
                 raise
             return self._streamed(request, self._ended(identity, _fault_of(error, self._library).words))
+        if identity is not None and identity not in self._last_events:  # it was given up meanwhile
+            await response.aclose()
+            return self._library.Response(405, request=request)
         if response.status_code == 200 and response.headers.get("content-type", "").lower().startswith(_EVENTS):
-            return self._streamed(request, self._events(response, identity, resumed=True))
+            return self._streamed(request, self._events(response, identity, resumed=True), response)
         if self._gives_up(identity):
             await response.aclose()
             return self._streamed(request, self._ended(identity, f"the rest of its answer is not there: HTTP {response.status_code}"))
-        return response
+        await response.aclose()
+        return self._library.Response(response.status_code if response.status_code >= 400 else 405, request=request)
 
     def _gives_up(self, identity: Any) -> bool:
         """Whether the rest of an answer was asked for in vain once more, and for the last time."""
@@ -406,6 +462,8 @@ class _Replies:
     async def _events(self, response: Any, identity: Any, resumed: bool = False) -> AsyncGenerator[bytes]:
         """Yield the events of a response as the SDK can read them. If it ends without the answer, an event says so."""
         words, before = "the answer has ended without its result", self._last_events.get(identity)
+        if identity is not None:
+            self._waiting[identity] = lambda: self._beside(response.aclose())
         try:
             async for event, answered in self._told(response, identity):
                 if answered:
@@ -413,9 +471,10 @@ class _Replies:
                 yield event
                 if answered:
                     return
-        except self._library.TransportError as error:
+        except (self._library.RequestError, self._library.StreamError) as error:
             words = _fault_of(error, self._library).words
         finally:
+            self._waiting.pop(identity, None)
             await response.aclose()
         last = self._last_events.get(identity)
         if identity is None or (last is not None and not (resumed and last == before and self._gives_up(identity))):
@@ -424,15 +483,24 @@ class _Replies:
             yield end
 
     async def _told(self, response: Any, identity: Any) -> AsyncGenerator[tuple[bytes, bool]]:
-        """Yield the events of a response, each with whether it is the answer."""
+        """Yield the events of a response, each with whether it is the answer. One that is for another request is it if no other comes."""
+        other: Mapping[str, Any] | None = None
         async for event in _events_in(response.aiter_bytes()):
             if "id" in event and identity is not None:
                 self._last_events[identity] = event["id"]
             for message in self._messages(event, identity):
-                yield _written(message, event), identity is not None and message is not None and "method" not in message
+                answers = message is not None and is_answer(message) and identity is not None
+                if message is not None and answers and message["id"] != identity:
+                    other = other or message
+                else:
+                    told = self._handed(message) if message is not None and is_answer(message) else message
+                    yield _written(told, event, identity), answers
+        if other is not None:
+            yield _written(self._handed({**other, "id": identity})), True
 
     def _settled(self, identity: Any) -> None:
-        """Forget from where an answer would go on."""
+        """Forget a request."""
+        self._kept.discard(str(identity))
         self._last_events.pop(identity, None)
         self._failed.pop(identity, None)
 
@@ -441,21 +509,28 @@ class _Replies:
         if not event.get("data"):
             return [None]
         data = read_message(event["data"])
-        found: list[Mapping[str, Any]] = []
-        for one in data if isinstance(data, list) else [data]:
-            if isinstance(one, Mapping) and isinstance(one.get("method"), str):
-                found.append(one)
-            elif (answer := answer_in(one, one.get("id") if identity is None and isinstance(one, Mapping) else identity)) is not None:
-                found.append(answer)
-            else:
-                _logger.warning("the MCP server %r has sent an event that cannot be read: it is passed over", self._address.name)
+        is_half, key = (False, None) if data is not None or identity is None else half_answer(event["data"].encode())
+        if is_half and key in (None, str(identity)):
+            return [self._failing(identity, UNREADABLE)]
+        found = [made for one in messages_in(data) if (made := self._message(one, identity)) is not None]
+        if data is None:
+            _logger.warning("the MCP server %r has sent an event that cannot be read: it is passed over", self._name)
         return found
+
+    def _message(self, message: Mapping[str, Any], identity: Any) -> Mapping[str, Any] | None:
+        """Return a message as the SDK takes it; None for one that is none."""
+        key = key_of(message.get("id"))
+        if is_answer(message):
+            return answer_of(message, identity if key == str(identity) else message.get("id"), self._public)
+        if "method" not in message and key == str(identity):
+            return self._failing(identity, UNREADABLE)
+        return request_of(message)
 
 
 async def _events_in(chunks: AsyncIterator[bytes]) -> AsyncIterator[dict[str, str]]:
-    """Yield server-sent events: their fields. Only the line ends of the format end a line, not all that Python takes for one."""
+    """Yield server-sent events: their fields."""
     fields: dict[str, str] = {}
-    async for line in _lines(chunks):
+    async for line in _lines_in(chunks):
         name, _, value = line.decode(errors="replace").partition(":")
         if not line and fields:
             yield fields
@@ -468,19 +543,30 @@ async def _events_in(chunks: AsyncIterator[bytes]) -> AsyncIterator[dict[str, st
         yield fields
 
 
-async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    rest = b""
+async def _lines_in(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    found, mark = Lines(), _MARK
     async for chunk in chunks:
-        *lines, rest = (rest + chunk).replace(b"\r\n", b"\n").split(b"\n")
-        for line in lines:
-            yield line.rstrip(b"\r")
-    if rest:
-        yield rest
+        for line in found.feed(chunk):
+            yield line.removeprefix(mark)
+            mark = b""
+    for line in found.rest():
+        yield line.removeprefix(mark)
 
 
-def _written(message: Mapping[str, Any] | None, event: Mapping[str, str] | None = None) -> bytes:
-    """Return a message as an event, with the fields of the one that has brought it."""
-    fields = [f"{name}: {event[name]}" for name in ("id", "retry") if event and name in event]
+def _written(message: Mapping[str, Any] | None, event: Mapping[str, str] | None = None, identity: Any = None) -> bytes:
+    """Return a message as an event.
+
+    Args:
+        message: The message; None for an event without one.
+        event: The event that has brought it. Its id goes with it, with that of the request whose answer it is of: the SDK gives both back.
+        identity: The id of that request; None for an event of no answer.
+    """
+    found, fields = event or {}, []
+    if "id" in found and "\0" not in found["id"]:
+        fields.append(f"id: {_NO_REQUEST if identity is None else identity}:{found['id']}")
+    if found.get("retry", "").isdecimal():
+        told = int(found["retry"][:9])
+        fields.append(f"retry: {max(told, _SHORTEST_RETRY) if identity is None else min(told, _LONGEST_RETRY)}")
     data = "" if message is None else json.dumps(message)
     return "\n".join([*fields, f"data: {data}", "", ""]).encode()
 
@@ -499,10 +585,16 @@ class _Requests:
     """
 
     def __init__(self, address: Address, library: Any) -> None:
+        self._address = address
         self._headers = address.headers
         self._library = library
+        self._keys: dict[str, str] = {}
         self._whole = library.URL(address.url)
         self._transports: dict[str | None, Any] = {}
+
+    def public(self, text: str) -> str:
+        """Return a text of the server without what only this process may know, the last key of whoever signs requests included."""
+        return _without(self._address.public(text), list(self._keys.values()))
 
     async def send(self, request: Any) -> Any:
         """Send a request, and return its response."""
@@ -520,7 +612,10 @@ class _Requests:
         if self._whole.userinfo:
             headers.setdefault("authorization", f"Basic {b64encode(unquote(self._whole.userinfo.decode()).encode()).decode()}")
         if callable(self._headers):
-            headers |= {name.lower(): value for name, value in (await _asked(self._headers)).items()}
+            asked = {name.lower(): value for name, value in (await _asked(self._headers)).items()}
+            headers, self._keys = {**headers, **asked}, {**self._keys, **asked}
+        if "authorization" in headers:
+            self._keys["authorization"] = headers["authorization"]
         for _ in range(_REDIRECTS):
             sent = self._library.Request(request.method, url, headers=headers, stream=request.stream, extensions=request.extensions)
             response = await self._through(sent).handle_async_request(sent)
@@ -536,13 +631,21 @@ class _Requests:
         proxies = {} if proxy_bypass(request.url.host) else getproxies()
         proxy = proxies.get(request.url.scheme) or proxies.get("all")
         if proxy not in self._transports:
-            self._transports[proxy] = self._library.AsyncHTTPTransport(proxy=proxy)
+            limits = self._library.Limits(max_connections=None, max_keepalive_connections=_IDLE_CONNECTIONS)  # a call waits for no other
+            verify = _certificates(self._library)
+            self._transports[proxy] = self._library.AsyncHTTPTransport(verify=verify, proxy=proxy, limits=limits)
         return self._transports[proxy]
 
     async def close(self) -> None:
         """Close all connections."""
         for transport in self._transports.values():
             await transport.aclose()
+
+
+@cache
+def _certificates(library: Any) -> Any:
+    """Return what the certificates of servers are checked with: read once, as that takes longer than to open a session."""
+    return library.create_ssl_context()
 
 
 def _same_origin(url: Any, other: Any) -> bool:

@@ -59,17 +59,10 @@ class Round:
 
     @classmethod
     def of(cls, result: Mapping[str, Any]) -> "Round | None":
-        """Return what the result of a call asks; None where it is the end of the call.
-
-        Raises:
-            ToolException: It asks in no way of the protocol.
-        """
+        """Return what the result of a call asks; None where it is the end of the call."""
         if result.get("resultType") != "input_required":
             return None
-        requests, state = result.get("inputRequests") or {}, result.get("requestState")
-        if not isinstance(requests, Mapping) or not all(map(_is_readable, requests.values())) or not isinstance(state, str | None):
-            raise ToolException("the server asks a question that cannot be read, so the call does not go on")
-        return cls(requests, state)
+        return cls(result.get("inputRequests") or {}, result.get("requestState"))
 
     @classmethod
     def continued(cls, run: ContinuedRun) -> "Round":
@@ -206,16 +199,6 @@ def declined(label: str, why: str = "mcp_server(elicit=...) or approve= would an
     """Return the answer that declines a question, and say so in the log."""
     _logger.warning("%s asks a question, which is declined: %s", label, why)
     return _DECLINED
-
-
-def _is_readable(request: Any) -> bool:
-    """Whether a request of a server is one: a question has a text, with a schema of its answer or a URL."""
-    if not isinstance(request, Mapping) or request.get("method") != "elicitation/create":
-        return isinstance(request, Mapping)
-    match request.get("params"):
-        case {"message": str(), "requestedSchema": dict()} | {"message": str(), "url": str()}:
-            return True
-    return False
 
 
 def _shown(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ import asyncio
 import json
 import logging
 import os
-import re
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
@@ -13,18 +12,22 @@ from contextvars import Context
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self, cast
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from ..errors import ConfigurationError, LoginError
 from ..executor.user_functions import background_loop
-from .connection import Address, Fault, Outcome, answer_in, read_message
+from .connection import UNREADABLE, Address, Fault, Outcome, Received
 from .questions import Elicit, Questions, Round, declined
+from .reading import answer_of, half_answer, is_answer, key_of, messages_in, read_message, request_of, result_of
 
 _logger = logging.getLogger("langchain_autotools")
 
 _OTHER_PROTOCOL = -32022
-_SECONDS_TO_CANCEL = 1.0
+_SECONDS_TO_CANCEL = 5.0
+_SECONDS_OF_LAST_ANSWERS = 1.0
 _SECONDS_UNTIL_HEARD_AGAIN = 1.0
+_SECONDS_BETWEEN_LISTS = 0.5
+_MOST_PAGES = 200
 _LIST_CHANGED = "notifications/tools/list_changed"
 _CALL, _LIST, _INITIALIZE = "tools/call", "tools/list", "initialize"
 _EXTRA = "MCP servers need the extra `mcp`: pip install 'langchain-autotools-chat[mcp]'"
@@ -59,7 +62,8 @@ class Wire:
 
     Args:
         stream: The SDK's stream of what goes to the server.
-        faults: What became of requests that the server has not answered, by their ids.
+        received: What the server has said of requests, where that is not what the SDK has got.
+        public: Takes out of a text of the server what only this process may know.
 
     Attributes:
         modern: Whether the protocol is one in which a call can wait for answers (2026-07-28 or later).
@@ -67,12 +71,14 @@ class Wire:
         names: The tools on the page that was listed last.
     """
 
-    def __init__(self, stream: Any, faults: dict[str, Fault]) -> None:
+    def __init__(self, stream: Any, received: Received, public: Callable[[str], str]) -> None:
         self.modern = False
         self.fault: Fault | None = None
         self.names: set[str] = set()
         self._stream = stream
-        self._faults = faults
+        self._received = received
+        self._public = public
+        self._unread: list[set[str]] = []
         self._methods: dict[str, str] = {}
         self._answers: dict[str, tuple[Mapping[str, Any], Fault | None]] = {}
         self._sent: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
@@ -136,13 +142,17 @@ class Wire:
             raise ServerError(fault.words if fault is not None else answer["error"]["message"])
         if "result" not in answer:
             raise Lost(sent is not None, "" if sent is not None else words)
-        return cast("Mapping[str, Any]", answer["result"])
+        result = result_of(answer["result"], self.modern)
+        if result is None:
+            raise Lost(True, "it waits for answers to what cannot be read")
+        return result
 
     def _forget(self, task: Any) -> None:
         sent = self._sent.pop(task, None)
         if sent is not None:
-            self._methods.pop(str(_inside(sent).id), None)
-            self._answers.pop(str(_inside(sent).id), None)
+            key = str(_inside(sent).id)
+            if self._methods.pop(key, None) is not None and self._answers.pop(key, None) is None:
+                self._unread = [one for one in self._unread if key not in one]  # it may have been the one that was answered
 
     async def _cancel(self) -> None:
         """Tell the server that nobody waits for the last request of this task, which version 1 of the SDK does not."""
@@ -157,9 +167,20 @@ class Wire:
     # ------------------------------------------------------------------------------------------ what comes
 
     def read(self, message: Any) -> Sequence[Any]:
-        """Return what the session is to have of what the server has sent."""
-        mended = self._mended(message) if isinstance(message, Exception) else [message]
-        return [self._taken(one) for one in mended]
+        """Return what the session is to have of what the server has sent: a line, or a message that the SDK has read."""
+        if isinstance(message, Exception):
+            return []  # the SDK could not read it, though all that it gets was read before
+        found = self._in_line(message) if isinstance(message, bytes) else [message]
+        return [*[self._taken(one) for one in found], *[self._taken(self._unreadable(key)) for key in self._left()]]
+
+    def ends(self) -> Sequence[Any]:
+        """Return what ends the requests that are open when the server has ended."""
+        return [_failing(key, "the session has ended") for key in self._open]
+
+    @property
+    def _open(self) -> set[str]:
+        """The requests that have no answer."""
+        return {key for key in self._methods if key not in self._answers}
 
     def _taken(self, message: Any) -> Any:
         """Return an answer as the session accepts it, which is kept; any other message as it is."""
@@ -167,17 +188,19 @@ class Wire:
         if hasattr(answer, "method"):
             return message
         key = str(answer.id)
-        method, fault = self._methods.get(key), self._faults.pop(key, None)
+        method, fault = self._methods.get(key), self._received.faults.pop(key, None)
         self.fault = fault or self.fault
-        result = getattr(answer, "result", None)
+        result = self._received.results.pop(key, getattr(answer, "result", None))
         if method is None:
             return message
-        if method == _INITIALIZE and result is not None:
-            answer.result = _welcome(result)
+        if method not in (_CALL, _LIST):
+            del self._methods[key]
+            if result is not None:
+                answer.result = _welcome(result) if method == _INITIALIZE else _discovered(result)
             return message
         kept = {"result": result} if result is not None else {"error": answer.error.model_dump()}
         self._answers.setdefault(key, (kept, fault))
-        if result is not None and method in (_CALL, _LIST):
+        if result is not None:
             answer.result = self._accepted(method, result)
         return message
 
@@ -190,33 +213,40 @@ class Wire:
         self.names = {tool["name"] for tool in tools}
         return {"tools": tools, **kept}
 
-    def _mended(self, error: Exception) -> Sequence[Any]:
-        """Return the messages of a line that the SDK cannot read: mended, or the ends of the requests that it may have answered."""
-        line = _line_of(error)
-        data = read_message(line) if isinstance(line, str) else line
-        found = [message for one in (data if isinstance(data, list) else [data]) for message in self._messages_of(one)]
-        if data is not None or not isinstance(line, str) or '"jsonrpc"' not in line:
-            return found
-        named = [key for key in re.findall(r'"id"\s*:\s*"?([^",}\s]+)', line) if key in self._methods]
-        return [self._unread(key) for key in named or list(self._methods)]
+    # ------------------------------------------------------------------------------------------ lines
 
-    def _messages_of(self, data: Any) -> Sequence[Any]:
-        """Return the message that data holds, if it holds one."""
-        if not isinstance(data, Mapping):
-            return []
-        key = str(data.get("id"))
-        if "method" not in data and key in self._methods:
-            answer = answer_in(data, data["id"])
-            return [self._unread(key) if answer is None else _message(answer)]
-        with suppress(ValueError):
-            return [_message(data)]
-        return []
+    def _in_line(self, line: bytes) -> Sequence[Any]:
+        """Return the messages in a line; the end of a request whose answer it may be, where it cannot be read."""
+        data = read_message(line)
+        if data is not None:
+            return [made for one in messages_in(data) if (made := self._made(one)) is not None]
+        is_half, key = half_answer(line)
+        if is_half and key is None:
+            self._unread.append(self._open)
+        return [self._unreadable(key)] if is_half and key in self._open else []
 
-    def _unread(self, key: str) -> Any:
+    def _made(self, message: Mapping[str, Any]) -> Any:
+        """Return a message as the SDK has it; None for an answer to nobody, and for what is no message."""
+        key = key_of(message.get("id"))
+        if is_answer(message):
+            return _message(answer_of(message, _id_of(key), self._public)) if key in self._open else None
+        request = request_of(message)
+        if request is None:
+            return self._unreadable(key) if "method" not in message and key in self._open else None
+        return _message(request)
+
+    def _left(self) -> Sequence[str]:
+        """Return the requests whose answers cannot be read: each alone has none of those that were open when half an answer came."""
+        for one in self._unread:
+            one &= self._open
+        left = [key for one in self._unread if len(one) == 1 for key in one]
+        self._unread = [one for one in self._unread if len(one) > 1]
+        return list(dict.fromkeys(left))
+
+    def _unreadable(self, key: str | None) -> Any:
         """Return the end of a request whose answer cannot be read."""
-        fault = self._faults[key] = Fault(Outcome.UNKNOWN, "its answer cannot be read")
-        identity = int(key) if key.isdigit() else key
-        return _message({"jsonrpc": "2.0", "id": identity, "error": {"code": -32603, "message": fault.words}})
+        self._received.faults[str(key)] = UNREADABLE
+        return _failing(key, UNREADABLE.words)
 
 
 def listed(result: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -233,11 +263,15 @@ def _known(tool: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _welcome(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answer to the first request, with what the session must have."""
-    about, able = result.get("serverInfo"), result.get("capabilities")
-    named = about if isinstance(about, Mapping) and all(isinstance(about.get(key), str) for key in ("name", "version")) else {}
-    kept = {name: value for name, value in able.items() if isinstance(value, Mapping)} if isinstance(able, Mapping) else {}
-    return {**result, "serverInfo": {"name": "server", "version": "", **named}, "capabilities": kept}
+    """Return the answer to the first request, with what the session must have: the version of the protocol alone decides anything."""
+    return {"protocolVersion": result.get("protocolVersion"), "capabilities": {}, "serverInfo": {"name": "server", "version": ""}}
+
+
+def _discovered(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer to the first request of a protocol of 2026-07-28 or later, with what the session must have."""
+    versions = result.get("supportedVersions")
+    known = [version for version in versions if isinstance(version, str)] if isinstance(versions, list) else []
+    return {"supportedVersions": known, "capabilities": {}, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
 
 def _inside(message: Any) -> Any:
@@ -255,14 +289,14 @@ def _message(data: Mapping[str, Any]) -> Any:
     return SessionMessage(known.JSONRPCMessage.model_validate(data) if adapter is None else adapter.validate_python(data))
 
 
-def _line_of(error: Exception) -> Any:
-    """Return what the SDK could not read: a text that is no JSON, or the data of one that is no message."""
-    from pydantic import ValidationError
+def _failing(key: str | None, words: str) -> Any:
+    """Return the message of an error in the place of an answer."""
+    return _message({"jsonrpc": "2.0", "id": _id_of(key), "error": {"code": -32603, "message": words}})
 
-    if not isinstance(error, ValidationError):
-        return None
-    inputs = [detail["input"] for detail in error.errors(include_url=False, include_context=False)]
-    return next((one for one in inputs if isinstance(one, str | bytes) or (isinstance(one, Mapping) and "jsonrpc" in one)), None)
+
+def _id_of(key: str | None) -> Any:
+    """Return the id of a request of the session, which are numbers and texts that the SDK makes."""
+    return int(key) if key is not None and key.isdigit() else key
 
 
 def check_installed() -> None:
@@ -357,8 +391,9 @@ class Session:
         self._label = label
         self._calls: set[Call] = set()
         self._lists: set[Future[None]] = set()
+        self._begun: WeakSet[Call] = WeakSet()
         self._ending = False
-        self._retired = False
+        self._retired = self._has_ended = False
         self._wire: Wire | None = None
         self._changed = self._listing = False
         self._ended = threading.Event()
@@ -423,11 +458,11 @@ class Session:
 
     async def _own(self) -> None:
         failure: BaseException | None = None
-        faults: dict[str, Fault] = {}
+        received = Received()
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(self._open_timeout):
-                    session = await self._open(stack, faults)
+                    session = await self._open(stack, received)
                 self.opened.set_result(None)
                 await self._serve(session)
         except BaseException as error:  # the SDK's groups of errors, cancellation at the end of the process
@@ -438,7 +473,7 @@ class Session:
                 self._ending = True
                 lost, self._calls, lists, self._lists = self._calls, set(), self._lists, set()
             for call in lost:
-                _settle(call.result, Lost(sent=True))
+                _settle(call.result, Lost(sent=call in self._begun))
             for waiting in lists:
                 _settle(waiting, Lost(sent=False))
             self._ended.set()
@@ -455,12 +490,12 @@ class Session:
         reason = f"{type(failure).__name__}: {failure}" if failure is not None else "it has ended"
         return ConfigurationError(f"{self._label} cannot be opened: {self._address.public(reason if fault is None else fault.words)}")
 
-    async def _open(self, stack: AsyncExitStack, faults: dict[str, Fault]) -> Any:
+    async def _open(self, stack: AsyncExitStack, received: Received) -> Any:
         import anyio
         from mcp import ClientSession, types
 
-        read, write = await stack.enter_async_context(self._address.open(faults))
-        wire = self._wire = Wire(write, faults)
+        read, write = await stack.enter_async_context(self._address.open(received))
+        wire = self._wire = Wire(write, received, self._address.public)
         inward, heard = anyio.create_memory_object_stream[Any](0)
         relay = asyncio.ensure_future(self._relay(read, inward, wire))
         stack.callback(relay.cancel)
@@ -490,11 +525,14 @@ class Session:
                 async for message in read:
                     for one in wire.read(message):
                         await inward.send(one)
+            with suppress(Exception):
+                for one in wire.ends():
+                    await inward.send(one)
         self._end()
 
     def _end(self) -> None:
         """End the session, in its own thread: no call is taken any more."""
-        self._ending = True
+        self._ending = self._has_ended = True
         self._queue.put_nowait(None)
 
     async def _serve(self, session: Any) -> None:
@@ -502,6 +540,8 @@ class Session:
         try:
             while await self._begins_next(session, running):
                 pass
+            if self._has_ended and running:  # what it has answered is still read
+                await asyncio.wait(running, timeout=_SECONDS_OF_LAST_ANSWERS)
         finally:
             for begun in running:
                 begun.cancel()
@@ -523,7 +563,7 @@ class Session:
 
         tools: list[Mapping[str, Any]] = []
         cursor, seen = None, set[str]()
-        while True:
+        while len(seen) < _MOST_PAGES:
             params = None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
             dropped: set[str] = set()
             page = await wire.answer(_listed(session, params, dropped, wire))
@@ -535,6 +575,8 @@ class Session:
                 _logger.warning("%s gives a page of its list of tools once more: the list ends there", self._label)
                 break
             seen.add(cursor)
+        else:
+            _logger.warning("%s has more than %d pages of tools: the list ends there", self._label, _MOST_PAGES)
         if tools != self.tools:
             self.tools, self.version = tools, self.version + 1
 
@@ -569,13 +611,16 @@ class Session:
 
     async def _read_changes(self, session: Any) -> None:
         assert self._wire is not None
+        pause = _SECONDS_BETWEEN_LISTS
         try:
-            while self._changed:
+            while self._changed and not self._ending:
                 self._changed = False
                 async with asyncio.timeout(self._open_timeout):
                     await self._list(session, self._wire)
+                await asyncio.sleep(pause)
+                pause *= 2
         except (Lost, ServerError, TimeoutError) as error:
-            _logger.warning("%s does not tell its new tools: %s", self._label, self._address.public(str(error)))
+            _logger.warning("%s does not tell its new tools: %s", self._label, error)
         finally:
             self._listing = False
 
@@ -599,6 +644,7 @@ class Session:
         from mcp.types import CallToolResult
 
         wire, task = cast("Wire", self._wire), cast("asyncio.Task[Any]", asyncio.current_task())
+        self._begun.add(call)
         call.result.add_done_callback(partial(self._cancel_if, task))
 
         async def progress(done: float, total: float | None, message: str | None) -> None:
@@ -614,7 +660,7 @@ class Session:
             raise
         except Exception as error:
             self._forget(call)
-            _settle(call.result, error if not isinstance(error, ServerError) else ServerError(self._address.public(str(error))))
+            _settle(call.result, error)
         else:
             self._forget(call)
             with suppress(InvalidStateError):  # cancelled

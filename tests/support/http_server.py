@@ -44,17 +44,21 @@ class Drop:
     """A place in a reply where the server tears the connection down in the middle of the body."""
 
 
-Part = bytes | Gate | Pause | Drop
+class Close:
+    """A place in a reply after which the server ends the connection, as if nothing were missing, and without having said that it would."""
+
+
+Part = bytes | Gate | Pause | Drop | Close
 
 
 @dataclass(frozen=True)
 class HttpReply:
-    """One HTTP reply. `framing` says how the client learns the end: chunks, a length, or the closed connection."""
+    """One HTTP reply. `framing` says how the client learns the end: chunks, a length, or the closed connection; raw: the parts are all."""
 
     parts: Iterable[Part] = ()
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
-    framing: Literal["chunked", "length", "close"] = "chunked"
+    framing: Literal["chunked", "length", "close", "raw"] = "chunked"
 
 
 @dataclass
@@ -84,6 +88,10 @@ class _ClientLeft(Exception):
 
 class Dropped(Exception):
     """The script tears the connection down."""
+
+
+class _Closed(Exception):
+    """The script ends the connection."""
 
 
 class LoopbackServer:
@@ -191,6 +199,8 @@ class LoopbackServer:
             # Linger 0 makes the close a reset: the client cannot take it for the end of the body.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             return False
+        except _Closed:
+            return False
         except (_ClientLeft, OSError):
             exchange.disconnected.set()
             return False
@@ -201,7 +211,7 @@ class LoopbackServer:
         parts: Iterable[Part] = reply.parts
         if reply.framing == "length":
             parts = [b"".join(part for part in parts if isinstance(part, bytes))]
-        pending = [_head(reply, parts)]
+        pending = [] if reply.framing == "raw" else [_head(reply, parts)]
         size = 0
         for part in parts:
             if isinstance(part, bytes):
@@ -223,9 +233,9 @@ class LoopbackServer:
             exchange.sent += len(pending)
             pending.clear()
 
-    def _wait(self, connection: socket.socket, part: Gate | Pause | Drop) -> None:
-        if isinstance(part, Drop):
-            raise Dropped
+    def _wait(self, connection: socket.socket, part: Gate | Pause | Drop | Close) -> None:
+        if isinstance(part, Drop | Close):
+            raise Dropped if isinstance(part, Drop) else _Closed
         if isinstance(part, Gate):
             part.reached.set()
             rounds, done = None, part.opened.is_set
