@@ -26,7 +26,7 @@ from tests.support.bad_mcp_kinds import KINDS
 from tests.support.bad_mcp_servers import NEVER, SECRETS, UNKNOWN, Kind, Target, serving
 from tests.support.mcp_http import McpHttp
 
-ENOUGH = float(os.environ.get("ENOUGH", "30"))
+ENOUGH = 30.0
 """Seconds after which a test fails."""
 PATIENCE = 0.4
 """Seconds of a call that is never answered."""

@@ -365,8 +365,11 @@ ends_by("an end that goes elsewhere", lambda: HttpReply(status=307, headers={"lo
 
 def welcome(name: str, **headers: str) -> None:
     """Add a kind whose first answer has these headers."""
-    reply = lambda asked: HttpReply([asked.server.healthy(asked).encode()], headers={**_JSON, **headers}, framing="length")  # noqa: E731
-    add(name, scripts={"initialize": lambda asked: [reply(asked)]})
+
+    def reply(asked: Asked) -> Iterator[HttpReply]:
+        yield HttpReply([asked.server.healthy(asked).encode()], headers={**_JSON, **headers}, framing="length")
+
+    add(name, scripts={"initialize": reply})
 
 
 welcome("no session")

@@ -7,6 +7,7 @@ from typing import Any
 from tests.support.bad_mcp_servers import NEVER, NUMBER, SECRETS, TOOLS, UNKNOWN, Asked, Kind, Script
 
 KINDS: dict[str, Kind] = {}
+_told: Any
 WAYS = ("stdio", "http", "events")
 ALL = (*WAYS, "modern")
 MANY = ("stdio", "events", "modern")

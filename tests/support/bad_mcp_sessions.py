@@ -165,7 +165,8 @@ def _(asked: Asked) -> Iterator[str]:
 
 @kind("notifications that the call is cancelled")
 def _(asked: Asked) -> Iterator[str]:
-    for identity in (asked.id, str(asked.id), None, [], 977):
+    identities: list[Any] = [asked.id, str(asked.id), None, [], 977]
+    for identity in identities:
         yield json.dumps({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": identity}})
     yield asked.text()
 
@@ -259,6 +260,7 @@ def discovered(keys: dict[str, Any]) -> Script:
     return script
 
 
+_given: Any
 for _name, _given in [
     ("no capabilities", {"capabilities": ...}),
     ("odd capabilities", {"capabilities": {"tools": True, "logging": []}}),
@@ -278,7 +280,7 @@ def asks(name: str, method: str, *, identity: Any = "q", over: tuple[str, ...] =
 
     def script(asked: Asked) -> Iterator[Any]:
         known = asked.id if identity is ... else identity
-        answer = yield Question(json.dumps({"jsonrpc": "2.0", "id": known, "method": method, **more}), known)
+        answer: Any = yield Question(json.dumps({"jsonrpc": "2.0", "id": known, "method": method, **more}), known)
         yield asked.text("ok" if "error" in answer or "action" in answer["result"] or method == "ping" else f"no: {answer}")
 
     add(name, scripts={"tools/call": script}, over=over)
