@@ -36,7 +36,7 @@ class Program(asyncio.SubprocessProtocol):
         self._found = Lines()
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._transport: asyncio.SubprocessTransport | None = None
-        self._is_paused = False
+        self._is_paused = self._is_over = False
 
     # ------------------------------------------------------------------------------------------ what asyncio calls
 
@@ -46,6 +46,8 @@ class Program(asyncio.SubprocessProtocol):
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """Take what it has written; for some time no more of it, if nobody has read what it has written before."""
+        if self._is_over:
+            return
         for line in self._found.feed(data):
             self._lines.put_nowait(line)
         if self._lines.qsize() > _MOST_LINES and not self._is_paused:
@@ -84,12 +86,16 @@ class Program(asyncio.SubprocessProtocol):
 
     async def __anext__(self) -> bytes:
         line = await self._lines.get()
-        if self._is_paused and self._lines.qsize() < _MOST_LINES // 2:
-            self._is_paused = False
-            self._pipe(1).resume_reading()
+        if self._lines.qsize() < _MOST_LINES // 2:
+            self._go_on()
         if line is None:
             raise StopAsyncIteration
         return line
+
+    def _go_on(self) -> None:
+        if self._is_paused:
+            self._is_paused = False
+            self._pipe(1).resume_reading()
 
     # ------------------------------------------------------------------------------------------ what it gets
 
@@ -115,6 +121,8 @@ class Program(asyncio.SubprocessProtocol):
     async def end(self) -> None:
         """End it: by the end of its input, then by signals, with all processes of its group."""
         assert self._transport is not None
+        self._is_over = True
+        self._go_on()  # what it still has to write would keep it
         await self.aclose()
         for seconds, number in zip(_SECONDS_TO_END, (None, "SIGTERM", "SIGKILL"), strict=True):
             if number is not None:

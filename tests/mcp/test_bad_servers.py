@@ -26,7 +26,7 @@ from tests.support.bad_mcp_kinds import KINDS
 from tests.support.bad_mcp_servers import NEVER, SECRETS, UNKNOWN, Kind, Target, serving
 from tests.support.mcp_http import McpHttp
 
-ENOUGH = 30.0
+ENOUGH = 60.0
 """Seconds after which a test fails."""
 PATIENCE = 0.4
 """Seconds of a call that is never answered."""
@@ -212,6 +212,7 @@ def check(kind: Kind, over: str, target: Target, results: dict[str, ToolMessage]
             assert status_of(results, call) == ("success", answer)
         assert begun.count(call) <= 1
     assert begun.count("initialize") + begun.count("server/discover") <= 2 * kind.sessions
+    assert begun.count("GET") <= 10
     assert begun.count("tools/list") <= 3 or "page" in kind.name
 
 
@@ -228,6 +229,18 @@ def test_a_run_with_a_deadline_ends(over: str, tmp_path: Path, nothing_left: Non
         assert stop_reason(run) == "deadline"
         assert [(result.status, result.text[:3]) for result in results_of(run)] == [("success", "4"), ("error", '{"e')]
         assert target.begun.count("bad 1") == 1
+
+
+@pytest.mark.further
+def test_a_server_that_is_gone_has_run_nothing(tmp_path: Path, nothing_left: None) -> None:
+    """Which the result says."""
+    with serving(KINDS["healthy"], "http", tmp_path / "notes") as target:
+        server = mcp_server(target.server, **target.settings)
+        executor = ToolExecutor([server])
+    (result,) = ended(executor.execute_all, turn(("good", 1)))
+    ended(server.close)
+    assert result.status == "error" and "cannot be opened" in result.text and "ConnectError" in result.text
+    assert "good 1" not in target.begun
 
 
 @pytest.mark.further
