@@ -292,6 +292,18 @@ def can_be_field(name: str, *, older: bool = False) -> bool:
             return False
 
 
+@cache
+def can_have_alias(name: str) -> bool:
+    """Whether pydantic keeps the alias of a field of this name: before 2.11 not of those that are properties of its models."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            made: Any = create_model("M", **{name: (int, Field(0, validation_alias="other"))})  # type: ignore[call-overload]
+            return bool(made.model_fields[name].validation_alias == "other")
+        except Exception:
+            return True
+
+
 _KEPT = {"args", "kwargs", *(value for key, value in vars(decorator_v1).items() if key.startswith(("V_", "ALT_V_")))}
 """The names of parameters that core and pydantic keep when they read a function: nothing can be made of them there."""
 
@@ -383,7 +395,7 @@ class Signature:
 
     def path(self, parameter: Parameter) -> tuple[str, ...]:
         """The keys under which the schema reads a parameter beside its own name; empty for none."""
-        if self.form not in SCHEMAS or "validate_by_alias=False" in self.config:
+        if self.form not in SCHEMAS or "validate_by_alias=False" in self.config or not can_have_alias(parameter.name):
             return ()
         alone = "alias" not in parameter.field and "to_camel" in self.config
         path = (to_camel(parameter.name),) if alone else parameter.path
