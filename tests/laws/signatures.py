@@ -281,27 +281,21 @@ def nearest_names() -> Sequence[str]:
 
 @cache
 def can_be_field(name: str, *, older: bool = False) -> bool:
-    """Whether pydantic makes a field of this name."""
+    """Whether pydantic makes a field of this name, and can read it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             made: Any = create_model_v1("M", **{name: (str, ...)}) if older else create_model("M", **{name: (str, ...)})  # type: ignore[call-overload]
             create_model("M", __config__=ConfigDict(extra="forbid"), **{name: (str, ...)})  # type: ignore[call-overload]
-            return name in (made.__fields__ if older else made.model_fields)
+            return name in (made.__fields__ if older else made.model_fields) and (older or _is_read(name))
         except Exception:
             return False
 
 
-@cache
-def can_have_alias(name: str) -> bool:
-    """Whether pydantic keeps the alias of a field of this name: before 2.11 not of those that are properties of its models."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            made: Any = create_model("M", **{name: (int, Field(0, validation_alias="other"))})  # type: ignore[call-overload]
-            return bool(made.model_fields[name].validation_alias == "other")
-        except Exception:
-            return True
+def _is_read(name: str) -> bool:
+    """Whether pydantic reads a field of this name as any other: before 2.11 not one that has the name of a property or a hook of models."""
+    made: Any = create_model("M", **{name: (int, Field(7, validation_alias="other"))})  # type: ignore[call-overload]
+    return [getattr(made.model_validate(given), name) for given in ({}, {"other": 8})] == [7, 8]
 
 
 _KEPT = {"args", "kwargs", *(value for key, value in vars(decorator_v1).items() if key.startswith(("V_", "ALT_V_")))}
@@ -395,7 +389,7 @@ class Signature:
 
     def path(self, parameter: Parameter) -> tuple[str, ...]:
         """The keys under which the schema reads a parameter beside its own name; empty for none."""
-        if self.form not in SCHEMAS or "validate_by_alias=False" in self.config or not can_have_alias(parameter.name):
+        if self.form not in SCHEMAS or "validate_by_alias=False" in self.config:
             return ()
         alone = "alias" not in parameter.field and "to_camel" in self.config
         path = (to_camel(parameter.name),) if alone else parameter.path
