@@ -380,3 +380,30 @@ def _(asked: Asked) -> Iterator[str]:
 @kind("a list of 5 megabytes", at="tools/list", over=("stdio", "http", "modern"))
 def _(asked: Asked) -> Iterator[str]:
     yield asked.result({"tools": [*TOOLS, {**TOOLS[0], "name": "odd", "description": "x" * 5_000_000}]})
+
+
+# ---------------------------------------------------------------------------------------------- definitions of tools
+
+
+def _deep(levels: int) -> dict[str, Any]:
+    """A schema so deep."""
+    return {"type": "array", "items": _deep(levels - 1) if levels else {"type": "string"}}
+
+
+lists("a tool without a schema", [*TOOLS, {"name": "odd"}])
+lists("a schema that is null", odd(inputSchema=None))
+lists("a schema that is a text", odd(inputSchema="object"))
+lists("a schema that is a list", odd(inputSchema=[]))
+lists("a schema that refers to nothing", odd(inputSchema={"type": "object", "properties": {"a": {"$ref": "#/$defs/no"}}}))
+lists("a schema that refers to itself", odd(inputSchema={"type": "object", "properties": {"a": {"$ref": "#"}}}))
+lists("a schema whose properties are a list", odd(inputSchema={"type": "object", "properties": ["a"], "required": "a"}))
+lists("a schema of an unknown type", odd(inputSchema={"type": "objekt", "properties": {"a": {"type": 5}}}))
+lists("a schema of 150 levels", odd(inputSchema={"type": "object", "properties": {"a": _deep(150)}}))
+lists("a description that is a number", odd(description=5))
+lists("annotations that are a text", odd(annotations="read only", title=5, icons="x", execution=[], _meta=5))
+lists("a tool twice", [*TOOLS, *odd()[2:], *odd()[2:]])
+lists("tools that are called alike", [*TOOLS, *odd()[2:], {"name": "odd", "inputSchema": {"type": "object"}, "description": "Another."}])
+lists("an empty name", [*TOOLS, {"name": "", "inputSchema": NUMBER}])
+lists("a name of 10,000 characters", [*TOOLS, {"name": "x" * 10_000, "inputSchema": NUMBER}])
+lists("a name with half a character", [*TOOLS, {"name": "odd\ud83d", "inputSchema": NUMBER}])
+lists("a name of line ends", [*TOOLS, {"name": "odd\n\r\t\0", "inputSchema": NUMBER}])
