@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -92,7 +94,15 @@ def test_what_failed_for_sure_is_tried_again(stack: ExitStack, notes: Notes) -> 
 
 
 def test_equal_calls_that_wait_for_one_get_its_error(stack: ExitStack, notes: Notes) -> None:
-    """A cache does not repeat it for them either, and keeps no error."""
-    executor = ToolExecutor([server(stack, notes)], policies={"die": ToolPolicy(cache=True, cache_key=dict, **EVERYTHING)})
-    results = executor.execute_all(asks("die", "die"))
-    assert all("outcome unknown" in result.text for result in results) and notes.begun("die") == 1
+    """A cache does not repeat it for them either, and keeps no error. The server ends while both wait."""
+    executor = ToolExecutor([server(stack, notes)], policies={"wait": ToolPolicy(cache=True, cache_key=dict, **EVERYTHING)})
+
+    async def run() -> list[ToolMessage]:
+        running = asyncio.ensure_future(executor.aexecute_all(asks("wait", "wait")))  # begun in one turn of the loop
+        while not notes.begun("wait"):
+            await asyncio.sleep(0.01)
+        os.kill(notes.processes[-1], signal.SIGKILL)
+        return list(await running)
+
+    results = asyncio.run(run())
+    assert all("outcome unknown" in result.text for result in results) and notes.begun("wait") == 1
