@@ -50,7 +50,7 @@ PROVIDER_ROOMS = (
     ("_base",),
     ("anthropic", "google", "ollama", "openai"),
     ("local", "presets"),
-    ("memory_tools", "registry", "results"),
+    ("langchain_classes", "memory_tools", "registry", "results"),
 )
 PROVIDER_RANKS = {room: rank for rank, rooms in enumerate(PROVIDER_ROOMS) for room in rooms}
 LEAVES = ("claim_database", "encoders", "durable", "showing", "cli", "file_handlers", "providers.local")

