@@ -339,21 +339,17 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
             return {name: argument for name, argument in named.items() if not _is_of_graphs(argument)}
         return {name: argument for name, argument in named.items() if argument in self._fields}
 
-    def _with_flat_keys(self, config: RunnableConfig) -> dict[str, Any]:
-        """Return a configuration with its flat keys in `configurable`, where LangChain puts them.
-
-        Args:
-            config: The configuration that was given. That of a running run does not enter it.
+    def _flat_keys(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what stands beside `configurable` in a configuration that was given, and which LangChain moves into it.
 
         Raises:
-            ConfigurationError: A flat key sets no argument.
+            ConfigurationError: A key sets no argument.
         """
-        flat: dict[str, Any] = {name: value for name, value in config.items() if name not in CONFIG_KEYS and value is not None}
+        flat = {name: value for name, value in config.items() if name not in CONFIG_KEYS and value is not None}
         unknown = sorted(name for name in flat.keys() - self._argument_names(flat).keys() if not _is_of_graphs(name))
         if unknown:
             raise ConfigurationError(self._unknown_key(unknown[0]))
-        rest = {name: value for name, value in config.items() if name in CONFIG_KEYS}
-        return {**rest, "configurable": {**(config.get("configurable") or {}), **flat}}
+        return flat
 
     def _unknown_key(self, name: str) -> str:
         if self._fields == "any":
@@ -369,8 +365,8 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         Raises:
             ConfigurationError: Nothing says which model, or an argument cannot work.
         """
-        given: Any = None if config is None else self._with_flat_keys(config)
-        configurable = ensure_config(given).get("configurable") or {}
+        self._flat_keys(config or {})
+        configurable = ensure_config(config).get("configurable") or {}
         chosen = {argument: configurable[name] for name, argument in self._argument_names(configurable).items()}
         return self._made({**self._defaults, **chosen})
 
@@ -426,11 +422,13 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         Raises:
             ConfigurationError: A key is none of LangChain's and none that a call may set.
         """
-        whole = self._with_flat_keys({**(config or {}), **kwargs})  # type: ignore[typeddict-item]
-        configurable = whole["configurable"]
+        whole: dict[str, Any] = {**(config or {}), **kwargs}  # and nothing of a run inside which this happens, as `ensure_config` adds
+        configurable = {**(whole.get("configurable") or {}), **self._flat_keys(whole)}
         named = self._argument_names(configurable)
         chosen = {argument: configurable[name] for name, argument in named.items()}
-        rest = {**whole, "configurable": {name: value for name, value in configurable.items() if name not in named}}
+        others = {name: value for name, value in configurable.items() if name not in named}
+        rest = {name: value for name, value in whole.items() if name in CONFIG_KEYS and name != "configurable"}
+        rest |= {"configurable": others} if others else {}  # an empty one would hide that of the run in which a call is made
         return self._with(("with_config", (), {"config": rest}), {**self._defaults, **chosen})
 
     def with_tools(self, tools: Any) -> "ConfigurableChatModel":
