@@ -49,8 +49,8 @@ PROVIDER_ROOMS = (
     ("_transport",),
     ("_base",),
     ("anthropic", "google", "ollama", "openai"),
-    ("local", "presets"),
-    ("langchain_classes", "memory_tools", "registry", "results"),
+    ("langchain_classes", "local", "presets"),
+    ("memory_tools", "registry", "results"),
 )
 PROVIDER_RANKS = {room: rank for rank, rooms in enumerate(PROVIDER_ROOMS) for room in rooms}
 LEAVES = ("claim_database", "encoders", "durable", "showing", "cli", "file_handlers", "providers.local")
