@@ -42,7 +42,7 @@ class Provider:
         prefixes: Prefixes of model names that identify the provider.
         also: Other names of the provider.
         arguments: Constructor arguments that it always gets.
-        found: Returns further ones, from the environment and those that are given.
+        more_arguments: Returns further ones from those that are given, and from the environment.
         settings: Constructor arguments that a conversation on the screen needs.
         model_argument: The constructor's argument for the model's name.
         model_needed: Whether a model must be named.
@@ -55,7 +55,7 @@ class Provider:
     prefixes: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    found: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    more_arguments: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     model_argument: str = "model"
     model_needed: bool = True
@@ -73,8 +73,8 @@ class Provider:
             arguments: Constructor arguments.
         """
         named = {self.model_argument: model} if model else {}
-        found = self.found(arguments) if self.found else {}
-        return self.load()(**{**self.arguments, **found, **named, **arguments})
+        more = self.more_arguments(arguments) if self.more_arguments else {}
+        return self.load()(**{**self.arguments, **more, **named, **arguments})
 
 
 _GATEWAY = "https://gateway.smith.langchain.com"
@@ -131,7 +131,7 @@ PROVIDERS: Mapping[str, Provider] = {
     ),
     "together": Provider("presets.together", "ChatTogether", ("TOGETHER_API_KEY",), "openai/gpt-oss-120b"),
     "openrouter": Provider("presets.openrouter", "ChatOpenRouter", ("OPENROUTER_API_KEY",), "openrouter/auto"),
-    "langsmith": Provider("openai", "ChatOpenAI", _GATEWAY_KEYS, arguments={"use_responses_api": True}, found=_of_gateway),
+    "langsmith": Provider("openai", "ChatOpenAI", _GATEWAY_KEYS, arguments={"use_responses_api": True}, more_arguments=_of_gateway),
     "ollama": Provider("ollama", "ChatOllama", default_model="qwen3"),
     "local": Provider("local", "ChatLocal", model_argument="model_path", model_needed=False),
 }

@@ -65,6 +65,7 @@ def test_providers_are_told_from_names() -> None:
     assert {name: type(init_chat_model(name)).__name__ for name in KNOWN_BY_NAME} == KNOWN_BY_NAME
 
 
+@pytest.mark.filterwarnings("ignore:Inferred:DeprecationWarning")  # of LangChain's, about Gemini
 def test_every_name_of_langchain_resolves(monkeypatch: pytest.MonkeyPatch) -> None:
     """To a class of this package, else to LangChain's own; where its package is missing the error says what to install."""
     theirs = langchain_names._BUILTIN_PROVIDERS
