@@ -99,7 +99,9 @@ def _check_names(cls: type[BaseChatModel], names: Iterable[str]) -> None:
 
 def _reasons(error: ValidationError) -> str:
     details = error.errors(include_url=False, include_context=False, include_input=False)
-    return "; ".join(": ".join([*filter(None, [".".join(map(str, one["loc"]))]), one["msg"]]) for one in details)
+    return "; ".join(
+        ": ".join([*filter(None, [".".join(map(str, one["loc"]))]), one["msg"].removeprefix("Value error, ")]) for one in details
+    )
 
 
 _VERTEX = "langchain-google-vertexai[anthropic]"
