@@ -95,7 +95,9 @@ def is_description(node: ast.stmt) -> bool:
 def gaps(package: Path) -> list[str]:
     """What is missing: `wire: kind` for each kind without a description, `consumer: kind` for each that a table does not name."""
     kinds = kinds_of(package)
-    return [f"wire: {kind}" for kind in undescribed(package)] + [f"{one.consumer}: {kind}" for one in tables_of(package) if one.kinds is not None for kind in sorted(kinds - one.kinds)]
+    return [f"wire: {kind}" for kind in undescribed(package)] + [
+        f"{one.consumer}: {kind}" for one in tables_of(package) if one.kinds is not None for kind in sorted(kinds - one.kinds)
+    ]
 
 
 def test_every_consumer_names_every_kind_of_event() -> None:

@@ -180,7 +180,7 @@ class FrameEncoder:
 
 
 @cache
-def _fields_of(kind: Any) -> Sequence[tuple[str, str, bool]]:
+def _frame_fields(kind: Any) -> Sequence[tuple[str, str, bool]]:
     """Return of each field of a kind of event its name, its name on the wire, and whether it is left out where it is None or empty."""
     wire = kind.wire
     if wire is None:
@@ -192,7 +192,7 @@ def _fields_of(kind: Any) -> Sequence[tuple[str, str, bool]]:
 
 def _data(event: RunEvent, encoder: FrameEncoder) -> Data:
     data, kind = Data(), cast("Any", type(event))
-    for name, written, is_brief in _fields_of(kind):
+    for name, written, is_brief in _frame_fields(kind):
         value = getattr(event, name)
         if not is_brief or value not in (None, ""):
             data[written] = _WRITTEN[name](value) if name in _WRITTEN and value is not None else value
