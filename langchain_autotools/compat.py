@@ -15,6 +15,7 @@ from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models._utils import _normalize_messages
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.utils import message_chunk_to_message
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -22,6 +23,8 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, InjectedToolArg
 from langchain_core.tools.base import _DirectlyInjectedToolArg
 from langchain_core.utils.function_calling import _parse_google_docstring
+from langchain_core.utils.utils import LC_ID_PREFIX
+from langchain_core.utils.uuid import uuid7
 from pydantic import BaseModel
 
 _B = TypeVar("_B", bound=BaseModel)
@@ -124,6 +127,16 @@ CACHE_KEY: Final = "_serialized"
 def input_messages(model: BaseChatModel, input: LanguageModelInput) -> list[BaseMessage]:
     """Return the input of `invoke` or `stream` as messages."""
     return model._convert_input(input).to_messages()
+
+
+def normalized_messages(model: BaseChatModel, input: LanguageModelInput) -> list[BaseMessage]:
+    """Return the input of a request as the messages that core gives `_stream` and `_generate`."""
+    return _normalize_messages(input_messages(model, input))
+
+
+def new_message_id(config: RunnableConfig | None) -> str:
+    """Return the id that core gives a reply without one: that of its LLM run, which the configuration may set."""
+    return f"{LC_ID_PREFIX}-{(config or {}).get('run_id') or uuid7()}"
 
 
 def should_stream(model: BaseChatModel, keywords: Mapping[str, Any], *, async_api: bool) -> bool:

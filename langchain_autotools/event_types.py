@@ -11,7 +11,7 @@ before it is answered, by one `CallDiscarded`.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
 import jiter
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -22,6 +22,27 @@ from .messages.blocks import LARGE, large_files, size_of
 from .messages.calls import ToolCallRecord
 from .messages.metadata import portable_result
 from .messages.run_messages import StopReason
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wire:
+    """How events of a kind are written, wherever they are sent or kept: every field under its name, in order.
+
+    Attributes:
+        name: The name of the kind.
+        brief: The fields that are left out where they are None or empty.
+        absent: The fields that are always left out.
+        renamed: The fields that have other names, with these.
+        also: Properties that are written before the fields.
+        is_piece: Whether the event tells of a part of a message that is being written, and is void where the message is.
+    """
+
+    name: str
+    brief: Sequence[str] = ()
+    absent: Sequence[str] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    also: Sequence[str] = ()
+    is_piece: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +63,8 @@ class RunEvent:
     parent_call_id: str | None = None
     position: str | None = field(default=None, compare=False, repr=False)
 
+    wire: ClassVar[Wire | None] = None
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: portable_result(value) for name, value in vars(self).items()}
 
@@ -53,6 +76,8 @@ class RunStarted(RunEvent):
     Attributes:
         name: The model's name in LangChain's traces.
     """
+
+    wire = Wire(name="run_start")
 
     name: str
 
@@ -69,6 +94,8 @@ class TextDelta(RunEvent):
             `return_direct` tools and what a run for structured output says before its last message.
     """
 
+    wire = Wire(name="text", brief=("separator",), is_piece=True)
+
     message_id: str
     text: str
     separator: str = ""
@@ -82,6 +109,8 @@ class ReasoningDelta(RunEvent):
         message_id: The id that the message will have.
         text: The piece.
     """
+
+    wire = Wire(name="reasoning", is_piece=True)
 
     message_id: str
     text: str
@@ -99,6 +128,8 @@ class CallStarted(RunEvent):
         provisional: Whether the call is still being written: the end of the turn may show that it is none (`CallDiscarded`). False
             where the call is known whole.
     """
+
+    wire = Wire(name="tool_call_start", is_piece=True)
 
     message_id: str
     call_id: str
@@ -121,6 +152,8 @@ class CallArgumentsDelta(RunEvent):
         provisional: Always True.
     """
 
+    wire = Wire(name="tool_call_delta", absent=("provisional",), is_piece=True)
+
     message_id: str
     call_id: str
     text: str
@@ -136,6 +169,8 @@ class CallReady(RunEvent):
         call: The call, under the name that the model wrote. With `args` None it will not run: `why` says why.
         index: The position of the call among the calls of its message.
     """
+
+    wire = Wire(name="tool_call")
 
     message_id: str
     call: ToolCallRecord
@@ -157,6 +192,8 @@ class CallDiscarded(RunEvent):
         reason: Why, in words.
     """
 
+    wire = Wire(name="tool_call_discarded")
+
     message_id: str
     call_id: str
     reason: str
@@ -171,8 +208,10 @@ class CallProgress(RunEvent):
         value: What was reported.
     """
 
+    wire = Wire(name="tool_progress")
+
     call_id: str
-    value: Any
+    value: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +225,8 @@ class CallResult(RunEvent):
         duration: How many seconds the tool took; 0 where nothing ran.
         executed: Whether a tool ran.
     """
+
+    wire = Wire(name="tool_result")
 
     call: ToolCallRecord
     index: int
@@ -220,6 +261,8 @@ class MessageDone(RunEvent):
         message: The message: a reply, a result, or the user's message that a resumed run has taken (`message=`).
     """
 
+    wire = Wire(name="message", also=("message_id",))
+
     message: AIMessage | ToolMessage | HumanMessage
 
     @property
@@ -240,6 +283,8 @@ class MessageDiscarded(RunEvent):
         attempt: Which attempt at the reply this was, from 1 on.
     """
 
+    wire = Wire(name="message_discarded")
+
     message_id: str
     attempt: int
 
@@ -257,6 +302,8 @@ class ModelChanged(RunEvent):
         turn: The number of the turn in its run, from 1 on.
     """
 
+    wire = Wire(name="model_changed", renamed={"from_model": "from", "to_model": "to"})
+
     from_model: str
     to_model: str
     error: BaseException | None = None
@@ -272,6 +319,8 @@ class MessagesAdded(RunEvent):
         messages: The messages: those that the run answers, or that were appended. The run that answers them starts after this event.
     """
 
+    wire = Wire(name="messages")
+
     messages: Sequence[BaseMessage]
 
 
@@ -284,6 +333,8 @@ class TurnUsage(RunEvent):
         turn: The number of the turn in its run, from 1 on.
         usage: The tokens.
     """
+
+    wire = Wire(name="usage")
 
     message_id: str
     turn: int
@@ -298,6 +349,8 @@ class CallsPending(RunEvent):
         calls: The calls, as `pending_calls` gives them; decisions are made of them.
     """
 
+    wire = Wire(name="pending")
+
     calls: Sequence[PendingCall]
 
 
@@ -310,6 +363,8 @@ class RunEnded(RunEvent):
         turns: How many requests it made.
         usage: The tokens of all turns together; None where no reply told of any.
     """
+
+    wire = Wire(name="run_end", also=("max_turns_reached",))
 
     stop_reason: StopReason
     turns: int
@@ -328,6 +383,8 @@ class RunFailed(RunEvent):
     Attributes:
         error: The exception. Its text may hold what no reader should see: show its class, or a sentence of your own.
     """
+
+    wire = Wire(name="run_error")
 
     error: BaseException
 
@@ -364,6 +421,8 @@ class VendorCallStarted(RunEvent):
         args: What it is called with, where that is known at the start.
     """
 
+    wire = Wire(name="vendor_call_start", is_piece=True)
+
     message_id: str
     call_id: str
     name: str
@@ -382,6 +441,8 @@ class VendorCallProgress(RunEvent):
         image: A partial image, as base64; the next one, or the `FileMade` of the whole image, takes its place. Only live events have it.
         mime_type: The type of the image.
     """
+
+    wire = Wire(name="vendor_call_progress", brief=("status", "text", "image", "mime_type"), is_piece=True)
 
     message_id: str
     call_id: str
@@ -404,6 +465,8 @@ class VendorCallDone(RunEvent):
         failed: Whether it failed, or its reply or run ended before it had.
     """
 
+    wire = Wire(name="vendor_call")
+
     message_id: str
     call_id: str
     name: str
@@ -425,6 +488,8 @@ class SourceFound(RunEvent):
         start: Where in the message's text the citing words begin, where the vendor says so.
         end: Where they end.
     """
+
+    wire = Wire(name="source", brief=("url", "title", "document", "quote", "start", "end"), is_piece=True)
 
     message_id: str
     url: str | None = None
@@ -451,6 +516,8 @@ class FileMade(RunEvent):
         name: Its name.
         call_id: The call of the vendor's that made it.
     """
+
+    wire = Wire(name="file", brief=("data", "sha256", "url", "file_id", "name", "call_id"), is_piece=True)
 
     message_id: str
     mime_type: str

@@ -1,8 +1,9 @@
-"""Every consumer of events names every kind of event, in one table that is its dispatch."""
+"""Every kind of event says how it is written, and every consumer that shows events names every kind, in a table that is its dispatch."""
 
 import ast
 import shutil
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,11 +17,7 @@ pytestmark = pytest.mark.house
 
 PACKAGE = Path(langchain_autotools.__file__).parent
 DOCS = PACKAGE.parent / "docs"
-CONSUMERS = {
-    *("public view", "server-sent events", "AI SDK", "AI SDK: runs inside tools", "AG-UI", "whole turns"),
-    *("view model of notebooks and Gradio", "lines", "text of a run", "Gradio chat"),
-    *("CLI --json", "CLI history", "partial outputs", "durable rows", "durable reader"),
-}
+CONSUMERS = {"AI SDK", "AI SDK: runs inside tools", "AG-UI", "view model of notebooks and Gradio", "lines"}
 SINGLE_KINDS = {
     "durable/conversation_runs.py": "picks the messages out of what a run has emitted",
     "durable/runs.py": "raises what a run has failed with, behind its event",
@@ -84,10 +81,23 @@ def sources(package: Path, *words: str) -> list[Path]:
     return [path for path in sorted(package.rglob("*.py")) if any(word in path.read_text(encoding="utf-8") for word in words)]
 
 
+def undescribed(package: Path) -> list[str]:
+    """The kinds that do not say how they are written."""
+    classes = {node.name: node for path in sources(package, "RunEvent") for node in nodes_of(path) if isinstance(node, ast.ClassDef)}
+    return [kind for kind in sorted(kinds_of(package)) if not any(map(is_description, classes[kind].body))]
+
+
+def is_description(node: ast.stmt) -> bool:
+    """Whether a statement of a class is `wire = ...`."""
+    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "wire"
+
+
 def gaps(package: Path) -> list[str]:
-    """What is missing: `consumer: kind` for each kind that a consumer's table does not name."""
+    """What is missing: `wire: kind` for each kind without a description, `consumer: kind` for each that a table does not name."""
     kinds = kinds_of(package)
-    return [f"{one.consumer}: {kind}" for one in tables_of(package) if one.kinds is not None for kind in sorted(kinds - one.kinds)]
+    return [f"wire: {kind}" for kind in undescribed(package)] + [
+        f"{one.consumer}: {kind}" for one in tables_of(package) if one.kinds is not None for kind in sorted(kinds - one.kinds)
+    ]
 
 
 def test_every_consumer_names_every_kind_of_event() -> None:
@@ -99,13 +109,23 @@ def test_every_consumer_names_every_kind_of_event() -> None:
     assert kinds == set(subclasses(RunEvent)) and all(one.kinds == kinds for one in whole)
 
 
+def test_every_description_is_of_its_kind() -> None:
+    """No two have one name; the fields that it names are the kind's, and the properties too."""
+    kinds = RunEvent.__subclasses__()
+    wires = {kind: kind.wire for kind in kinds if kind.wire is not None}
+    assert len({wire.name for wire in wires.values()}) == len(wires) == len(kinds_of(PACKAGE))
+    for kind, wire in wires.items():
+        assert {*wire.brief, *wire.absent, *wire.renamed} <= {one.name for one in fields(kind)}
+        assert all(isinstance(getattr(kind, name), property) for name in wire.also)
+
+
 def test_a_kind_that_is_added_is_missed_at_every_consumer(tmp_path: Path) -> None:
     """On a copy of the package in which a turn's start is an event of its own."""
     copy = tmp_path / "langchain_autotools"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
     with (copy / "event_types.py").open("a", encoding="utf-8") as module:
         module.write('\n\n@dataclass(frozen=True, kw_only=True)\nclass TurnStarted(RunEvent):\n    """A turn begins."""\n\n    turn: int\n')
-    assert sorted(gaps(copy)) == sorted(f"{consumer}: TurnStarted" for consumer in CONSUMERS)
+    assert sorted(gaps(copy)) == sorted(f"{consumer}: TurnStarted" for consumer in {*CONSUMERS, "wire"})
 
 
 def test_no_consumer_looks_for_kinds_of_events_beside_its_table() -> None:

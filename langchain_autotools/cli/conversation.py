@@ -4,7 +4,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from .. import event_types as kinds
 from ..errors import ConfigurationError
 from ..event_reader import EventStream, events
-from ..event_types import NOTHING, EventTable, RunEvent
+from ..event_types import RunEvent
 from ..executor import Decision, PendingCall, ToolExecutor
 from ..executor.pending import ELICITATION, full_name, with_decision
 from ..messages.calls import ToolCallRecord
@@ -258,33 +258,11 @@ class Conversation:
             self.history.append(AIMessage(self._unfinished))
 
 
-_REMEMBERED: Final = EventTable[Callable[[Conversation, Any], None]](
-    "CLI history",
-    {
-        kinds.RunStarted: NOTHING,
-        kinds.TextDelta: Conversation._text,
-        kinds.ReasoningDelta: NOTHING,
-        kinds.CallStarted: NOTHING,
-        kinds.CallArgumentsDelta: NOTHING,
-        kinds.CallReady: NOTHING,
-        kinds.CallDiscarded: NOTHING,
-        kinds.CallProgress: NOTHING,
-        kinds.CallResult: NOTHING,
-        kinds.MessageDone: Conversation._message,
-        kinds.MessageDiscarded: NOTHING,
-        kinds.ModelChanged: NOTHING,
-        kinds.MessagesAdded: NOTHING,
-        kinds.TurnUsage: NOTHING,
-        kinds.CallsPending: NOTHING,
-        kinds.VendorCallStarted: NOTHING,
-        kinds.VendorCallProgress: NOTHING,
-        kinds.VendorCallDone: NOTHING,
-        kinds.SourceFound: NOTHING,
-        kinds.FileMade: NOTHING,
-        kinds.RunEnded: NOTHING,
-        kinds.RunFailed: NOTHING,
-    },
-)
+_REMEMBERED: Final[Mapping[type[RunEvent], Callable[[Conversation, Any], None]]] = {
+    kinds.TextDelta: Conversation._text,
+    kinds.MessageDone: Conversation._message,
+}
+"""What of a run belongs to the conversation."""
 
 
 # ---------------------------------------------------------------------------------------------- approval of calls by the human

@@ -3,8 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, Final, TextIO
 
 from .. import event_types as kinds
@@ -176,19 +175,22 @@ class EventDisplay(Display):
     def show(self, event: RunEvent) -> None:
         """Print the event; one of a nested run inside `nested`. The end of the run is `done` or `error`."""
         event = public(event, artifacts=self._encoder.artifacts)
-        described, line = self._encoder.described(event), _LINES.get(type(event))
-        if described is None or line is None:
+        described = self._encoder.described(event)
+        if described is None:
             return
         kind, frame = described
-        data = line.change({"id" if name == "call_id" else name: value for name, value in frame.items()}, event)
+        data = {"id" if name == "call_id" else name: value for name, value in frame.items()}
+        if (change := _CHANGED.get(type(event))) is not None:
+            data = change(data, event)
         if "parent_run_id" in data:
             self._write("nested", event={"type": kind, **data})
             return
         if text := self.joined.piece(event):
             message = {"message_id": data["message_id"]} if "message_id" in data else {}  # a result that is the answer has none
             self._write("text", run_id=event.run_id, **message, text=text)
-        if line.write is not None:
-            line.write(self, kind, **data)
+        write: Callable[..., None] | None = _WRITES.get(type(event), EventDisplay._write)
+        if write is not None:
+            write(self, kind, **data)
 
     def _done(self, _: str, **data: Any) -> None:
         self._write("done", **data, model=self._model)
@@ -214,10 +216,6 @@ class EventDisplay(Display):
         self._stream.flush()
 
 
-def _same(data: dict[str, Any], _: RunEvent) -> dict[str, Any]:
-    return data
-
-
 def _call_line(data: dict[str, Any], event: kinds.CallReady) -> dict[str, Any]:
     return data if event.call.args is not None else {**data, "args": event.call.arguments}
 
@@ -226,43 +224,16 @@ def _result_line(data: dict[str, Any], event: kinds.CallResult) -> dict[str, Any
     return {**data, "content": text_of(event.message)}
 
 
-@dataclass(frozen=True)
-class _Line:
-    """The lines of a kind of event.
+_CHANGED: Final[Mapping[type[RunEvent], Callable[[dict[str, Any], Any], dict[str, Any]]]] = {
+    kinds.CallReady: _call_line,
+    kinds.CallResult: _result_line,
+}
+"""What makes the data of an event's frame those of its line, where they are not the same."""
 
-    Attributes:
-        write: Writes the line; `NOTHING` where the text of the run, or its end, has a line of its own.
-        change: Makes the data of the event's frame those of the line.
-    """
-
-    write: Callable[..., None] | None = EventDisplay._write
-    change: Callable[[dict[str, Any], Any], dict[str, Any]] = _same
-
-
-_LINES: Final = EventTable(
-    "CLI --json",
-    {
-        kinds.RunStarted: _Line(NOTHING),
-        kinds.TextDelta: _Line(NOTHING),
-        kinds.ReasoningDelta: _Line(),
-        kinds.CallStarted: _Line(),
-        kinds.CallArgumentsDelta: _Line(),
-        kinds.CallReady: _Line(change=_call_line),
-        kinds.CallDiscarded: _Line(),
-        kinds.CallProgress: _Line(),
-        kinds.CallResult: _Line(change=_result_line),
-        kinds.MessageDone: _Line(),
-        kinds.MessageDiscarded: _Line(),
-        kinds.ModelChanged: _Line(),
-        kinds.MessagesAdded: _Line(),
-        kinds.TurnUsage: _Line(),
-        kinds.CallsPending: _Line(),
-        kinds.VendorCallStarted: _Line(),
-        kinds.VendorCallProgress: _Line(),
-        kinds.VendorCallDone: _Line(),
-        kinds.SourceFound: _Line(),
-        kinds.FileMade: _Line(),
-        kinds.RunEnded: _Line(EventDisplay._done),
-        kinds.RunFailed: _Line(NOTHING),
-    },
-)
+_WRITES: Final[Mapping[type[RunEvent], Callable[..., None] | None]] = {
+    kinds.RunStarted: NOTHING,
+    kinds.TextDelta: NOTHING,
+    kinds.RunEnded: EventDisplay._done,
+    kinds.RunFailed: NOTHING,
+}
+"""What writes an event's line, where it has none of its own: the text of the run, and its end, have one."""

@@ -17,9 +17,9 @@ import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, partial
-from typing import Any, Final, get_type_hints
+from typing import Any, get_type_hints
 
 from dbos import DBOS, StepReservation
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
@@ -29,7 +29,7 @@ from ..chunks import ChunkSum, as_chunk
 from ..deadline import Deadline, DeadlinePassed
 from ..encoders.public import plain
 from ..event_bus import Listener, Scope, current_scope
-from ..event_types import NOTHING, EventTable, RunEvent
+from ..event_types import RunEvent
 from ..executor import Decision, PendingCall, ToolCallResult
 from ..executor.plan import PlannedCall
 from ..executor.results import describe, failed
@@ -200,54 +200,22 @@ class LiveEvents:
 # ---------------------------------------------------------------------------------------------- rows of events
 
 
-@dataclass(frozen=True)
-class _Row:
-    """The rows of a kind of event.
+_JOINED: Mapping[type[RunEvent], Mapping[str, str]] = {
+    kinds.TextDelta: {"text": "", "separator": ""},
+    kinds.ReasoningDelta: {"text": ""},
+    kinds.CallArgumentsDelta: {"text": ""},
+    kinds.VendorCallProgress: {"text": ""},
+}
+"""The pieces of texts that are joined. Their fields may differ from those of the piece before in these, which are then empty in both."""
 
-    Attributes:
-        joined: The fields of a piece that differ from those of the piece before it, empty: `text`, and what only a first piece has. None
-            for events that are no pieces of a text.
-        absent: The values of fields that a row leaves out where they are None, and that have no default.
-        kept: Returns what is kept of an event; None for an event that is only for those who watch its process.
-    """
+_KEPT: Mapping[type[RunEvent], Callable[[Any], RunEvent | None]] = {
+    kinds.MessagesAdded: lambda event: None,  # the conversation's, not the run's
+    kinds.VendorCallProgress: lambda event: None if event.image is not None else event,
+    kinds.FileMade: kinds.FileMade.by_reference,
+}
+"""What is kept of events of which not all is; None for what is only for those who watch its process."""
 
-    joined: Mapping[str, str] | None = None
-    absent: Mapping[str, Any] = field(default_factory=dict)
-    kept: Callable[[Any], RunEvent | None] = lambda event: event
-
-
-def _without_image(event: kinds.VendorCallProgress) -> RunEvent | None:
-    return None if event.image is not None else event
-
-
-_ROWS: Final = EventTable(
-    "durable rows",
-    {
-        kinds.RunStarted: _Row(),
-        kinds.TextDelta: _Row(joined={"text": "", "separator": ""}),
-        kinds.ReasoningDelta: _Row(joined={"text": ""}),
-        kinds.CallStarted: _Row(),
-        kinds.CallArgumentsDelta: _Row(joined={"text": ""}),
-        kinds.CallReady: _Row(),
-        kinds.CallDiscarded: _Row(),
-        kinds.CallProgress: _Row(absent={"value": None}),
-        kinds.CallResult: _Row(),
-        kinds.MessageDone: _Row(),
-        kinds.MessageDiscarded: _Row(),
-        kinds.ModelChanged: _Row(),
-        kinds.MessagesAdded: NOTHING,
-        kinds.TurnUsage: _Row(),
-        kinds.CallsPending: _Row(),
-        kinds.VendorCallStarted: _Row(),
-        kinds.VendorCallProgress: _Row(joined={"text": ""}, kept=_without_image),
-        kinds.VendorCallDone: _Row(),
-        kinds.SourceFound: _Row(),
-        kinds.FileMade: _Row(kept=kinds.FileMade.by_reference),
-        kinds.RunEnded: _Row(),
-        kinds.RunFailed: _Row(),
-    },
-)
-_KINDS: Mapping[str, tuple[Any, _Row]] = {kind.__name__: (kind, row) for kind, row in _ROWS.items() if row is not None}
+_KINDS: Mapping[str, type[RunEvent]] = {kind.__name__: kind for kind in RunEvent.__subclasses__() if kind.wire is not None}
 
 
 def row_of(event: RunEvent) -> dict[str, Any]:
@@ -278,12 +246,11 @@ def event_of(row: Mapping[str, Any]) -> RunEvent | UnknownEvent:
         _warn("an event that is no object is skipped")
         return UnknownEvent("", nested=False, call_id="")
     name, call_id = str(row.get("type")), row.get("call_id")
-    known = _KINDS.get(name)
-    if known is not None:
-        kind, rules = known
+    kind: Any = _KINDS.get(name)
+    if kind is not None:
         try:
             read = {name: _READ[name](value) if name in _READ else value for name, value in _known_fields(kind, row).items()}
-            return _checked(kind(**{**rules.absent, **read}))
+            return _checked(kind(**read))
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             _warn(f"an event {name} cannot be read ({type(error).__name__}) and is skipped")
     else:
@@ -300,13 +267,13 @@ def read_row(row: Any) -> tuple[str, Sequence[Any]] | None:
 
 
 def append_joined(events: list[RunEvent], event: RunEvent) -> None:
-    """Append an event that has a row, or join its text to that of the last one."""
-    row = _ROWS.get(type(event))
-    piece: Any = None if row is None else row.kept(event)
-    if row is None or piece is None:
+    """Append what is kept of an event, or join its text to that of the last one."""
+    kept, joined = _KEPT.get(type(event)), _JOINED.get(type(event))
+    piece: Any = event if kept is None else kept(event)
+    if piece is None or type(piece) not in _KINDS.values():
         return
     last: Any = events[-1] if events else None
-    if row.joined and type(last) is type(piece) and replace(last, **row.joined) == replace(piece, text=""):
+    if joined and type(last) is type(piece) and replace(last, **joined) == replace(piece, text=""):
         events[-1] = replace(last, text=last.text + piece.text)
     else:
         events.append(piece)

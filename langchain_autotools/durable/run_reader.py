@@ -18,7 +18,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from .. import event_types as kinds
 from ..errors import ConfigurationError
 from ..event_bus import Alarm
-from ..event_types import NOTHING, EventTable, RunEvent
+from ..event_types import RunEvent
 from ..executor.user_functions import run_beside
 from .engine import Link, engine, outside
 from .journal import STREAM, UnknownEvent, event_of, read_row, with_texts
@@ -223,8 +223,8 @@ class Story:
 
     def _is_new(self, event: RunEvent) -> bool:
         """Whether an event is new; records it."""
-        reading = _READINGS.get(type(event))
-        if reading is None or (event.parent_run_id is None and not reading.is_new(self, event)):
+        reading = _READINGS.get(type(event)) or _Reading(Story._is_more if event.wire and event.wire.is_piece else Story._is_first)
+        if event.parent_run_id is None and not reading.is_new(self, event):
             return False
         if reading.note is not None:
             reading.note(self, event)
@@ -274,11 +274,10 @@ class Story:
         self._writing = None if is_open else self._writing
         return is_open
 
-    def _is_new_model(self, event: kinds.ModelChanged) -> bool:
-        return self._once("ModelChanged", str(event.turn), event.from_model, event.to_model)
-
-    def _is_new_usage(self, event: kinds.TurnUsage) -> bool:
-        return self._once("TurnUsage", event.message_id)
+    def _is_first(self, event: RunEvent) -> bool:
+        """Whether no event of the kind has said the same of the same."""
+        said = [str(value) for name, value in vars(event).items() if type(value) in (str, int) and name != "position"]
+        return self._once(type(event).__name__, *said)
 
     def _is_new_vendor_call(self, event: kinds.VendorCallStarted) -> bool:
         return (event.run_id, event.call_id) not in self._vendor_calls and self._is_more(event)
@@ -356,33 +355,23 @@ class _Reading:
     note: Callable[[Story, Any], None] | None = None
 
 
-_READINGS: Final = EventTable(
-    "durable reader",
-    {
-        kinds.RunStarted: _Reading(Story._is_start, Story._run_opens),
-        kinds.TextDelta: _Reading(Story._is_more),
-        kinds.ReasoningDelta: _Reading(Story._is_more),
-        kinds.CallStarted: _Reading(Story._is_new_call, Story._call_opens),
-        kinds.CallArgumentsDelta: _Reading(Story._is_more),
-        kinds.CallReady: _Reading(Story._is_whole_call, Story._call_opens),
-        kinds.CallDiscarded: _Reading(Story._is_open_call, Story._call_closes),
-        kinds.CallProgress: _Reading(Story._is_running_call),
-        kinds.CallResult: _Reading(Story._is_first_result, Story._call_closes),
-        kinds.MessageDone: _Reading(Story._is_new_message),
-        kinds.MessageDiscarded: _Reading(Story._is_void_message),
-        kinds.ModelChanged: _Reading(Story._is_new_model),
-        kinds.MessagesAdded: NOTHING,
-        kinds.TurnUsage: _Reading(Story._is_new_usage),
-        kinds.CallsPending: _Reading(Story._is_first_pause, Story._calls_wait),
-        kinds.VendorCallStarted: _Reading(Story._is_new_vendor_call, Story._vendor_call_opens),
-        kinds.VendorCallProgress: _Reading(Story._is_open_vendor_call),
-        kinds.VendorCallDone: _Reading(Story._is_open_vendor_call, Story._vendor_call_closes),
-        kinds.SourceFound: _Reading(Story._is_more),
-        kinds.FileMade: _Reading(Story._is_more),
-        kinds.RunEnded: _Reading(Story._is_end, Story._run_closes),
-        kinds.RunFailed: _Reading(Story._is_end, Story._run_closes),
-    },
-)
+_READINGS: Final[Mapping[type[RunEvent], _Reading]] = {
+    kinds.RunStarted: _Reading(Story._is_start, Story._run_opens),
+    kinds.CallStarted: _Reading(Story._is_new_call, Story._call_opens),
+    kinds.CallReady: _Reading(Story._is_whole_call, Story._call_opens),
+    kinds.CallDiscarded: _Reading(Story._is_open_call, Story._call_closes),
+    kinds.CallProgress: _Reading(Story._is_running_call),
+    kinds.CallResult: _Reading(Story._is_first_result, Story._call_closes),
+    kinds.MessageDone: _Reading(Story._is_new_message),
+    kinds.MessageDiscarded: _Reading(Story._is_void_message),
+    kinds.CallsPending: _Reading(Story._is_first_pause, Story._calls_wait),
+    kinds.VendorCallStarted: _Reading(Story._is_new_vendor_call, Story._vendor_call_opens),
+    kinds.VendorCallProgress: _Reading(Story._is_open_vendor_call),
+    kinds.VendorCallDone: _Reading(Story._is_open_vendor_call, Story._vendor_call_closes),
+    kinds.RunEnded: _Reading(Story._is_end, Story._run_closes),
+    kinds.RunFailed: _Reading(Story._is_end, Story._run_closes),
+}
+"""The kinds that open or close something. A piece of a message is new while the message is written, and any other event once."""
 
 
 # ---------------------------------------------------------------------------------------------- rows while they are written

@@ -8,15 +8,15 @@ stream: what is sent is plain JSON, of any object.
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import cache
 from typing import Any, Final, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 from pydantic import BaseModel
 
-from .. import event_types as kinds
-from ..event_types import NOTHING, EventTable, RunEvent
+from ..event_types import RunEvent
 from ..executor import PendingCall
 from ..messages.calls import TOOLSET, ToolCallRecord, awaited_calls, calls_of, canonical_call
 from ..messages.metadata import KEY, own_metadata, with_own_metadata
@@ -47,8 +47,12 @@ def public(event: RunEvent, *, artifacts: bool = False) -> RunEvent:
         event: The event.
         artifacts: Whether the artifacts of tools are for the reader.
     """
-    view = _PUBLIC.get(type(event))
-    return event if view is None else view(event, artifacts)
+    kind: Any = type(event)
+    views = _views_of(kind)
+    if not views:
+        return event
+    seen = {name: view(getattr(event, name), artifacts) for name, view in views}
+    return event if all(value is getattr(event, name) for name, value in seen.items()) else replace(event, **seen)
 
 
 def public_message(message: _M, *, artifacts: bool = False) -> _M:
@@ -92,52 +96,20 @@ def _public_call(call: ToolCallRecord) -> ToolCallRecord:
     return ToolCallRecord(**shown, extra=toolset, inner=[_public_call(one) for one in call.inner])
 
 
-def _public_ready(event: kinds.CallReady, artifacts: bool) -> RunEvent:
-    return replace(event, call=_public_call(event.call))
+_View = Callable[[Any, bool], Any]
+_VIEWS: Final[Mapping[str, _View]] = {
+    "call": lambda call, artifacts: _public_call(call),
+    "message": lambda message, artifacts: public_message(message, artifacts=artifacts),
+    "messages": lambda messages, artifacts: [
+        public_message(one, artifacts=artifacts) for one in messages if not isinstance(one, SystemMessage)
+    ],
+}
+"""What readers may see of fields of these names, in every kind. Of an error encoders write the class, or what `details` asks for."""
 
 
-def _public_result(event: kinds.CallResult, artifacts: bool) -> RunEvent:
-    return replace(event, call=_public_call(event.call), message=public_message(event.message, artifacts=artifacts))
-
-
-def _public_done(event: kinds.MessageDone, artifacts: bool) -> RunEvent:
-    message = public_message(event.message, artifacts=artifacts)
-    return event if message is event.message else replace(event, message=message)
-
-
-def _public_added(event: kinds.MessagesAdded, artifacts: bool) -> RunEvent:
-    messages = [public_message(one, artifacts=artifacts) for one in event.messages if not isinstance(one, SystemMessage)]
-    return replace(event, messages=messages)
-
-
-_View = Callable[[Any, bool], RunEvent]
-_PUBLIC: Final[Mapping[type[RunEvent], _View | None]] = EventTable[_View](
-    "public view",
-    {
-        kinds.RunStarted: NOTHING,
-        kinds.TextDelta: NOTHING,
-        kinds.ReasoningDelta: NOTHING,
-        kinds.CallStarted: NOTHING,
-        kinds.CallArgumentsDelta: NOTHING,
-        kinds.CallReady: _public_ready,
-        kinds.CallDiscarded: NOTHING,
-        kinds.CallProgress: NOTHING,
-        kinds.CallResult: _public_result,
-        kinds.MessageDone: _public_done,
-        kinds.MessageDiscarded: NOTHING,
-        kinds.ModelChanged: NOTHING,  # its readers name the class of the error alone
-        kinds.MessagesAdded: _public_added,
-        kinds.TurnUsage: NOTHING,
-        kinds.CallsPending: NOTHING,
-        kinds.VendorCallStarted: NOTHING,
-        kinds.VendorCallProgress: NOTHING,
-        kinds.VendorCallDone: NOTHING,
-        kinds.SourceFound: NOTHING,
-        kinds.FileMade: NOTHING,
-        kinds.RunEnded: NOTHING,
-        kinds.RunFailed: NOTHING,  # likewise, unless `details` of an encoder asks for its text
-    },
-)
+@cache
+def _views_of(kind: Any) -> Sequence[tuple[str, _View]]:
+    return [(one.name, _VIEWS[one.name]) for one in fields(kind) if one.name in _VIEWS]
 
 
 # ---------------------------------------------------------------------------------------------- plain JSON

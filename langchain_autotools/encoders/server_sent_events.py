@@ -1,15 +1,16 @@
 """Server-sent events: a named frame with one JSON object for each event of a run, as described in docs/howto/web.md."""
 
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import fields
+from functools import cache
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, overload
+from typing import Any, Final, TypeAlias, cast, overload
 
-from langchain_core.messages import message_to_dict
+from langchain_core.messages import message_to_dict, messages_to_dict
 
 from .. import event_types as kinds
 from ..errors import ConfigurationError
-from ..event_types import EventTable, RunEvent
+from ..event_types import RunEvent
 from .public import to_json
 from .streaming import Failure, encoded
 
@@ -133,15 +134,13 @@ class FrameEncoder:
         """The name and the data of the frame of an event; None for no frame. Data of a run inside another has its `parent_run_id`."""
         self._runs.add(event.run_id)
         inside = event.parent_run_id in self._runs
-        frame = _FRAMES.get(type(event))
-        if frame is None:
-            return None
-        if frame.last is not None and not inside:
-            self._last = frame.last, event
-        if inside and not self._nested:
+        last = _LAST.get(type(event))
+        if last is not None and not inside:
+            self._last = last, event
+        if event.wire is None or (inside and not self._nested):
             return None
         place = {"parent_run_id": event.parent_run_id, "parent_call_id": event.parent_call_id} if inside else {}
-        return frame.name, {"run_id": event.run_id, **place, **frame.data(event, self)}
+        return event.wire.name, {"run_id": event.run_id, **place, **_OTHERWISE.get(type(event), _data)(event, self)}
 
     def end(self) -> bytes:
         """Return the last frame after all events."""
@@ -152,7 +151,7 @@ class FrameEncoder:
 
     def done(self, event: kinds.RunEnded) -> bytes:
         """The last frame of events whose last run has ended."""
-        return self._frame("done", {**_NO_RUN, "run_id": event.run_id, **_run_end(event, self)})
+        return self._frame("done", {**_NO_RUN, "run_id": event.run_id, **_data(event, self)})
 
     def failed(self, event: kinds.RunFailed) -> bytes:
         """The last frame of events that were kept, whose last run has failed: its exception is not raised again."""
@@ -180,40 +179,30 @@ class FrameEncoder:
 # ---------------------------------------------------------------------------------------------- what stands in which frame
 
 
-def _run_start(event: kinds.RunStarted, _: FrameEncoder) -> Data:
-    return {"name": event.name}
+@cache
+def _frame_fields(kind: Any) -> Sequence[tuple[str, str, bool]]:
+    """Return of each field of a kind of event its name, its name on the wire, and whether it is left out where it is None or empty."""
+    wire = kind.wire
+    if wire is None:
+        return ()
+    own = {one.name for one in fields(kind)} - {one.name for one in fields(RunEvent)} - {*wire.absent}
+    names = [*wire.also, *(one.name for one in fields(kind) if one.name in own)]
+    return [(name, wire.renamed.get(name, name), name in wire.brief) for name in names]
 
 
-def _text(event: kinds.TextDelta, _: FrameEncoder) -> Data:
-    separator = {"separator": event.separator} if event.separator else {}
-    return {"message_id": event.message_id, "text": event.text, **separator}
-
-
-def _reasoning(event: kinds.ReasoningDelta, _: FrameEncoder) -> Data:
-    return {"message_id": event.message_id, "text": event.text}
-
-
-def _call_start(event: kinds.CallStarted, _: FrameEncoder) -> Data:
-    call = {"call_id": event.call_id, "name": event.name, "index": event.index}
-    return {"message_id": event.message_id, **call, "provisional": event.provisional}
-
-
-def _call_delta(event: kinds.CallArgumentsDelta, _: FrameEncoder) -> Data:
-    return {"message_id": event.message_id, "call_id": event.call_id, "text": event.text}
+def _data(event: RunEvent, encoder: FrameEncoder) -> Data:
+    data, kind = Data(), cast("Any", type(event))
+    for name, written, is_brief in _frame_fields(kind):
+        value = getattr(event, name)
+        if not is_brief or value not in (None, ""):
+            data[written] = _WRITTEN[name](value) if name in _WRITTEN and value is not None else value
+    return data
 
 
 def _call(event: kinds.CallReady, _: FrameEncoder) -> Data:
     call = event.call
     invalid = {"arguments": call.arguments, "why": call.why} if call.args is None else {}
     return {"message_id": event.message_id, "call_id": call.id, "name": call.name, "index": event.index, "args": call.args, **invalid}
-
-
-def _call_discarded(event: kinds.CallDiscarded, _: FrameEncoder) -> Data:
-    return {"message_id": event.message_id, "call_id": event.call_id, "reason": event.reason}
-
-
-def _progress(event: kinds.CallProgress, _: FrameEncoder) -> Data:
-    return {"call_id": event.call_id, "value": event.value}
 
 
 def _result(event: kinds.CallResult, _: FrameEncoder) -> Data:
@@ -224,60 +213,8 @@ def _result(event: kinds.CallResult, _: FrameEncoder) -> Data:
     return {**call, **result, **edited, **({} if artifact is None else {"artifact": artifact})}
 
 
-def _message(event: kinds.MessageDone, _: FrameEncoder) -> Data:
-    return {"message_id": event.message_id, "message": message_to_dict(event.message)}
-
-
-def _message_discarded(event: kinds.MessageDiscarded, _: FrameEncoder) -> Data:
-    return {"message_id": event.message_id, "attempt": event.attempt}
-
-
-def _model_changed(event: kinds.ModelChanged, _: FrameEncoder) -> Data:
-    error = None if event.error is None else type(event.error).__name__
-    return {"from": event.from_model, "to": event.to_model, "error": error, "after_text": event.after_text, "turn": event.turn}
-
-
-def _messages_added(event: kinds.MessagesAdded, _: FrameEncoder) -> Data:
-    return {"messages": [message_to_dict(message) for message in event.messages]}
-
-
-def _usage(event: kinds.TurnUsage, _: FrameEncoder) -> Data:
-    return {"message_id": event.message_id, "turn": event.turn, "usage": event.usage}
-
-
-def _pending(event: kinds.CallsPending, _: FrameEncoder) -> Data:
-    return {"calls": [call.to_dict() for call in event.calls]}
-
-
-def _vendor_call_start(event: kinds.VendorCallStarted, _: FrameEncoder) -> Data:
-    return {"message_id": event.message_id, "call_id": event.call_id, "name": event.name, "args": event.args}
-
-
-def _vendor_call_progress(event: kinds.VendorCallProgress, _: FrameEncoder) -> Data:
-    return {"message_id": event.message_id, "call_id": event.call_id, **_known(event, "status", "text", "image", "mime_type")}
-
-
-def _vendor_call(event: kinds.VendorCallDone, _: FrameEncoder) -> Data:
-    call = {"message_id": event.message_id, "call_id": event.call_id, "name": event.name, "args": event.args}
-    return {**call, "output": event.output, "failed": event.failed}
-
-
-def _source(event: kinds.SourceFound, _: FrameEncoder) -> Data:
-    return {"message_id": event.message_id, **_known(event, "url", "title", "document", "quote", "start", "end")}
-
-
-def _file(event: kinds.FileMade, _: FrameEncoder) -> Data:
-    known = _known(event.by_reference(), "data", "sha256", "url", "file_id", "name", "call_id")
-    return {"message_id": event.message_id, "mime_type": event.mime_type, "size": event.size, **known}
-
-
-def _known(event: RunEvent, *names: str) -> Data:
-    return {name: value for name in names if (value := getattr(event, name)) not in (None, "")}
-
-
-def _run_end(event: kinds.RunEnded, _: FrameEncoder) -> Data:
-    ended = {"stop_reason": event.stop_reason, "max_turns_reached": event.max_turns_reached}
-    return {**ended, "turns": event.turns, "usage": event.usage}
+def _file(event: kinds.FileMade, encoder: FrameEncoder) -> Data:
+    return _data(event.by_reference(), encoder)
 
 
 def _run_error(event: kinds.RunFailed, encoder: FrameEncoder) -> Data:
@@ -289,50 +226,24 @@ def _failure(failure: Failure) -> Data:
     return described if failure.details is None else {**described, "details": failure.details}
 
 
-_NO_RUN: Final[Data] = {"run_id": None, "stop_reason": None, "max_turns_reached": False, "turns": 0, "usage": None}
+_WRITTEN: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "message": message_to_dict,
+    "messages": messages_to_dict,
+    "calls": lambda calls: [call.to_dict() for call in calls],
+    "error": lambda error: type(error).__name__,
+}
+"""How values of fields are written that are no plain data."""
 
-
-@dataclass(frozen=True)
-class _Frame:
-    """The frames of a kind of event.
-
-    Attributes:
-        name: The frame's name.
-        data: Makes the data of the frame.
-        last: Makes the last frame of the stream where an event of the kind ends the last run; None for a kind that ends no run.
-    """
-
-    name: str
-    data: Callable[[Any, FrameEncoder], Data]
-    last: "_LastFrame | None" = None
-
+_OTHERWISE: Final[Mapping[type[RunEvent], Callable[[Any, FrameEncoder], Data]]] = {
+    kinds.CallReady: _call,
+    kinds.CallResult: _result,
+    kinds.FileMade: _file,
+    kinds.RunFailed: _run_error,
+}
+"""The kinds whose frames are not simply their fields."""
 
 _LastFrame: TypeAlias = Callable[[FrameEncoder, Any], bytes]
+_LAST: Final[Mapping[type[RunEvent], _LastFrame]] = {kinds.RunEnded: FrameEncoder.done, kinds.RunFailed: FrameEncoder.failed}
+"""What makes the last frame of the stream where an event of the kind ends the last run."""
 
-_FRAMES: Final = EventTable(
-    "server-sent events",
-    {
-        kinds.RunStarted: _Frame("run_start", _run_start),
-        kinds.TextDelta: _Frame("text", _text),
-        kinds.ReasoningDelta: _Frame("reasoning", _reasoning),
-        kinds.CallStarted: _Frame("tool_call_start", _call_start),
-        kinds.CallArgumentsDelta: _Frame("tool_call_delta", _call_delta),
-        kinds.CallReady: _Frame("tool_call", _call),
-        kinds.CallDiscarded: _Frame("tool_call_discarded", _call_discarded),
-        kinds.CallProgress: _Frame("tool_progress", _progress),
-        kinds.CallResult: _Frame("tool_result", _result),
-        kinds.MessageDone: _Frame("message", _message),
-        kinds.MessageDiscarded: _Frame("message_discarded", _message_discarded),
-        kinds.ModelChanged: _Frame("model_changed", _model_changed),
-        kinds.MessagesAdded: _Frame("messages", _messages_added),
-        kinds.TurnUsage: _Frame("usage", _usage),
-        kinds.CallsPending: _Frame("pending", _pending),
-        kinds.VendorCallStarted: _Frame("vendor_call_start", _vendor_call_start),
-        kinds.VendorCallProgress: _Frame("vendor_call_progress", _vendor_call_progress),
-        kinds.VendorCallDone: _Frame("vendor_call", _vendor_call),
-        kinds.SourceFound: _Frame("source", _source),
-        kinds.FileMade: _Frame("file", _file),
-        kinds.RunEnded: _Frame("run_end", _run_end, last=FrameEncoder.done),
-        kinds.RunFailed: _Frame("run_error", _run_error, last=FrameEncoder.failed),
-    },
-)
+_NO_RUN: Final[Data] = {"run_id": None, "max_turns_reached": False, "stop_reason": None, "turns": 0, "usage": None}

@@ -7,15 +7,15 @@ encoder's heartbeat is sent. Whoever closes the bytes closes the events, and wit
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeAlias, overload
+from typing import Any, Final, Protocol, overload
 
 from langchain_core.messages import AIMessage
 
 from .. import event_types as kinds
 from ..errors import ConfigurationError, EventsInterruptedError
-from ..event_types import EventTable, RunEvent
+from ..event_types import RunEvent
 from .public import public
 
 _logger = logging.getLogger("langchain_autotools")
@@ -236,19 +236,6 @@ class _Reader:
 # For protocols that cannot take back what was sent.
 
 
-_Piece: TypeAlias = (
-    kinds.TextDelta
-    | kinds.ReasoningDelta
-    | kinds.CallStarted
-    | kinds.CallArgumentsDelta
-    | kinds.VendorCallStarted
-    | kinds.VendorCallProgress
-    | kinds.VendorCallDone
-    | kinds.SourceFound
-    | kinds.FileMade
-)
-
-
 class WholeTurns:
     """A filter before another encoder that passes the fragments of a message only when the message is complete.
 
@@ -261,7 +248,7 @@ class WholeTurns:
     def __init__(self, encoder: Encoder) -> None:
         self.heartbeat = encoder.heartbeat
         self._encoder = encoder
-        self._held: dict[str, list[_Piece]] = {}  # by run: the pieces of the message that is being written
+        self._held: dict[str, list[RunEvent]] = {}  # by run: the pieces of the message that is being written
 
     def encode(self, event: RunEvent) -> bytes:
         """Return the bytes of an event, after those of the fragments that it completes."""
@@ -277,9 +264,11 @@ class WholeTurns:
 
     def _released(self, event: RunEvent) -> list[RunEvent]:
         release = _RELEASES.get(type(event))
-        return [event] if release is None else release(self, event)
+        if release is not None:
+            return release(self, event)
+        return self._hold(event) if event.wire is not None and event.wire.is_piece else [event]
 
-    def _hold(self, piece: _Piece) -> list[RunEvent]:
+    def _hold(self, piece: RunEvent) -> list[RunEvent]:
         self._held.setdefault(piece.run_id, []).append(piece)
         return []
 
@@ -309,34 +298,14 @@ class WholeTurns:
     def _message(self, event: kinds.MessageDone) -> list[RunEvent]:
         return self._complete(event) if isinstance(event.message, AIMessage) else [event]
 
-    def _pass_on(self, event: RunEvent) -> list[RunEvent]:
-        return [event]
 
-
-_RELEASES: Final = EventTable[Callable[[WholeTurns, Any], list[RunEvent]]](
-    "whole turns",
-    {
-        kinds.RunStarted: WholeTurns._pass_on,
-        kinds.TextDelta: WholeTurns._hold,
-        kinds.ReasoningDelta: WholeTurns._hold,
-        kinds.CallStarted: WholeTurns._hold,
-        kinds.CallArgumentsDelta: WholeTurns._hold,
-        kinds.CallReady: WholeTurns._complete,
-        kinds.CallDiscarded: WholeTurns._discard_call,
-        kinds.CallProgress: WholeTurns._pass_on,
-        kinds.CallResult: WholeTurns._pass_on,
-        kinds.MessageDone: WholeTurns._message,
-        kinds.MessageDiscarded: WholeTurns._discard,
-        kinds.ModelChanged: WholeTurns._pass_on,
-        kinds.MessagesAdded: WholeTurns._pass_on,
-        kinds.TurnUsage: WholeTurns._pass_on,
-        kinds.CallsPending: WholeTurns._pass_on,
-        kinds.VendorCallStarted: WholeTurns._hold,
-        kinds.VendorCallProgress: WholeTurns._hold,
-        kinds.VendorCallDone: WholeTurns._hold_end,
-        kinds.SourceFound: WholeTurns._hold,
-        kinds.FileMade: WholeTurns._hold,
-        kinds.RunEnded: WholeTurns._end,
-        kinds.RunFailed: WholeTurns._end,
-    },
-)
+_RELEASES: Final[Mapping[type[RunEvent], Callable[[WholeTurns, Any], list[RunEvent]]]] = {
+    kinds.VendorCallDone: WholeTurns._hold_end,
+    kinds.CallReady: WholeTurns._complete,
+    kinds.CallDiscarded: WholeTurns._discard_call,
+    kinds.MessageDone: WholeTurns._message,
+    kinds.MessageDiscarded: WholeTurns._discard,
+    kinds.RunEnded: WholeTurns._end,
+    kinds.RunFailed: WholeTurns._end,
+}
+"""What is done with events that are no pieces of a message: all others are passed on."""

@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from .. import event_types as kinds
 from ..addresses import is_page
 from ..encoders.public import public, titled_words_of_tool
-from ..event_types import NOTHING, EventTable, RunEvent
+from ..event_types import RunEvent
 from ..executor.pending import PendingCall
 from ..messages.blocks import standard_blocks
 from ..messages.display import printable, short_result, text_and_media
@@ -187,33 +187,17 @@ class GradioChat:
             self._shown[key] = {"role": _ROLES[kind], "content": content}
 
 
-_NOTES: Final = EventTable[Callable[[GradioChat, Any], None]](
-    "Gradio chat",
-    {
-        kinds.RunStarted: GradioChat._run_started,
-        kinds.TextDelta: NOTHING,
-        kinds.ReasoningDelta: NOTHING,
-        kinds.CallStarted: NOTHING,
-        kinds.CallArgumentsDelta: NOTHING,
-        kinds.CallReady: GradioChat._decided,
-        kinds.CallDiscarded: NOTHING,
-        kinds.CallProgress: NOTHING,
-        kinds.CallResult: GradioChat._decided,
-        kinds.MessageDone: GradioChat._message,
-        kinds.MessageDiscarded: NOTHING,
-        kinds.ModelChanged: NOTHING,
-        kinds.MessagesAdded: GradioChat._added,
-        kinds.TurnUsage: NOTHING,
-        kinds.CallsPending: GradioChat._calls_pending,
-        kinds.VendorCallStarted: NOTHING,
-        kinds.VendorCallProgress: NOTHING,
-        kinds.VendorCallDone: NOTHING,
-        kinds.SourceFound: NOTHING,
-        kinds.FileMade: NOTHING,
-        kinds.RunEnded: GradioChat._run_ended,
-        kinds.RunFailed: GradioChat._run_failed,
-    },
-)
+_NOTES: Final[Mapping[type[RunEvent], Callable[[GradioChat, Any], None]]] = {
+    kinds.RunStarted: GradioChat._run_started,
+    kinds.CallReady: GradioChat._decided,
+    kinds.CallResult: GradioChat._decided,
+    kinds.MessageDone: GradioChat._message,
+    kinds.MessagesAdded: GradioChat._added,
+    kinds.CallsPending: GradioChat._calls_pending,
+    kinds.RunEnded: GradioChat._run_ended,
+    kinds.RunFailed: GradioChat._run_failed,
+}
+"""What is noted beside the view model."""
 
 
 async def gradio_chat(events: AsyncIterator[RunEvent]) -> AsyncGenerator[GradioChat, None]:

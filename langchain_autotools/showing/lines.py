@@ -1,7 +1,7 @@
 """Live display of runs as plain text: answers on one stream, remarks on another."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, TextIO
 
@@ -86,33 +86,13 @@ class JoinedText:
         return self._joints.before(text) + text
 
 
-_PIECES: Final = EventTable[Callable[[JoinedText, Any], str]](
-    "text of a run",
-    {
-        kinds.RunStarted: NOTHING,
-        kinds.TextDelta: JoinedText._text,
-        kinds.ReasoningDelta: NOTHING,
-        kinds.CallStarted: NOTHING,
-        kinds.CallArgumentsDelta: NOTHING,
-        kinds.CallReady: NOTHING,
-        kinds.CallDiscarded: NOTHING,
-        kinds.CallProgress: NOTHING,
-        kinds.CallResult: NOTHING,
-        kinds.MessageDone: JoinedText._message,
-        kinds.MessageDiscarded: NOTHING,
-        kinds.ModelChanged: NOTHING,
-        kinds.MessagesAdded: NOTHING,
-        kinds.TurnUsage: NOTHING,
-        kinds.CallsPending: NOTHING,
-        kinds.VendorCallStarted: NOTHING,
-        kinds.VendorCallProgress: NOTHING,
-        kinds.VendorCallDone: NOTHING,
-        kinds.SourceFound: NOTHING,
-        kinds.FileMade: NOTHING,
-        kinds.RunEnded: JoinedText._ended,
-        kinds.RunFailed: JoinedText._failed,
-    },
-)
+_PIECES: Final[Mapping[type[RunEvent], Callable[[JoinedText, Any], str]]] = {
+    kinds.TextDelta: JoinedText._text,
+    kinds.MessageDone: JoinedText._message,
+    kinds.RunEnded: JoinedText._ended,
+    kinds.RunFailed: JoinedText._failed,
+}
+"""The events that tell of the text."""
 
 
 class Lines:

@@ -26,7 +26,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_core.utils.utils import LC_ID_PREFIX
 from pydantic import AliasChoices, AliasPath, BaseModel, SecretStr, model_validator
 
-from ..compat import CACHE_KEY, should_stream
+from ..compat import CACHE_KEY, is_core, new_message_id, normalized_messages, should_stream
 from ..errors import ConfigurationError
 from ..executor.names import own_name, tool_name
 from ..messages.blocks import media_type, unnumbered, whole_content
@@ -168,9 +168,6 @@ if TYPE_CHECKING:
     Secret = Converted[SecretStr | None, SecretStr | str | None]
 else:
     Secret = SecretStr | None
-
-_UNWATCHED = "_unwatched"
-"""The keyword that gives `_stream` a `_DirectStream`. It goes no further."""
 
 
 class SingleTurnChatModel(BaseChatModel):
@@ -334,70 +331,76 @@ class SingleTurnChatModel(BaseChatModel):
             stop: Stop sequences.
             **kwargs: Further keywords of the request.
         """
-        handover = self._handover(config, kwargs, async_api=False)
-        source = super().stream(input, config, stop=stop, **({_UNWATCHED: handover} if handover else {}), **kwargs)
-        try:
-            with closing(cast("Generator[AIMessageChunk, None, None]", source)) as chunks:
-                for chunk in chunks:
-                    if handover is not None and (direct := handover.take()) is not None:
-                        break
-                    yield chunk
-                else:
-                    return
-                turn, replies = direct
-                run_id = chunk.id
-                with _closed_after(replies):
-                    for raw in replies:
-                        if (part := turn.feed(raw)) is not None:
-                            fields = part.__dict__
-                            fields["id"] = run_id if fields["id"] is None else fields["id"]
-                            yield part
-                last = turn.finish()
-                last.id = run_id if last.id is None else last.id
-                yield last
-                for chunk in chunks:
-                    yield chunk
-        except BaseException as error:
-            keep_reply(error)
-            raise
+        if self._is_direct(super().stream, config, kwargs, async_api=False):
+            return self._direct(input, config, stop, kwargs)
+        return _keeping_reply(cast("Generator[AIMessageChunk, None, None]", super().stream(input, config, stop=stop, **kwargs)))
 
-    async def astream(
+    def astream(
         self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
     ) -> AsyncIterator[AIMessageChunk]:
         """Like `stream`, asynchronously."""
-        handover = self._handover(config, kwargs, async_api=True)
-        source = super().astream(input, config, stop=stop, **({_UNWATCHED: handover} if handover else {}), **kwargs)
+        if self._is_direct(super().astream, config, kwargs, async_api=True):
+            return self._adirect(input, config, stop, kwargs)
+        return _akeeping_reply(cast("AsyncGenerator[AIMessageChunk, None]", super().astream(input, config, stop=stop, **kwargs)))
+
+    # ------------------------------------------------------------------------------------------ streams without listeners
+    #
+    # Core does for every chunk of a stream what handlers need: it wraps the chunk, sets its fields through pydantic, tells the handlers,
+    # keeps it, and adds all of them up at the end. Where there is no handler, what else core does for a stream is done here.
+
+    def _is_direct(self, stream: Any, config: RunnableConfig | None, kwargs: dict[str, Any], *, async_api: bool) -> bool:
+        """Whether a reply goes past core. (For v1 blocks core does more than notify handlers.)"""
+        own, ours = (self._astream, SingleTurnChatModel._astream) if async_api else (self._stream, SingleTurnChatModel._stream)
+        if self.output_version == "v1" or getattr(own, "__func__", None) is not ours or not is_core(stream) or _is_watched(self, config):
+            return False
+        return should_stream(self, kwargs, async_api=async_api)
+
+    def _direct_turn(self, input: LanguageModelInput, config: RunnableConfig | None, kwargs: dict[str, Any]) -> tuple[Turn, str]:
+        """Return the turn of a reply that goes past core, and the id that core would give its message."""
+        for name in ("ls_structured_output_format", "structured_output_format"):  # what traces are told
+            kwargs.pop(name, None)
+        return self._turn(normalized_messages(self, input), kwargs), new_message_id(config)
+
+    def _direct(
+        self, input: LanguageModelInput, config: RunnableConfig | None, stop: list[str] | None, kwargs: dict[str, Any]
+    ) -> Iterator[AIMessageChunk]:
         try:
-            async with aclosing(cast("AsyncGenerator[AIMessageChunk, None]", source)) as chunks:
-                async for chunk in chunks:
-                    if handover is not None and (direct := handover.take()) is not None:
-                        break
-                    yield chunk
-                else:
-                    return
-                turn, replies = direct
-                run_id = chunk.id
-                async with aclosing(replies):
-                    async for raw in replies:
-                        if (part := turn.feed(raw)) is not None:
-                            fields = part.__dict__
-                            fields["id"] = run_id if fields["id"] is None else fields["id"]
-                            yield part
-                last = turn.finish()
-                last.id = run_id if last.id is None else last.id
-                yield last
-                async for chunk in chunks:
-                    yield chunk
+            turn, message_id = self._direct_turn(input, config, kwargs)
+            if self.rate_limiter:
+                self.rate_limiter.acquire(blocking=True)
+            replies = self.raw_stream(turn.messages, stop, **kwargs)
+            with _closed_after(replies):
+                for raw in replies:
+                    if (part := turn.feed(raw)) is not None:
+                        fields = part.__dict__
+                        fields["id"] = message_id if fields["id"] is None else fields["id"]
+                        yield part
+            last = turn.finish()
+            last.id = message_id if last.id is None else last.id
+            yield last
         except BaseException as error:
             keep_reply(error)
             raise
 
-    def _handover(self, config: RunnableConfig | None, kwargs: dict[str, Any], *, async_api: bool) -> "_DirectStream | None":
-        """Return the direct way past core for a stream without listeners. (For v1 blocks core does more than notify handlers.)"""
-        own, ours = (self._astream, SingleTurnChatModel._astream) if async_api else (self._stream, SingleTurnChatModel._stream)
-        overridden = getattr(own, "__func__", None) is not ours
-        watched = overridden or self.output_version == "v1" or _is_watched(self, config)
-        return None if watched or not should_stream(self, kwargs, async_api=async_api) else _DirectStream()
+    async def _adirect(
+        self, input: LanguageModelInput, config: RunnableConfig | None, stop: list[str] | None, kwargs: dict[str, Any]
+    ) -> AsyncIterator[AIMessageChunk]:
+        try:
+            turn, message_id = self._direct_turn(input, config, kwargs)
+            if self.rate_limiter:
+                await self.rate_limiter.aacquire(blocking=True)
+            async with aclosing(cast("AsyncGenerator[AIMessage, None]", self.araw_stream(turn.messages, stop, **kwargs))) as replies:
+                async for raw in replies:
+                    if (part := turn.feed(raw)) is not None:
+                        fields = part.__dict__
+                        fields["id"] = message_id if fields["id"] is None else fields["id"]
+                        yield part
+            last = turn.finish()
+            last.id = message_id if last.id is None else last.id
+            yield last
+        except BaseException as error:
+            keep_reply(error)
+            raise
 
     # ------------------------------------------------------------------------------------------ one turn, for core
 
@@ -431,13 +434,8 @@ class SingleTurnChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
-        handover = kwargs.pop(_UNWATCHED, None)
         turn = self._turn(messages, kwargs)
-        replies = self.raw_stream(turn.messages, stop, **kwargs)
-        if handover is not None:
-            yield handover.put(turn, replies)
-            return
-        for part in _parts(turn, replies):
+        for part in _parts(turn, self.raw_stream(turn.messages, stop, **kwargs)):
             chunk = generation(part)
             if run_manager:
                 run_manager.on_llm_new_token(chunk.text, chunk=chunk)
@@ -450,12 +448,8 @@ class SingleTurnChatModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
-        handover = kwargs.pop(_UNWATCHED, None)
         turn = self._turn(messages, kwargs)
         replies = cast("AsyncGenerator[AIMessage, None]", self.araw_stream(turn.messages, stop, **kwargs))
-        if handover is not None:
-            yield handover.put(turn, replies)
-            return
         at_once = _inline_notifier(run_manager)
         async with aclosing(_aparts(turn, replies)) as parts:
             async for part in parts:
@@ -639,28 +633,28 @@ async def _aparts(turn: Turn, replies: AsyncGenerator[AIMessage, None]) -> Async
     yield turn.finish()
 
 
-# ---------------------------------------------------------------------------------------------- streams without listeners
-#
-# Core does for every chunk of a stream what handlers need: it wraps the chunk, sets its fields through pydantic, tells the handlers,
-# keeps it, and adds all of them up at the end. Where there is no handler, `stream` lets core open the run as ever (its configuration, its
-# rate limiter, its run id), and `_stream` gives core one empty chunk and hands the stream itself over past it.
+# ---------------------------------------------------------------------------------------------- streams
 
 
-class _DirectStream:
-    """Passes one turn and its raw stream from `_stream` to `stream`, around core."""
+def _keeping_reply(chunks: Generator[AIMessageChunk, None, None]) -> Iterator[AIMessageChunk]:
+    """Yield the chunks of core's stream; an error of theirs keeps the reply."""
+    try:
+        with closing(chunks):
+            yield from chunks
+    except BaseException as error:
+        keep_reply(error)
+        raise
 
-    def __init__(self) -> None:
-        self._given: tuple[Turn, Any] | None = None
 
-    def put(self, turn: Turn, raw: Any) -> ChatGenerationChunk:
-        """Hand a turn and its raw stream over; return what core gets in their place, an empty chunk that it gives the run's id."""
-        self._given = turn, raw
-        return ChatGenerationChunk(message=AIMessageChunk(content="", chunk_position="last"))
-
-    def take(self) -> tuple[Turn, Any] | None:
-        """Return the turn and its raw stream, on the first call only; None if none were handed over."""
-        given, self._given = self._given, None
-        return given
+async def _akeeping_reply(chunks: AsyncGenerator[AIMessageChunk, None]) -> AsyncIterator[AIMessageChunk]:
+    """Like `_keeping_reply`, asynchronously."""
+    try:
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                yield chunk
+    except BaseException as error:
+        keep_reply(error)
+        raise
 
 
 def _closed_after(raw: Any) -> AbstractContextManager[Any]:

@@ -31,7 +31,7 @@ from ... import event_types as kinds
 from ...chunks import ChunkSum, is_blank
 from ...errors import CallsPendingError, ConfigurationError
 from ...event_bus import Tap, current_scope, stop_listening
-from ...event_types import NOTHING, EventTable, partial_arguments
+from ...event_types import RunEvent, partial_arguments
 from ...executor import pending_calls
 from ...messages.calls import calls_of
 from ...messages.metadata import KEY, UNFORCED, CarrierDict, attach_messages, own_metadata, text_of
@@ -144,33 +144,15 @@ class _Written(Tap):
         return recorded
 
 
-_NOTES: Final = EventTable[Callable[[_Written, Any], None]](
-    "partial outputs",
-    {
-        kinds.RunStarted: NOTHING,
-        kinds.TextDelta: _Written._text,
-        kinds.ReasoningDelta: NOTHING,
-        kinds.CallStarted: _Written._started,
-        kinds.CallArgumentsDelta: _Written._arguments,
-        kinds.CallReady: NOTHING,
-        kinds.CallDiscarded: _Written._discarded,
-        kinds.CallProgress: NOTHING,
-        kinds.CallResult: NOTHING,
-        kinds.MessageDone: _Written._message_done,
-        kinds.MessageDiscarded: _Written._anew,
-        kinds.ModelChanged: NOTHING,
-        kinds.MessagesAdded: NOTHING,
-        kinds.TurnUsage: NOTHING,
-        kinds.CallsPending: NOTHING,
-        kinds.VendorCallStarted: NOTHING,
-        kinds.VendorCallProgress: NOTHING,
-        kinds.VendorCallDone: NOTHING,
-        kinds.SourceFound: NOTHING,
-        kinds.FileMade: NOTHING,
-        kinds.RunEnded: NOTHING,
-        kinds.RunFailed: NOTHING,
-    },
-)
+_NOTES: Final[Mapping[type[RunEvent], Callable[[_Written, Any], None]]] = {
+    kinds.TextDelta: _Written._text,
+    kinds.CallStarted: _Written._started,
+    kinds.CallArgumentsDelta: _Written._arguments,
+    kinds.CallDiscarded: _Written._discarded,
+    kinds.MessageDone: _Written._message_done,
+    kinds.MessageDiscarded: _Written._anew,
+}
+"""The events that tell of the output."""
 
 
 class _Reading:

@@ -303,7 +303,7 @@ async def test_what_cannot_be_shown_closes_the_events() -> None:
         finally:
             closed.set()
 
-    with pytest.raises(AttributeError):
+    with pytest.raises(TypeError):
         async for _ in gradio_chat(wrong()):
             pass
     assert closed.is_set()
