@@ -21,6 +21,7 @@ _MEDIA = frozenset({"audio", "video"})
 
 
 _REASONING = "reasoning_content"
+_REFUSAL = "refusal"
 
 
 _ALONE = frozenset({"calls", "blocked", "origin", REJECTED})
@@ -129,10 +130,12 @@ def _unblocked(message: AIMessage) -> AIMessage:
     blocks = [block if isinstance(block, dict) else {"type": "text", "text": block} for block in message.content]
     blocks = [block for block in blocks if block.get("type") not in STANDARD_CALLS]
     reasoning = "".join(str(block.get("reasoning", "")) for block in blocks if block.get("type") == "reasoning")
-    others = [block for block in blocks if block.get("type") not in ("text", "reasoning")]
+    refusal = "".join(str(block.get(_REFUSAL, "")) for block in blocks if block.get("type") == _REFUSAL)
+    others = [block for block in blocks if block.get("type") not in ("text", "reasoning", _REFUSAL)]
     text = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
     content = unnumbered(blocks) if others else text
-    extra = {_REASONING: reasoning, **message.additional_kwargs} if reasoning and not others else message.additional_kwargs
+    beside = {name: value for name, value in ((_REASONING, reasoning), (_REFUSAL, refusal)) if value and not others}
+    extra = {**beside, **message.additional_kwargs}
     metadata = {key: value for key, value in message.response_metadata.items() if key != "output_version"}
     return message.model_copy(update={"content": content, "additional_kwargs": extra, "response_metadata": metadata})
 
@@ -156,10 +159,15 @@ class BlockWriter:
         blocks: list[dict[str, Any]] = []
         if isinstance(extra.get(_REASONING), str):
             blocks.append({"type": "reasoning", "reasoning": extra.pop(_REASONING)})
+        refusal = extra.get(_REFUSAL)
         if isinstance(chunk.content, str):
             blocks += [{"type": "text", "text": chunk.content}] if chunk.content else []
         else:
-            blocks += [block for block in map(_as_block, _standard(chunk)) if block["type"] not in STANDARD_CALLS]
+            # core reads also what stands beside the content
+            alone = chunk.model_copy(update={"additional_kwargs": {}}) if blocks or refusal else chunk
+            blocks += [block for block in map(_as_block, _standard(alone)) if block["type"] not in STANDARD_CALLS]
+        if refusal and isinstance(refusal, str):
+            blocks.append({"type": _REFUSAL, _REFUSAL: refusal})  # and stays beside the content, where every output version has it
         return blocks + _calls_of_chunk(chunk)
 
     def _with_number(self, block: dict[str, Any]) -> dict[str, Any]:
@@ -207,6 +215,8 @@ def _with_extras(message: AIMessage, blocks: list[Any]) -> list[Any]:
     if not isinstance(message.content, list):
         return blocks
     made = [block for block in blocks if block["type"] not in STANDARD_CALLS]
+    if len(made) == len(message.content) + 1 and made[0]["type"] == "reasoning":
+        made = made[1:]  # core puts what stands beside the content before it
     for source, block in zip(message.content, made, strict=False) if len(made) == len(message.content) else ():
         if isinstance(source, dict) and source.get("extras") and block["type"] != "non_standard":
             block["extras"] = {**source["extras"], **(block.get("extras") or {})}

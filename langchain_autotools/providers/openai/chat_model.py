@@ -22,7 +22,7 @@ from .._transport.clients import Shared
 from .._transport.exchange import Exchange
 from .._transport.secrets import digest, secret_values
 from .decode import ChatCompletionsDecoder, ChatCompletionsEvents
-from .dialect import OPAQUE_KEYS, OPENAI, Dialect
+from .dialect import OPAQUE_KEYS, OPENAI, OPENAI_ITSELF, Dialect
 from .errors import ERRORS, failed_turn
 from .mapper import ChatCompletionsMapper
 from .parameters import RESPONSES_NAMES, ApiKey, ClientSettings, OpenAIParameters
@@ -463,7 +463,8 @@ class ChatOpenAI(OpenAIParameters):
         """Return a request to chat completions."""
         params = self._request_params(stop, kwargs, stream=stream)
         origin = origin_of(self._endpoint, str(params["model"]))
-        key = CompatibilityKey(origin, self.null_content, tuple(self.part_keys), self._dialect, _account_of(self.openai_api_key))
+        dialect = OPENAI_ITSELF if self._dialect is OPENAI and self._is_vendors else self._dialect
+        key = CompatibilityKey(origin, self.null_content, tuple(self.part_keys), dialect, _account_of(self.openai_api_key))
 
         def in_form(error: Exception, exchange: Exchange, tried: tuple[ChatCompletionsMapper, ...]) -> Exchange | None:
             """Return the refused request in another form."""
