@@ -155,6 +155,17 @@ def _reply_records(message: AIMessage) -> Sequence[dict[str, Any]]:
     return _valid_reply_records(own_metadata(message).get(REJECTED))
 
 
+CACHE_COST = "total_cost"
+"""The key of usage under which core notes that a reply from its cache has cost nothing."""
+
+
+def without_cost(usage: Any) -> Any:
+    """Return usage without the cost of a reply from core's cache, as it is added up and as a part of the next request's key."""
+    if not usage or CACHE_COST not in usage:
+        return usage
+    return {key: value for key, value in usage.items() if key != CACHE_COST} or None
+
+
 def _valid_reply_records(records: Any) -> Sequence[dict[str, Any]]:
     """Return those of some records that are records of replies: a history may come from a client."""
     return [record for record in records if _is_reply_record(record)] if isinstance(records, list | tuple) else ()

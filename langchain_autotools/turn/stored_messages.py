@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, InvalidToolCall
-from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
 
 from ..messages.blocks import STANDARD_CALLS, unnumbered, without_provisional
-from ..messages.metadata import KEY, REJECTED, with_own_metadata
+from ..messages.metadata import KEY, REJECTED, with_own_metadata, without_cost
 from ..messages.run_messages import adds_to_message
 from ..strict_json import read_json
 from ..tool_calls.arguments import as_text
@@ -42,7 +41,7 @@ def canonical_message(message: AIMessage, *, stored: bool = False, brief: bool =
     """
     message = without_provisional(message)
     values = {name: getattr(message, name) for name in AIMessage.model_fields if name != "type"}
-    values["usage_metadata"] = _without_cost(message.usage_metadata)
+    values["usage_metadata"] = message.usage_metadata if without_cost(message.usage_metadata) else None  # a cost alone counts nothing
     verdict = message.response_metadata.get(KEY)
     if isinstance(verdict, Mapping) and "blocked" in verdict:
         records = verdict["calls"]
@@ -59,13 +58,6 @@ def caller_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(verdict, Mapping) or "blocked" not in verdict:
         return metadata
     return _stored(metadata, verdict, brief=True, reasons=True)
-
-
-def _without_cost(usage: UsageMetadata | None) -> Mapping[str, Any] | None:
-    """Return the usage without the cost that core adds on a cache hit: sent on, it would change the cache key."""
-    if not usage or "total_cost" not in usage:
-        return usage
-    return {key: value for key, value in usage.items() if key != "total_cost"} or None
 
 
 def _valid(record: Mapping[str, Any]) -> ToolCall:

@@ -28,7 +28,7 @@ from .mapper import ChatCompletionsMapper
 from .parameters import RESPONSES_NAMES, ApiKey, ClientSettings, OpenAIParameters
 from .responses_items import answers_in_blocks
 from .responses_mapper import ADDED_TOOLS, item_of
-from .responses_request import check_sendable, responses_exchange
+from .responses_request import CHOSEN, check_sendable, responses_exchange
 from .tools import check_taken, format_tool, format_tool_choice, response_format
 
 _ASKING = (*RESPONSES_NAMES, "previous_response_id", "text")
@@ -65,7 +65,7 @@ def _route_of(model: OpenAIParameters, kwargs: Mapping[str, Any]) -> Route:
     if model.use_previous_response_id:
         arguments.append("use_previous_response_id=True")
     if model.use_responses_api is not None:
-        return Route((arguments or ["use_responses_api=True"])[0] if model.use_responses_api else "", True, key)
+        return Route((arguments or [CHOSEN])[0] if model.use_responses_api else "", True, key)
     builtin = [f"the tool of type {tool['type']!r}" for tool in tools if _is_responses_tool(tool, custom=model._is_vendors)]
     if arguments or builtin:
         return Route((arguments or builtin)[0], True, key)
