@@ -61,7 +61,7 @@ async def test_thoughts_are_the_same_input_however_they_are_stored(start: Start,
 @pytest.mark.further
 @pytest.mark.parametrize("version", [None, "v1"])
 async def test_content_blocks_have_the_thoughts(start: Start, run: Run, version: str | None) -> None:
-    """Before the text and the calls, of every vendor's messages and of the run message, with and without tools that run."""
+    """The blocks of a message have its thoughts before its text and its calls, with each output version, and where tools run."""
     for tools in ([], [get_temperature]):
         talk = start([turns()[0]] if not tools else turns(), tools=tools, output_version=version)
         ran = await run(talk.model if tools else talk.model.bind_tools([get_temperature]), QUESTION)
