@@ -155,15 +155,14 @@ def _reply_records(message: AIMessage) -> Sequence[dict[str, Any]]:
     return _valid_reply_records(own_metadata(message).get(REJECTED))
 
 
-CACHE_COST = "total_cost"
-"""The key of usage under which core notes that a reply from its cache has cost nothing."""
-
-
 def without_cost(usage: Any) -> Any:
-    """Return usage without the cost of a reply from core's cache, as it is added up and as a part of the next request's key."""
-    if not usage or CACHE_COST not in usage:
+    """Return usage without the note of core's that a reply from its cache has cost nothing; the same object where there is none.
+
+    Usage is added up without it, and so are the messages of a request, whose cache key it would change.
+    """
+    if not usage or "total_cost" not in usage:
         return usage
-    return {key: value for key, value in usage.items() if key != CACHE_COST} or None
+    return {key: value for key, value in usage.items() if key != "total_cost"} or None
 
 
 def _valid_reply_records(records: Any) -> Sequence[dict[str, Any]]:

@@ -31,7 +31,7 @@ from ..errors import ConfigurationError
 from ..executor.names import own_name, tool_name
 from ..messages.blocks import media_type, unnumbered, whole_content
 from ..messages.incremental import MessageMemo
-from ..messages.metadata import CACHE_COST, CACHED_ID, keep_reply, own_metadata, with_own_metadata, without_cost
+from ..messages.metadata import CACHED_ID, keep_reply, own_metadata, with_own_metadata, without_cost
 from .stored_messages import stored_message
 from .subclass_methods import check_raw_methods, derived_methods, install_overrides
 from .tools import ToolChoice, declaring, format_tool_choice, format_tools, listed, read_choice
@@ -701,7 +701,7 @@ def readable_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
     """
     for message in messages:
         content = getattr(message, "content", None)  # core refuses what is no message, in its own words
-        if CACHE_COST in (getattr(message, "usage_metadata", None) or ()):
+        if "total_cost" in (getattr(message, "usage_metadata", None) or ()):
             return [*map(_readable_message, messages)]
         for block in content if content.__class__ is list else ():
             if block.__class__ is dict and block.get("type") in _OF_FILES:
@@ -711,16 +711,16 @@ def readable_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
 
 def _readable_message(message: BaseMessage) -> BaseMessage:
     usage, listed = getattr(message, "usage_metadata", None), isinstance(getattr(message, "content", None), list)
-    costs = CACHE_COST in (usage or ())
-    if not (listed or costs):
+    counts = without_cost(usage)
+    if not listed and counts is usage:
         return message
     known = _known_readable.get(message)
     if known is not None:
         return known
     blocks = [_readable_block(block) if isinstance(block, dict) else block for block in message.content] if listed else message.content
-    if not costs and all(new is old for new, old in zip(blocks, message.content, strict=True)):
+    if counts is usage and all(new is old for new, old in zip(blocks, message.content, strict=True)):
         return message
-    made = message.model_copy(update={"content": blocks, **({"usage_metadata": without_cost(usage)} if costs else {})})
+    made = message.model_copy(update={"content": blocks, **({} if counts is usage else {"usage_metadata": counts})})
     _known_readable.put(message, None, made)
     return made
 

@@ -22,17 +22,18 @@ from .._transport.clients import Shared
 from .._transport.exchange import Exchange
 from .._transport.secrets import digest, secret_values
 from .decode import ChatCompletionsDecoder, ChatCompletionsEvents
-from .dialect import OPAQUE_KEYS, OPENAI, OPENAI_ITSELF, Dialect
+from .dialect import OPAQUE_KEYS, OPENAI, Dialect
 from .errors import ERRORS, failed_turn
 from .mapper import ChatCompletionsMapper
 from .parameters import RESPONSES_NAMES, ApiKey, ClientSettings, OpenAIParameters
 from .responses_items import answers_in_blocks
 from .responses_mapper import ADDED_TOOLS, item_of
-from .responses_request import CHOSEN, check_sendable, responses_exchange
+from .responses_request import check_sendable, responses_exchange
 from .tools import check_taken, format_tool, format_tool_choice, response_format
 
 _ASKING = (*RESPONSES_NAMES, "previous_response_id", "text")
 _NAMED = {True: re.compile(r"\bv1/responses\b"), False: re.compile(r"\bv1/chat/completions\b")}
+_ITSELF = replace(OPENAI, refusals=True)  # other servers that speak its dialect may know less
 _REFUSALS = (400, 404, 405, 422)
 
 
@@ -65,7 +66,7 @@ def _route_of(model: OpenAIParameters, kwargs: Mapping[str, Any]) -> Route:
     if model.use_previous_response_id:
         arguments.append("use_previous_response_id=True")
     if model.use_responses_api is not None:
-        return Route((arguments or [CHOSEN])[0] if model.use_responses_api else "", True, key)
+        return Route((arguments or ["use_responses_api=True"])[0] if model.use_responses_api else "", True, key)
     builtin = [f"the tool of type {tool['type']!r}" for tool in tools if _is_responses_tool(tool, custom=model._is_vendors)]
     if arguments or builtin:
         return Route((arguments or builtin)[0], True, key)
@@ -463,7 +464,7 @@ class ChatOpenAI(OpenAIParameters):
         """Return a request to chat completions."""
         params = self._request_params(stop, kwargs, stream=stream)
         origin = origin_of(self._endpoint, str(params["model"]))
-        dialect = OPENAI_ITSELF if self._dialect is OPENAI and self._is_vendors else self._dialect
+        dialect = _ITSELF if self._dialect is OPENAI and self._is_vendors else self._dialect
         key = CompatibilityKey(origin, self.null_content, tuple(self.part_keys), dialect, _account_of(self.openai_api_key))
 
         def in_form(error: Exception, exchange: Exchange, tried: tuple[ChatCompletionsMapper, ...]) -> Exchange | None:

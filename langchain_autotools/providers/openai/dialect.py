@@ -6,7 +6,7 @@ absent, null or beside others.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Required, TypedDict
 
 from .._encode.encoder import derived_id
@@ -187,5 +187,3 @@ class Dialect:
 
 
 OPENAI = Dialect(developer=True)
-OPENAI_ITSELF = replace(OPENAI, refusals=True)
-"""The dialect at the vendor's own addresses; other servers that speak it may know less."""

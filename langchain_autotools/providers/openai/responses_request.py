@@ -34,8 +34,6 @@ _REFUSED = {
     "modalities": _TEXT,
     "audio": _TEXT,
 }
-CHOSEN = "use_responses_api=True"
-"""The reason for using this API that the caller can take back: chat completions refuses what any other sends here."""
 _ENCRYPTED = "reasoning.encrypted_content"
 _LOG_PROBABILITIES = "message.output_text.logprobs"
 _STREAM_OPTIONS = frozenset({"include_obfuscation"})
@@ -103,7 +101,7 @@ def _advice(why: str) -> str:
     Args:
         why: The reason for using this API; "" where it is not known.
     """
-    if why in ("", CHOSEN):
+    if not why or why.startswith("use_responses_api"):  # chat completions refuses what any other reason sends here
         return "; use_responses_api=False has it"
     return f"; the request goes there because of {why}"
 

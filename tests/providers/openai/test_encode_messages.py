@@ -1,5 +1,6 @@
 """What each LangChain message becomes in a request of chat completions."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from langchain_core.messages import (
 )
 
 from langchain_autotools.errors import ConfigurationError, UnsupportedFeatureError
-from langchain_autotools.providers.openai.dialect import OPENAI_ITSELF
+from langchain_autotools.providers.openai.dialect import OPENAI
 from langchain_autotools.providers.openai.mapper import ChatCompletionsMapper
 from tests.support.strict import Rules
 from tests.support.strict_openai import check_request
@@ -65,10 +66,10 @@ def test_a_refusal_goes_back_as_one_to_the_vendor() -> None:
     for content, beside, text in [("", {"refusal": "No."}, None), ([REFUSAL], {}, None), ("Hm.", {"refusal": "No."}, "Hm.")]:
         message = AIMessage(content, additional_kwargs=beside)
         wire = {"content": [REFUSAL]} if text is None else {"content": text, "refusal": "No."}
-        assert sent(message, dialect=OPENAI_ITSELF) == [{"role": "assistant", **wire}]
+        assert sent(message, dialect=replace(OPENAI, refusals=True)) == [{"role": "assistant", **wire}]
         assert "refusal" not in str(sent(message))
     calling = AIMessage("", additional_kwargs={"refusal": "No."}, tool_calls=[CALL])
-    wire, _ = sent(calling, ToolMessage("1", tool_call_id="call_1"), dialect=OPENAI_ITSELF)
+    wire, _ = sent(calling, ToolMessage("1", tool_call_id="call_1"), dialect=replace(OPENAI, refusals=True))
     assert (wire["content"], wire["refusal"], len(wire["tool_calls"])) == (None, "No.", 1)
 
 
