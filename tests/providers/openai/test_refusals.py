@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages.content import KNOWN_BLOCK_TYPES
 
 from langchain_autotools import ChatOpenAI
 from tests.contract.talk import WAYS, run_in
@@ -31,7 +32,8 @@ async def test_a_refusal_is_a_block_and_goes_back_as_one(responses: bool, versio
                     model="gpt-5", api_key="key", use_responses_api=responses, output_version=version, tools=tools, **clients
                 )
                 ran = await run_in(way, model, QUESTION)
-                assert [*map(plain, ran.message.content_blocks)] == [*map(plain, ran.new[0].content_blocks)] == [REFUSAL]
+                shown = [REFUSAL] if version or "refusal" in KNOWN_BLOCK_TYPES else []  # older releases of core know no such block
+                assert [*map(plain, ran.message.content_blocks)] == [*map(plain, ran.new[0].content_blocks)] == shown
                 assert ran.message.additional_kwargs["refusal"] == REFUSAL["refusal"]
                 await run_in(way, model, [*QUESTION, *ran.new, HumanMessage("Please.")])
             _, message, _ = vendor.responses.requests[1]["input"] if responses else vendor.chat.requests[1]["messages"]
