@@ -68,7 +68,7 @@ if TYPE_CHECKING:  # what `_HOMES` says, for type checkers, which read no tables
     from .event_reader import aevents as aevents, events as events
     from .history import explain as explain, repair as repair, validate as validate
     from .history.expansion import join_generations as join_generations, split_generations as split_generations
-    from .mixin import with_tools as with_tools
+    from .mixin import ToolRunningModel as ToolRunningModel, with_tools as with_tools
     from .mcp_client import McpServer as McpServer, mcp_server as mcp_server
     from .messages.calls import ToolCallRecord as ToolCallRecord, calls_of as calls_of
     from .messages.run_messages import (
@@ -184,6 +184,7 @@ _HOMES = {
         "validate",
     ),
     "mixin": (
+        "ToolRunningModel",
         "ToolsAndMessagesMixin",
         "with_tools",
     ),

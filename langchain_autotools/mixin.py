@@ -10,14 +10,14 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, contextmanager
 from decimal import Decimal
 from functools import partial
-from typing import Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast, overload
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
-from pydantic import Field, PrivateAttr, SecretStr, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, SecretStr, model_validator
 
 from .compat import CACHE_KEY, input_messages, should_stream
 from .errors import ConfigurationError, concise
@@ -457,6 +457,41 @@ def _objects() -> Iterator[str]:
 # ---------------------------------------------------------------------------------------------- tools for an instance of any chat model
 
 
+Output = TypeVar("Output", bound=BaseModel)
+OwnModel = TypeVar("OwnModel", bound=ToolsAndMessagesMixin)
+
+if TYPE_CHECKING:
+
+    class ToolRunningModel(ToolsAndMessagesMixin):
+        """The type of what `with_tools` makes of another package's chat model. At run time it is `ToolsAndMessagesMixin` itself."""
+
+        @overload
+        def with_structured_output(
+            self, schema: type[Output], *, include_raw: Literal[False] = False, **kwargs: Any
+        ) -> Runnable[LanguageModelInput, Output]: ...
+        @overload
+        def with_structured_output(
+            self, schema: Mapping[str, Any] | type[Mapping[str, Any]], *, include_raw: Literal[False] = False, **kwargs: Any
+        ) -> Runnable[LanguageModelInput, dict[str, Any]]: ...
+        @overload
+        def with_structured_output(
+            self, schema: Any, *, include_raw: Literal[True], **kwargs: Any
+        ) -> Runnable[LanguageModelInput, dict[str, Any]]: ...
+        @overload
+        def with_structured_output(self, schema: Any, *, include_raw: bool = False, **kwargs: Any) -> Runnable[LanguageModelInput, Any]: ...
+        def with_structured_output(self, schema: Any, **kwargs: Any) -> Runnable[LanguageModelInput, Any]:
+            """Return a runnable with structured output, as the class of the given model makes it."""
+
+else:
+    ToolRunningModel = ToolsAndMessagesMixin
+
+
+@overload
+def with_tools(model: OwnModel, tools: Any, **settings: Any) -> OwnModel: ...
+@overload
+def with_tools(model: BaseChatModel, tools: Any, **settings: Any) -> ToolRunningModel: ...
+@overload
+def with_tools(model: Runnable[LanguageModelInput, AIMessage], tools: Any, **settings: Any) -> Runnable[LanguageModelInput, AIMessage]: ...
 def with_tools(model: Any, tools: Any, **settings: Any) -> Any:
     """Return a copy of a chat model that runs these tools itself, like the models of this package.
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from langchain_core.messages import AIMessage, BaseMessage
 
 from .errors import ConfigurationError
-from .messages.metadata import failover_marks, is_cut_reply, own_metadata, paid_replies, rejected_replies, replies_inside
+from .messages.metadata import failover_marks, is_cut_reply, own_metadata, paid_replies, rejected_replies, replies_inside, without_cost
 from .messages.run_messages import HoldsRun, held_message, new_messages
 
 # ---------------------------------------------------------------------------------------------- billed usage
@@ -85,7 +85,8 @@ def _billed_usage(message: AIMessage) -> BilledUsage:
     known = {name: str(metadata.get(key) or "") for name, key in (("provider", "model_provider"), ("model", "model_name"))}
     size = 0 if usage is None else usage["input_tokens"]
     billed = {**counts, **tools}
-    return BilledUsage(**known, counts=billed, input_tokens=size, conditions=conditions, unknown=unknown, stated=_stated(raw))
+    stated = _stated(raw) if without_cost(usage) is usage else Decimal(0)
+    return BilledUsage(**known, counts=billed, input_tokens=size, conditions=conditions, unknown=unknown, stated=stated)
 
 
 def _stated(raw: Mapping[str, Any]) -> Decimal | None:

@@ -47,5 +47,6 @@ def test_a_program_passes_pyright(programs: Path) -> None:
     if begun.returncode:
         pytest.skip(f"pyright cannot start: {(begun.stderr or begun.stdout)[-500:]}")
     settings = {"include": PROGRAMS, "extraPaths": [str(REPOSITORY)], "typeCheckingMode": "strict", "pythonVersion": "3.11"}
+    settings["reportUnnecessaryTypeIgnoreComment"] = "error"
     (programs / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
     checked([pyright, "--pythonpath", sys.executable, "--project", "."], programs)

@@ -15,6 +15,7 @@ from ..addresses import is_page
 from ..event_types import NOTHING, EventTable, RunEvent
 from ..executor.pending import APPROVABLE, ELICITATION, Decision, PendingCall, full_name, is_apart, page_id
 from ..messages.calls import ToolCallRecord
+from ..messages.metadata import without_cost
 from ..messages.run_messages import open_run
 from ..strict_json import read_object
 from .posted import signature_of
@@ -206,7 +207,7 @@ class UIMessageChunks:
         yield from ()
 
     def _turn_usage(self, event: kinds.TurnUsage) -> Iterator[Chunk]:
-        self._usage = add_usage(self._usage, event.usage)
+        self._usage = add_usage(self._usage, without_cost(event.usage))
         yield {"type": "message-metadata", "messageMetadata": {"turns": event.turn, "usage": self._usage}}
 
     def _step(self, message_id: str) -> Iterator[Chunk]:

@@ -28,7 +28,7 @@ from ..executor.pending import PendingCall, pending_calls
 from ..history.expansion import expand
 from ..messages.blocks import deltas_of, size_of, standard_blocks
 from ..messages.calls import ToolCallRecord
-from ..messages.metadata import own_metadata
+from ..messages.metadata import own_metadata, without_cost
 from ..messages.run_messages import HoldsRun, held_message, new_messages, run_usage, stop_reason
 from .public import page_calls
 
@@ -58,7 +58,7 @@ def history_events(history: Sequence[BaseMessage]) -> Iterator[RunEvent | BaseMe
         replies = [message for message in messages if isinstance(message, AIMessage)]
         if not replies:
             continue
-        used: list[UsageMetadata] = [one.usage_metadata for one in replies if one.usage_metadata]
+        used: list[UsageMetadata] = [without_cost(one.usage_metadata) for one in replies if one.usage_metadata]
         usage = reduce(add_usage, used) if used else None
         reason = "calls_pending" if open_calls else stop_reason(replies[-1]) if messages[-1] is replies[-1] else None
         yield RunEnded(run_id=run_id, stop_reason=reason or "complete", turns=len(replies), usage=usage)

@@ -155,6 +155,16 @@ def _reply_records(message: AIMessage) -> Sequence[dict[str, Any]]:
     return _valid_reply_records(own_metadata(message).get(REJECTED))
 
 
+def without_cost(usage: Any) -> Any:
+    """Return usage without the note of core's that a reply from its cache has cost nothing; the same object where there is none.
+
+    Usage is added up without it, and so are the messages of a request, whose cache key it would change.
+    """
+    if not usage or "total_cost" not in usage:
+        return usage
+    return {key: value for key, value in usage.items() if key != "total_cost"} or None
+
+
 def _valid_reply_records(records: Any) -> Sequence[dict[str, Any]]:
     """Return those of some records that are records of replies: a history may come from a client."""
     return [record for record in records if _is_reply_record(record)] if isinstance(records, list | tuple) else ()

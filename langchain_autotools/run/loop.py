@@ -21,7 +21,7 @@ from langchain_core.messages.ai import UsageMetadata, add_usage
 from ..errors import ConfigurationError, LimitReachedError
 from ..executor import ToolCallResult
 from ..messages.calls import FOR_CALLER, ToolCallRecord, awaited_calls, calls_of
-from ..messages.metadata import FAILOVER, KEY, REJECTED, InnerUsage, inner_usage, is_cut_reply, rejected_replies
+from ..messages.metadata import FAILOVER, KEY, REJECTED, InnerUsage, inner_usage, is_cut_reply, rejected_replies, without_cost
 from ..messages.run_messages import StopReason, in_call_order, is_paused, open_run, pause_content, stop_reason_of
 
 _logger = logging.getLogger("langchain_autotools")
@@ -516,15 +516,15 @@ class Progress:
     def count_turn(self, usage: UsageMetadata | None, *, goes_on: bool = False) -> None:
         """Count one model turn and its reported tokens. Of a reply with which another one goes on only the tokens count."""
         self.turns += not goes_on
-        if usage is not None:
+        if (usage := without_cost(usage)) is not None:
             self.usage = add_usage(self.usage, usage) if self.usage else usage
             self.context = usage["input_tokens"] + usage["output_tokens"]
 
     def count_inside(self, used: InnerUsage) -> None:
         """Count what runs inside the tools have used: their tokens and tool calls. The context is this run's own."""
         for reply in used.replies:
-            if reply["usage_metadata"] is not None:
-                self.usage = add_usage(self.usage, reply["usage_metadata"])
+            if (usage := without_cost(reply["usage_metadata"])) is not None:
+                self.usage = add_usage(self.usage, usage)
         self.tool_calls += used.tool_calls
 
     def admit(self, calls: int) -> int:

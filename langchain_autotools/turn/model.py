@@ -31,7 +31,7 @@ from ..errors import ConfigurationError
 from ..executor.names import own_name, tool_name
 from ..messages.blocks import media_type, unnumbered, whole_content
 from ..messages.incremental import MessageMemo
-from ..messages.metadata import CACHED_ID, keep_reply, own_metadata, with_own_metadata
+from ..messages.metadata import CACHED_ID, keep_reply, own_metadata, with_own_metadata, without_cost
 from .stored_messages import stored_message
 from .subclass_methods import check_raw_methods, derived_methods, install_overrides
 from .tools import ToolChoice, declaring, format_tool_choice, format_tools, listed, read_choice
@@ -690,10 +690,13 @@ def _readable_prompt(prompt: PromptValue) -> PromptValue:
 def readable_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
     """Return messages without blocks that core fails at, or misreads, when it formats them for tracers and for models.
 
-    A picture without its media type gets the one of its data; any other such block is wrapped, as one of no standard form.
+    A picture without its media type gets the one of its data; any other such block is wrapped, as one of no standard form. The cost that
+    core notes on a reply from its cache is left out: it would change the key of the next request.
     """
     for message in messages:
         content = getattr(message, "content", None)  # core refuses what is no message, in its own words
+        if "total_cost" in (getattr(message, "usage_metadata", None) or ()):
+            return [*map(_readable_message, messages)]
         for block in content if content.__class__ is list else ():
             if block.__class__ is dict and block.get("type") in _OF_FILES:
                 return [*map(_readable_message, messages)]
@@ -701,15 +704,17 @@ def readable_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
 
 
 def _readable_message(message: BaseMessage) -> BaseMessage:
-    if not isinstance(getattr(message, "content", None), list):
+    usage, listed = getattr(message, "usage_metadata", None), isinstance(getattr(message, "content", None), list)
+    counts = without_cost(usage)
+    if not listed and counts is usage:
         return message
     known = _known_readable.get(message)
     if known is not None:
         return known
-    blocks = [_readable_block(block) if isinstance(block, dict) else block for block in message.content]
-    if all(new is old for new, old in zip(blocks, message.content, strict=True)):
+    blocks = [_readable_block(block) if isinstance(block, dict) else block for block in message.content] if listed else message.content
+    if counts is usage and all(new is old for new, old in zip(blocks, message.content, strict=True)):
         return message
-    made = message.model_copy(update={"content": blocks})
+    made = message.model_copy(update={"content": blocks, **({} if counts is usage else {"usage_metadata": counts})})
     _known_readable.put(message, None, made)
     return made
 

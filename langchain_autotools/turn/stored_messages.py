@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, InvalidToolCall
-from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
 
 from ..messages.blocks import STANDARD_CALLS, unnumbered, without_provisional
-from ..messages.metadata import KEY, REJECTED, with_own_metadata
+from ..messages.metadata import KEY, REJECTED, with_own_metadata, without_cost
 from ..messages.run_messages import adds_to_message
 from ..strict_json import read_json
 from ..tool_calls.arguments import as_text
@@ -21,6 +20,7 @@ _MEDIA = frozenset({"audio", "video"})
 
 
 _REASONING = "reasoning_content"
+_REFUSAL = "refusal"
 
 
 _ALONE = frozenset({"calls", "blocked", "origin", REJECTED})
@@ -41,7 +41,7 @@ def canonical_message(message: AIMessage, *, stored: bool = False, brief: bool =
     """
     message = without_provisional(message)
     values = {name: getattr(message, name) for name in AIMessage.model_fields if name != "type"}
-    values["usage_metadata"] = _without_cost(message.usage_metadata)
+    values["usage_metadata"] = message.usage_metadata if without_cost(message.usage_metadata) else None  # a cost alone counts nothing
     verdict = message.response_metadata.get(KEY)
     if isinstance(verdict, Mapping) and "blocked" in verdict:
         records = verdict["calls"]
@@ -58,13 +58,6 @@ def caller_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(verdict, Mapping) or "blocked" not in verdict:
         return metadata
     return _stored(metadata, verdict, brief=True, reasons=True)
-
-
-def _without_cost(usage: UsageMetadata | None) -> Mapping[str, Any] | None:
-    """Return the usage without the cost that core adds on a cache hit: sent on, it would change the cache key."""
-    if not usage or "total_cost" not in usage:
-        return usage
-    return {key: value for key, value in usage.items() if key != "total_cost"} or None
 
 
 def _valid(record: Mapping[str, Any]) -> ToolCall:
@@ -129,10 +122,12 @@ def _unblocked(message: AIMessage) -> AIMessage:
     blocks = [block if isinstance(block, dict) else {"type": "text", "text": block} for block in message.content]
     blocks = [block for block in blocks if block.get("type") not in STANDARD_CALLS]
     reasoning = "".join(str(block.get("reasoning", "")) for block in blocks if block.get("type") == "reasoning")
-    others = [block for block in blocks if block.get("type") not in ("text", "reasoning")]
+    refusal = "".join(str(block.get(_REFUSAL, "")) for block in blocks if block.get("type") == _REFUSAL)
+    others = [block for block in blocks if block.get("type") not in ("text", "reasoning", _REFUSAL)]
     text = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
     content = unnumbered(blocks) if others else text
-    extra = {_REASONING: reasoning, **message.additional_kwargs} if reasoning and not others else message.additional_kwargs
+    beside = {name: value for name, value in ((_REASONING, reasoning), (_REFUSAL, refusal)) if value and not others}
+    extra = {**beside, **message.additional_kwargs}
     metadata = {key: value for key, value in message.response_metadata.items() if key != "output_version"}
     return message.model_copy(update={"content": content, "additional_kwargs": extra, "response_metadata": metadata})
 
@@ -156,10 +151,15 @@ class BlockWriter:
         blocks: list[dict[str, Any]] = []
         if isinstance(extra.get(_REASONING), str):
             blocks.append({"type": "reasoning", "reasoning": extra.pop(_REASONING)})
+        refusal = extra.get(_REFUSAL)
         if isinstance(chunk.content, str):
             blocks += [{"type": "text", "text": chunk.content}] if chunk.content else []
         else:
-            blocks += [block for block in map(_as_block, _standard(chunk)) if block["type"] not in STANDARD_CALLS]
+            # core reads also what stands beside the content
+            alone = chunk.model_copy(update={"additional_kwargs": {}}) if blocks or refusal else chunk
+            blocks += [block for block in map(_as_block, _standard(alone)) if block["type"] not in STANDARD_CALLS]
+        if refusal and isinstance(refusal, str):
+            blocks.append({"type": _REFUSAL, _REFUSAL: refusal})  # and stays beside the content, where every output version has it
         return blocks + _calls_of_chunk(chunk)
 
     def _with_number(self, block: dict[str, Any]) -> dict[str, Any]:
@@ -207,6 +207,8 @@ def _with_extras(message: AIMessage, blocks: list[Any]) -> list[Any]:
     if not isinstance(message.content, list):
         return blocks
     made = [block for block in blocks if block["type"] not in STANDARD_CALLS]
+    if len(made) == len(message.content) + 1 and made[0]["type"] == "reasoning":
+        made = made[1:]  # core puts what stands beside the content before it
     for source, block in zip(message.content, made, strict=False) if len(made) == len(message.content) else ():
         if isinstance(source, dict) and source.get("extras") and block["type"] != "non_standard":
             block["extras"] = {**source["extras"], **(block.get("extras") or {})}

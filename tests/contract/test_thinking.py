@@ -3,6 +3,7 @@
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 
@@ -55,6 +56,21 @@ async def test_thoughts_are_the_same_input_however_they_are_stored(start: Start,
         await run(talk.model, [*QUESTION, *middle, HumanMessage("Really?")])
     first, second = talk.server.exchanges[-2:]
     assert first.body == second.body
+
+
+@pytest.mark.further
+@pytest.mark.parametrize("version", [None, "v1"])
+async def test_content_blocks_have_the_thoughts(start: Start, run: Run, version: str | None) -> None:
+    """The blocks of a message have its thoughts before its text and its calls, with each output version, and where tools run."""
+    for tools in ([], [get_temperature]):
+        talk = start([turns()[0]] if not tools else turns(), tools=tools, output_version=version)
+        ran = await run(talk.model if tools else talk.model.bind_tools([get_temperature]), QUESTION)
+        expected = ["Two cities.", "A third?", "That is all."] if tools else ["Two cities."]
+        blocks: list[list[Any]] = [message.content_blocks for message in ran.new if isinstance(message, AIMessage)]
+        assert [own[0]["type"] for own in blocks] == ["reasoning"] * len(expected)
+        assert ["".join(block.get("reasoning", "") for block in own) for own in blocks] == expected
+        whole: list[Any] = ran.message.content_blocks
+        assert "".join(block.get("reasoning", "") for block in whole) == "".join(expected)
 
 
 async def test_thoughts_leave_before_the_text(start: Start) -> None:

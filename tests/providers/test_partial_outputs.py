@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -166,12 +166,22 @@ async def test_a_text_beside_tools_waits_for_its_turns_end(way: str, method: Any
         assert await read(chain, way) == [OUTPUT]
 
 
-async def test_include_raw_gives_one_dict() -> None:
-    """The message and what was parsed come together, when both are whole."""
-    with OpenAIServer([CALLED] * 2) as server:
-        chain = model_of(server).with_structured_output(Weather, method="function_calling", include_raw=True)
-        for (given,) in (await read(chain, "stream"), await read(chain, "astream")):
-            assert (given["parsed"], given["parsing_error"], len(given["raw"].tool_calls)) == (WEATHER, None, 1)
+async def test_include_raw_gives_a_dict_for_each_key() -> None:
+    """As of LangChain's models, by every method, with tools or without; they add up to what `invoke` gives. Errors are in them, too."""
+    for tools, method in product([[], [get_temperature]], ["function_calling", "json_schema", "json_mode"]):
+        for answer in (CALLED, BROKEN) if method == "function_calling" else (Turn(WEATHER.model_dump_json()), Turn('{"city": "Pa')):
+            script = [LOOKING, answer] if tools else [answer]
+            with OpenAIServer(script * 3) as server:
+                chain = model_of(server, tools=tools, max_turns=2, on_limit="return").with_structured_output(
+                    Weather, method=method, include_raw=True
+                )
+                once = chain.invoke(QUESTION)
+                for way in ("stream", "astream"):
+                    raw, parsed, error = given = await read(chain, way)
+                    assert [list(one) for one in given] == [["raw"], ["parsed"], ["parsing_error"]]
+                    assert parsed["parsed"] == once["parsed"] == (WEATHER if answer in (CALLED, Turn(WEATHER.model_dump_json())) else None)
+                    assert type(error["parsing_error"]) is type(once["parsing_error"])
+                    assert raw["raw"].text == once["raw"].text
 
 
 # ---------------------------------------------------------------------------------------------- replies that come to nothing

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, TypedDict, assert_type
 
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, FakeListChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.tools import tool
@@ -22,6 +22,7 @@ from langchain_autotools import (
     ProviderError,
     ToolCallResult,
     ToolExecutor,
+    ToolRunningModel,
     ToolsAndMessagesMixin,
     explain,
     final_message,
@@ -32,6 +33,7 @@ from langchain_autotools import (
     repair,
     run_usage,
     text_of,
+    with_tools,
 )
 from langchain_autotools.testing import ScriptedChatModel
 
@@ -186,6 +188,27 @@ class OwnModel(ToolsAndMessagesMixin, BaseChatModel):
     ) -> AsyncIterator[AIMessageChunk]:
         """One request, asynchronously."""
         yield AIMessageChunk(content=messages[-1].text)
+
+
+def tools_for_a_model_that_exists(model: ChatOpenAI, own: OwnModel, any_model: BaseChatModel) -> None:
+    """A model of a class of this package keeps its class; another package's has the methods of one."""
+    assert_type(with_tools(model, [get_temperature], max_turns=3), ChatOpenAI)
+    assert_type(with_tools(own, {"temperature": plain_function}), OwnModel)
+    assert_type(with_tools(any_model, []), ToolRunningModel)
+    made = with_tools(FakeListChatModel(responses=["Hello"]), [get_temperature])
+    assert_type(made, ToolRunningModel)
+    assert_type(with_tools(made, []), ToolRunningModel)
+    assert_type(made.with_tools([]), ToolRunningModel)
+    assert_type(made.invoke("Hi"), AIMessage)
+    assert_type(made.resume("history", True), AIMessage)
+    for chunk in made.stream("Hi"):
+        assert_type(chunk, AIMessageChunk)
+    assert_type(made.with_structured_output(Weather).invoke("Paris?"), Weather)
+    assert_type(made.with_structured_output(City).invoke("Paris?"), dict[str, Any])
+    assert_type(made.with_structured_output(Weather, include_raw=True).invoke("Paris?"), dict[str, Any])
+    assert_type(with_tools(made.bind(stop=["."]), []).invoke("Hi"), AIMessage)
+    made.resumed("history")  # type: ignore[attr-defined]
+    with_tools(FakeListChatModel, [])  # type: ignore[call-overload]
 
 
 def errors(model: ChatOpenAI) -> None:

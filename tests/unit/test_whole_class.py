@@ -18,6 +18,7 @@ from pydantic import BaseModel, SecretStr
 from langchain_autotools import (
     Agent,
     ConfigurationError,
+    ToolRunningModel,
     ToolsAndMessagesMixin,
     events,
     new_messages,
@@ -383,7 +384,7 @@ def test_with_tools_keeps_the_model_and_leaves_it_alone() -> None:
     given = ChatStreams(model="house-2", temperature=0.1, key=SecretStr("hidden"))
     before, held = dict(given.__dict__), repr(given)
     model = with_tools(given, [shout], max_turns=3)
-    assert isinstance(model, ChatStreams) and isinstance(model, ToolsAndMessagesMixin)
+    assert isinstance(model, ChatStreams) and isinstance(model, ToolsAndMessagesMixin) and isinstance(model, ToolRunningModel)
     assert (model.model, model.temperature, model.max_turns, model.key.get_secret_value()) == ("house-2", 0.1, 3, "hidden")
     assert model.sent is given.sent and model.model_fields_set >= {"model", "temperature", "key"}
     assert model.invoke("hi").text == "look\ndone X"

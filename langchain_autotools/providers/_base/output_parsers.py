@@ -23,6 +23,8 @@ from langchain_core.output_parsers.openai_tools import JsonOutputKeyToolsParser
 from langchain_core.outputs import ChatGeneration, Generation
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableMap, RunnablePassthrough
 from langchain_core.runnables.config import run_in_executor
+from langchain_core.runnables.fallbacks import RunnableWithFallbacks
+from langchain_core.runnables.utils import AddableDict
 from pydantic import BaseModel, RootModel, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.v1 import ValidationError as ValidationErrorV1
@@ -318,7 +320,7 @@ def structured(model: Runnable[Any, Any], parser: Runnable[Any, Any], *, include
     failed = RunnablePassthrough.assign(parsed=lambda _: None)
     # Each at once, for a stream that has begun cannot fall back.
     parse, report = (RunnableLambda(step.invoke, step.ainvoke) for step in (parsed, failed))
-    return _RawMap(steps__={"raw": model}) | parse.with_fallbacks([report], exception_key="parsing_error")
+    return _RawMap(steps__={"raw": model}) | _Parsed(runnable=parse, fallbacks=[report], exception_key="parsing_error")
 
 
 @dataclass(frozen=True)
@@ -425,6 +427,22 @@ def call_parser(asked: RequestedSchema, name: str, *, required: bool = False) ->
     """
     reading = {"describes": asked.describes, "reads": asked.reads, "field": asked.field, "required": required}
     return _Call(key_name=name, first_tool_only=True, expected=name, **reading)
+
+
+_RAW_KEYS = ("raw", "parsed", "parsing_error")
+
+
+class _Parsed(RunnableWithFallbacks[Any, Any]):
+    """Parses the message for `include_raw`. A stream has one dict for each key, as of LangChain's models."""
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
+        for output in super().stream(input, config, **kwargs):
+            yield from (AddableDict({key: output[key]}) for key in _RAW_KEYS)
+
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+        async for output in super().astream(input, config, **kwargs):
+            for key in _RAW_KEYS:
+                yield AddableDict({key: output[key]})
 
 
 class _RawMap(Batched, RunnableMap[Any]):

@@ -273,6 +273,18 @@ def fallback_text(message: AIMessage) -> str:
     return str(audio_of(message).get("transcript") or message.additional_kwargs.get("refusal") or "")
 
 
+def apart_from_refusal(message: AIMessage) -> tuple[AIMessage, str]:
+    """Return an AI message without its refusal, and the refusal: that beside its content, else that of its blocks; "" if there is none."""
+    blocks = message.content if isinstance(message.content, list) else []
+    refusals = [inner for block in blocks if isinstance(block, Mapping) and (inner := unwrapped(block)).get("type") == "refusal"]
+    refusal = str(message.additional_kwargs.get("refusal") or "") or "".join(str(block.get("refusal") or "") for block in refusals)
+    if not refusal:
+        return message, ""
+    kept = [block for block in blocks if isinstance(block, str) or unwrapped(block).get("type") != "refusal"]
+    beside = {name: value for name, value in message.additional_kwargs.items() if name != "refusal"}
+    return message.model_copy(update={"content": kept if refusals else message.content, "additional_kwargs": beside}), refusal
+
+
 def audio_of(message: AIMessage) -> Mapping[str, Any]:
     """Return the audio reply of a message, as chat completions sends it; empty if there is none."""
     audio = message.additional_kwargs.get("audio")

@@ -33,6 +33,7 @@ from .tools import check_taken, format_tool, format_tool_choice, response_format
 
 _ASKING = (*RESPONSES_NAMES, "previous_response_id", "text")
 _NAMED = {True: re.compile(r"\bv1/responses\b"), False: re.compile(r"\bv1/chat/completions\b")}
+_ITSELF = replace(OPENAI, refusals=True)  # other servers that speak its dialect may know less
 _REFUSALS = (400, 404, 405, 422)
 
 
@@ -463,7 +464,8 @@ class ChatOpenAI(OpenAIParameters):
         """Return a request to chat completions."""
         params = self._request_params(stop, kwargs, stream=stream)
         origin = origin_of(self._endpoint, str(params["model"]))
-        key = CompatibilityKey(origin, self.null_content, tuple(self.part_keys), self._dialect, _account_of(self.openai_api_key))
+        dialect = _ITSELF if self._dialect is OPENAI and self._is_vendors else self._dialect
+        key = CompatibilityKey(origin, self.null_content, tuple(self.part_keys), dialect, _account_of(self.openai_api_key))
 
         def in_form(error: Exception, exchange: Exchange, tried: tuple[ChatCompletionsMapper, ...]) -> Exchange | None:
             """Return the refused request in another form."""

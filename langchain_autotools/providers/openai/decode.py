@@ -1,11 +1,12 @@
 """Reading of chat completions replies: raw chunks for the run, events for its listeners."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
+from langchain_core.messages.block_translators import get_translator, register_translator
 
 from ...chunks import new_chunk
 from ...errors import StreamError
@@ -19,6 +20,27 @@ from .._encode.encoder import dumps, read_object
 from .dialect import OPENAI, Call, CallText, Choice, Dialect, Event, Part, Usage
 from .errors import error_in, reply_error
 from .mapper import CUSTOM_ARGUMENT, THINKING_PART, THINKING_PARTS
+
+_Translate = Callable[[Any], list[Any]]
+
+
+def _with_thought(translate: _Translate) -> _Translate:
+    """Return core's translator of this wire's content, with the reasoning that stands beside a content as its first block.
+
+    Of messages of other vendors core's `content_blocks` has that block; for this wire it expects reasoning in the content.
+    """
+
+    def translated(message: Any) -> list[Any]:
+        blocks, thought = translate(message), message.additional_kwargs.get("reasoning_content")
+        if not thought or not isinstance(thought, str) or any(block["type"] == "reasoning" for block in blocks):
+            return blocks
+        return [{"type": "reasoning", "reasoning": thought}, *blocks]
+
+    return translated
+
+
+if _known := get_translator("openai"):
+    register_translator("openai", *(_with_thought(_known[kind]) for kind in ("translate_content", "translate_content_chunk")))
 
 # Servers count cached and reasoning tokens under the vendor's details, or under a key of their own beside them.
 _CACHE_READ = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens", "num_cached_tokens")

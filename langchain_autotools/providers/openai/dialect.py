@@ -33,6 +33,7 @@ class Part(TypedDict, total=False):
     input_audio: InputAudio
     file: "FileFile"
     thinking: "list[Part] | str"
+    refusal: str
 
 
 class CallText(TypedDict, total=False):
@@ -164,6 +165,7 @@ class Dialect:
         demands: Keys of opaque state that every assistant message with calls must have, empty where none is known.
         names: Whether messages may say the name of their author.
         developer: Whether messages may have the role `developer`; else they are system messages.
+        refusals: Whether assistant messages may hold a refusal, which otherwise is sent as text.
         bridge: The assistant's text inserted between a tool's result and a message that may not follow one. "": all may.
         assistant_keys: Keys of an AI message's `additional_kwargs` that the server takes (`prefix`, say).
         parts: Content parts that the server takes besides those of chat completions, or in a form of its own.
@@ -177,6 +179,7 @@ class Dialect:
     demands: frozenset[str] = frozenset()
     names: bool = True
     developer: bool = False
+    refusals: bool = False
     bridge: str = ""
     assistant_keys: tuple[str, ...] = ()
     parts: OwnParts = field(default_factory=dict, hash=False)

@@ -27,6 +27,7 @@ from ...messages.incremental import MessageMemo, fold_over
 from .._encode.encoder import (
     BELOW,
     MessageEncoder,
+    apart_from_refusal,
     audio_of,
     empty_output,
     encode,
@@ -490,6 +491,7 @@ class ChatCompletionsEncoder(MessageEncoder[EncodedMessage, CallId]):
         return encoded or self._put(message, context, self._assistant(message, after_calls=after_calls, taken=taken))
 
     def _assistant(self, message: AIMessage, *, after_calls: bool = False, taken: frozenset[str] = frozenset()) -> EncodedMessage:
+        message, refusal = apart_from_refusal(message) if self._dialect.refusals else (message, "")
         text, media = self._spoken(message)
         calls = calls_of(message)
         same_origin = self.is_same_origin(message)
@@ -498,7 +500,10 @@ class ChatCompletionsEncoder(MessageEncoder[EncodedMessage, CallId]):
         wire = self._with_author(self._without_calls(message, text, bool(calls), same_origin and thinks), message)
         if text and isinstance(message.content, list) and wire["content"] == text:
             wire["content"] = _marked_texts(message.content, self._part_keys) or text
+        if refusal and not (wire["content"] or calls):
+            wire["content"], refusal = [{"type": "refusal", "refusal": refusal}], ""  # a part of this type is the only one
         more: Any = {key: message.additional_kwargs[key] for key in self._dialect.assistant_keys if key in message.additional_kwargs}
+        more |= {"refusal": refusal} if refusal else {}
         if calls:
             wire["tool_calls"] = [_encode_call(call, one, same_origin=same_origin) for call, one in zip(calls, ids, strict=True)]
         if calls or after_calls:

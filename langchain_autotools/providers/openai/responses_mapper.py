@@ -17,7 +17,18 @@ from ...errors import UnsupportedFeatureError
 from ...messages.calls import ToolCallRecord, calls_of
 from ...messages.incremental import fold_over
 from ...messages.metadata import own_metadata, text_of
-from .._encode.encoder import BELOW, MessageEncoder, dumps, empty_output, encode, fallback_text, legal_arguments, request_body, without_call
+from .._encode.encoder import (
+    BELOW,
+    MessageEncoder,
+    apart_from_refusal,
+    dumps,
+    empty_output,
+    encode,
+    fallback_text,
+    legal_arguments,
+    request_body,
+    without_call,
+)
 from .._encode.sources import (
     FROM_MODEL,
     FROM_TOOL,
@@ -320,7 +331,7 @@ class ItemEncoder(MessageEncoder[EncodedItems, CallId]):
         if isinstance(message, ChatMessage) and role not in _ROLES:
             raise UnsupportedFeatureError(f"a message of role {role!r} cannot be sent: the Responses API has {sorted(_ROLES)}")
         if role == "assistant":
-            return EncodedItems(encode(_assistant_item(self._spoken(message)[0])))
+            return EncodedItems(encode(_assistant_item([_output_text(self._spoken(message)[0])])))
         if isinstance(content, str):
             return EncodedItems(encode({"role": role, "content": content}))
         items: list[Item] = []
@@ -381,6 +392,7 @@ class ItemEncoder(MessageEncoder[EncodedItems, CallId]):
         """
         calls = calls_of(message)
         ids = _wire_ids(calls, taken)
+        message, refusal = apart_from_refusal(message)
         text, media = self._spoken(message)
         own = own_metadata(message)
         same_origin = self.is_same_origin(message)
@@ -392,7 +404,7 @@ class ItemEncoder(MessageEncoder[EncodedItems, CallId]):
         if items is not None:
             media = []  # what the vendor's tools made is among the items
         else:
-            items = _plain_items(text or fallback_text(message), calls, ids, same_origin)
+            items = _plain_items(text or fallback_text(message), refusal, calls, ids, same_origin)
         pairs = tuple(
             CallId(call.id, one, same_origin and is_custom(call), _caller(call) if same_origin else "")
             for call, one in zip(calls, ids, strict=True)
@@ -444,13 +456,19 @@ def _assistant_text_part(text: str) -> ItemPart:
     return {"type": "input_text", "text": text}
 
 
-def _assistant_item(text: str) -> Item:
-    """Return an assistant text as an item. Some servers accept a string from a user but only parts from an assistant (llama.cpp)."""
-    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text, "annotations": []}]}
+def _assistant_item(parts: list[ItemPart]) -> Item:
+    """Return what an assistant said as an item. Some servers accept a string from a user but only parts from an assistant (llama.cpp)."""
+    return {"type": "message", "role": "assistant", "content": parts}
 
 
-def _plain_items(text: str, calls: Sequence[ToolCallRecord], ids: Sequence[str], same_origin: bool) -> list[Item]:
-    items = [_assistant_item(text)] if text else []
+def _output_text(text: str) -> ItemPart:
+    return {"type": "output_text", "text": text, "annotations": []}
+
+
+def _plain_items(text: str, refusal: str, calls: Sequence[ToolCallRecord], ids: Sequence[str], same_origin: bool) -> list[Item]:
+    parts: list[ItemPart] = [_output_text(text)] if text else []
+    parts += [{"type": "refusal", "refusal": refusal}] if refusal else []
+    items = [_assistant_item(parts)] if parts else []
     for call, identifier in zip(calls, ids, strict=True):
         item: Item = {"type": FUNCTION_CALL, "call_id": identifier, "name": legal_name(call.name)}
         if same_origin and is_custom(call):

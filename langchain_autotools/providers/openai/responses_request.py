@@ -24,14 +24,15 @@ from .responses_items import ResponsesEvents, answers_in_blocks
 from .responses_mapper import ResponsesMapper
 
 _logger = logging.getLogger("langchain_autotools")
-_HERE = "the Responses API has no such parameter (use_responses_api=False has)"
+_HERE = "the Responses API has no such parameter"
+_TEXT = "the Responses API replies in text"
 _REFUSED = {
     "seed": _HERE,
     "logit_bias": _HERE,
     "presence_penalty": _HERE,
     "frequency_penalty": _HERE,
-    "modalities": "the Responses API replies in text: use_responses_api=False speaks",
-    "audio": "the Responses API replies in text: use_responses_api=False speaks",
+    "modalities": _TEXT,
+    "audio": _TEXT,
 }
 _ENCRYPTED = "reasoning.encrypted_content"
 _LOG_PROBABILITIES = "message.output_text.logprobs"
@@ -57,10 +58,7 @@ def responses_params(
     if params.pop("n", 1) != 1:
         raise ConfigurationError("n must be 1: a run has one reply")
     if params.pop("stop", None):
-        reason = f" (the request goes there because of {why})" if why else ""
-        _logger.warning(
-            "stop is not sent, and no text is cut: the Responses API has no stop sequences%s; use_responses_api=False has", reason
-        )
+        _logger.warning("stop is not sent, and no text is cut: the Responses API has no stop sequences%s", _advice(why))
     check_sendable({name: params.pop(name, None) for name in _REFUSED}, why)
     if params.get("background") and not stream:
         raise ConfigurationError("background=True gives no reply to a request that is not streamed: stream, or leave it out")
@@ -92,9 +90,20 @@ def check_sendable(asked: Mapping[str, Any], why: str) -> None:
     Raises:
         ConfigurationError: One of them asks for something.
     """
-    for name, advice in _REFUSED.items():
+    for name, lack in _REFUSED.items():
         if _has_effect(name, asked.get(name)):
-            raise ConfigurationError(f"{name} cannot be sent: {advice}{f'; the request goes there because of {why}' if why else ''}")
+            raise ConfigurationError(f"{name} cannot be sent: {lack}{_advice(why)}")
+
+
+def _advice(why: str) -> str:
+    """Return why a request goes to this API, and what sends it to the other one where that serves it, too.
+
+    Args:
+        why: The reason for using this API; "" where it is not known.
+    """
+    if not why or why.startswith("use_responses_api"):  # chat completions refuses what any other reason sends here
+        return "; use_responses_api=False has it"
+    return f"; the request goes there because of {why}"
 
 
 def _has_effect(name: str, value: Any) -> bool:

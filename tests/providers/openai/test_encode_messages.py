@@ -1,5 +1,6 @@
 """What each LangChain message becomes in a request of chat completions."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from langchain_core.messages import (
 )
 
 from langchain_autotools.errors import ConfigurationError, UnsupportedFeatureError
+from langchain_autotools.providers.openai.dialect import OPENAI
 from langchain_autotools.providers.openai.mapper import ChatCompletionsMapper
 from tests.support.strict import Rules
 from tests.support.strict_openai import check_request
@@ -53,6 +55,22 @@ def sent(*messages: BaseMessage, rules: Rules = Rules(), **options: Any) -> list
 def test_each_message_has_its_form(message: BaseMessage, wire: dict[str, Any]) -> None:
     """Every kind of message becomes the wire's message of the same role, with its name made legal."""
     assert sent(message) == [wire]
+
+
+REFUSAL = {"type": "refusal", "refusal": "No."}
+
+
+@pytest.mark.further
+def test_a_refusal_goes_back_as_one_to_the_vendor() -> None:
+    """As the one part of the content, beside a text or calls as the message's own; a server that may not know it gets a text."""
+    for content, beside, text in [("", {"refusal": "No."}, None), ([REFUSAL], {}, None), ("Hm.", {"refusal": "No."}, "Hm.")]:
+        message = AIMessage(content, additional_kwargs=beside)
+        wire = {"content": [REFUSAL]} if text is None else {"content": text, "refusal": "No."}
+        assert sent(message, dialect=replace(OPENAI, refusals=True)) == [{"role": "assistant", **wire}]
+        assert "refusal" not in str(sent(message))
+    calling = AIMessage("", additional_kwargs={"refusal": "No."}, tool_calls=[CALL])
+    wire, _ = sent(calling, ToolMessage("1", tool_call_id="call_1"), dialect=replace(OPENAI, refusals=True))
+    assert (wire["content"], wire["refusal"], len(wire["tool_calls"])) == (None, "No.", 1)
 
 
 def test_a_message_that_is_an_order_to_a_store_cannot_be_sent() -> None:

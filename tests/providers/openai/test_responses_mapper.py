@@ -32,6 +32,12 @@ def said(text: str) -> dict[str, Any]:
     return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text, "annotations": []}]}
 
 
+def refused(refusal: str, text: str = "") -> dict[str, Any]:
+    """A refusal of a model as an item, with what it said before."""
+    parts = said(text)["content"] if text else []
+    return {"type": "message", "role": "assistant", "content": [*parts, {"type": "refusal", "refusal": refusal}]}
+
+
 def call(identifier: str, name: str = "f", **args: Any) -> dict[str, Any]:
     """A tool call."""
     return {"name": name, "args": args, "id": identifier}
@@ -51,7 +57,7 @@ def call(identifier: str, name: str = "f", **args: Any) -> dict[str, Any]:
         (ChatMessage("Be kind.", role="developer"), {"role": "developer", "content": "Be kind."}),
         (ChatMessage("Hi.", role="assistant"), said("Hi.")),
         (AIMessage("Hello."), said("Hello.")),
-        (AIMessage("", additional_kwargs={"refusal": "No."}), said("No.")),
+        (AIMessage("", additional_kwargs={"refusal": "No."}), refused("No.")),
         (AIMessage("", additional_kwargs={"audio": {"id": "audio_1", "data": "x", "transcript": "Hello."}}), said("Hello.")),
         (
             AIMessage([{"type": "thinking", "thinking": "Hm", "signature": "s"}, {"type": "text", "text": "Hi"}]),
@@ -68,6 +74,20 @@ def call(identifier: str, name: str = "f", **args: Any) -> dict[str, Any]:
 def test_messages_become_items(message: BaseMessage, item: dict[str, Any]) -> None:
     """Each kind of message, of any vendor, is one item of its role; names and other vendors' inner state are left out."""
     assert sent([message]) == [item]
+
+
+@pytest.mark.further
+def test_a_refusal_goes_back_as_one() -> None:
+    """Beside the content or among its blocks, in LangChain's or the vendor's form, alone or behind a text; the same one once."""
+    block = {"type": "refusal", "refusal": "No."}
+    for content, beside, text in [
+        ([block], {}, ""),
+        ([block], {"refusal": "No."}, ""),
+        ([{"type": "non_standard", "value": block}], {}, ""),
+        ("Hm.", {"refusal": "No."}, "Hm."),
+        ([{"type": "text", "text": "Hm."}, block], {}, "Hm."),
+    ]:
+        assert sent([AIMessage(content, additional_kwargs=beside)]) == [refused("No.", text)]
 
 
 def test_an_empty_reply_is_no_item() -> None:

@@ -121,7 +121,7 @@ def test_the_sum_of_a_stream_is_the_message_of_invoke(start: Start, version: str
     assert [message.content for message in whole_new] == [message.content for message in summed_new]
     assert whole.additional_kwargs == summed.additional_kwargs
     blocks = [block["type"] for block in whole_new[0].content_blocks]
-    assert blocks[:2] == (["reasoning", "text"] if version == "v1" else ["text", "tool_call"])
+    assert blocks[:2] == ["reasoning", "text"]
     if version is None:
         assert whole_new[0].additional_kwargs == {"reasoning_content": "Two cities."}
 

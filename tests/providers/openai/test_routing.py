@@ -17,6 +17,7 @@ from langchain_autotools import (
     pending_calls,
 )
 from langchain_autotools.providers.openai.errors import OpenAIInvalidRequestError
+from tests.contract.talk import WAYS, run_in
 from tests.support.azure_server import KEY, VERSION, AzureResponsesServer
 from tests.support.openai_itself import OpenAIItself
 from tests.support.openai_server import OpenAIServer
@@ -217,6 +218,37 @@ def test_stop_sequences_are_left_out_where_the_api_has_none(caplog: pytest.LogCa
     with OpenAIItself(chat=[Turn("One")], responses=[]) as vendor:
         model_of(vendor, model="gpt-4o", stop=["."]).invoke("Hi")
         assert vendor.chat.requests[0]["stop"] == ["."] and not caplog.records
+
+
+STOPS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "constructor": ({"stop": ["."]}, {}),
+    "call": ({}, {"stop": ["."]}),
+    "with tools": ({"tools": [get_temperature]}, {"stop": ["."]}),
+    "model_kwargs": ({"model_kwargs": {"stop": ["."]}}, {}),
+    "extra_body": ({}, {"extra_body": {"stop": ["."]}}),
+}
+
+
+@pytest.mark.further
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("constructor", "call"), STOPS.values(), ids=STOPS)
+async def test_a_stop_sequence_sends_no_model_to_an_api_that_does_not_serve_it(
+    constructor: dict[str, Any], call: dict[str, Any], way: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However it is said; and no WARNING and no error advises that, unless the caller has chosen the API."""
+    for name in ("gpt-5-pro", "o3-pro", "gpt-5.1-codex-max", "o4-mini-deep-research", "gpt-5.6-sol"):
+        with OpenAIItself(chat=[], responses=[Turn("One. Two.")]) as vendor:
+            async with vendor.async_client() as client:
+                ran = await run_in(way, model_of(vendor, model=name, http_async_client=client, **constructor), [HumanMessage("Hi")], **call)
+            assert (ran.message.text, vendor.asked) == ("One. Two.", [RESPONSES])
+            assert not vendor.responses.rejections and "stop" not in vendor.responses.requests[0]
+        with pytest.raises(ConfigurationError, match="seed cannot be sent") as raised:
+            ChatOpenAI(model=name, api_key="key", seed=1)
+        said = f"{caplog.text} {raised.value}"
+        assert said.count(f"because of the model {name!r}") == 2 and "use_responses_api" not in said
+        caplog.clear()
+    with pytest.raises(ConfigurationError, match="use_responses_api=False has it"):
+        ChatOpenAI(model="gpt-5", api_key="key", use_responses_api=True, seed=1)
 
 
 TOOLS_LATER = {

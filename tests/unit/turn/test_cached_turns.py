@@ -9,7 +9,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.globals import get_llm_cache, set_llm_cache
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from langchain_autotools import new_messages
+from langchain_autotools import new_messages, run_cost, run_usage
 from langchain_autotools.messages.metadata import CACHED_ID, KEY
 from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.talk import run_in
@@ -26,15 +26,18 @@ def look(at: str) -> str:
 
 
 def test_every_turn_of_a_cached_run_comes_from_the_cache_each_time() -> None:
-    """The cost that core notes on a reply from the cache is not stored: sent on, it would change the key of the next turn."""
+    """Such a reply says that it has cost nothing, as of LangChain's models; sent on, that changes no key. Sums of a run are of tokens."""
     usage: Any = {"input_tokens": 5, "output_tokens": 1, "total_tokens": 6}
     calls: Any = [{"name": "look", "args": {"at": "Rome"}, "id": "1"}]
-    replies = [AIMessage("", tool_calls=calls, usage_metadata=usage), AIMessage("Fine.", usage_metadata=usage)]
+    replies = [AIMessage("", tool_calls=calls, usage_metadata=usage), AIMessage("Fine.", usage_metadata=usage), "Again."]
     model = ScriptedChatModel(tools=[look], replies=replies, cache=InMemoryCache())
-    for _ in range(3):
-        messages = new_messages(model.invoke("Hi"))
-        assert [message.usage_metadata for message in messages if isinstance(message, AIMessage)] == [usage, usage]
-    assert len(model.requests) == 2
+    for cost in ({}, {"total_cost": 0}, {"total_cost": 0}):
+        run = model.invoke("Hi")
+        messages = new_messages(run)
+        assert [message.usage_metadata for message in messages if isinstance(message, AIMessage)] == [{**usage, **cost}] * 2
+        assert run.usage_metadata == {**usage, **cost} and run_usage(run) == {name: 2 * count for name, count in usage.items()}
+        model.invoke(["Hi", *messages, "Hi"]), model.invoke(["Hi", run, "Hi"])
+    assert len(model.requests) == 3
 
 
 class Ends(BaseCallbackHandler):
@@ -75,6 +78,10 @@ async def test_a_cached_answer_is_another_message(wire: Wire, tools: list[Any], 
         assert ends.ids == replies and [ran.message.id for ran in runs] == replies[len(turns) - 1 :: len(turns)]
         assert all(CACHED_ID not in message.response_metadata.get(KEY, {}) for ran in runs for message in (ran.message, *ran.new))
         assert [_said(message) for message in runs[1].new] == [_said(message) for message in runs[0].new]
+        for message in [runs[1].message, runs[2].message, *(one for one in runs[1].new if isinstance(one, AIMessage))]:
+            assert message.usage_metadata["total_cost"] == 0
+        cost = run_cost(runs[1].message, prices={})
+        assert sum(turn.total for turn in cost.turns) == 0
 
         first, second = runs[0], runs[1]
         model.invoke([QUESTION, first.message, AGAIN, second.message, LAST])
