@@ -16,7 +16,6 @@ from langchain_core.language_models.base import LangSmithParams
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from pydantic import (
     ConfigDict,
-    Field,
     SecretStr,
     SerializationInfo,
     SerializerFunctionWrapHandler,
@@ -34,6 +33,8 @@ from ...messages.run_messages import carried_messages
 from ...pickling import differing, findable, left_out, refuse
 from ...turn.model import names_of, unknown_argument
 from .._encode.sources import ODD, block_text, document_text, extra, is_media, search_result_text, source_of, unwrapped
+from .._encode.tools import json_schema_of
+from .._transport.reader import MISREAD
 from .._transport.secrets import (
     digest,
     has_password,
@@ -47,8 +48,11 @@ from .._transport.secrets import (
     secret_values,
     shown,
 )
-from .._transport.timeouts import check_timeout, is_duration
+from .._transport.timeouts import check_timeout
 from .parameters import (
+    OF_EVERY_CALL,
+    OF_THE_PACKAGE,
+    OTHER_WORDS,
     OWN_CLIENTS,
     Check,
     Environment,
@@ -59,9 +63,12 @@ from .parameters import (
     check_count,
     check_headers,
     check_key,
+    check_model,
     check_proxy,
+    check_seconds,
     check_values,
     describe_validation_error,
+    with_call_keywords,
 )
 from .structured_output import StructuredChatModel
 
@@ -347,8 +354,6 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
 
     streaming: bool | None = None
     """Whether `invoke` streams its request. None: only if a callback handler listens to chunks; False: never stream."""
-    model_kwargs: dict[str, Any] = Field(default_factory=dict)
-    """Request parameters that this class does not name."""
 
     _ls_provider: ClassVar[str]
     """The vendor's name in traces."""
@@ -373,7 +378,9 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
     _v0_content: ClassVar[str] = "text"
     """The form of message content under `output_version="v0"`."""
 
-    _refused: ClassVar[Mapping[str, str]] = {"client": OWN_CLIENTS, "async_client": OWN_CLIENTS}
+    _call_names: ClassVar[frozenset[str]] = OF_EVERY_CALL
+    """Keywords of a call that the constructor takes too, for every call: they are put into `model_kwargs`."""
+    _refused: ClassVar[Mapping[str, str]] = {"client": OWN_CLIENTS, "async_client": OWN_CLIENTS, **OF_THE_PACKAGE}
     """Constructor arguments of other packages that this class rejects, with the reason. None and False are accepted."""
     _checks: ClassVar[Mapping[str, Check | None]] = {}
     """Field checks in addition to those of every vendor's class; None removes one of these."""
@@ -392,6 +399,9 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
         known = self._argument_names()
         unasked = {name for name in self._refused.keys() - known if kwargs.get(name) in (None, False)}
         given = {name: value for name, value in kwargs.items() if name not in unasked}
+        given = with_call_keywords(type(self).__name__, given, self._call_names - known - self._refused.keys())
+        held = given.get("model_kwargs")
+        check_values(held if isinstance(held, Mapping) else {}, self._numbers, self._dicts)
         try:
             super().__init__(*args, **given)
         except ValidationError as error:
@@ -404,7 +414,9 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
                 continue
             names = names_of(type(self), name)
             check(next((spelt for spelt in names if spelt in given), f"{names[0]} from the environment"), getattr(self, name))
-        check_values({name: getattr(self, name, None) for name in ("model_kwargs", "options")}, self._numbers, {})
+        check_values({"options": getattr(self, "options", None)}, self._numbers, {})
+        if self.model_kwargs:
+            self._check_standing(self._standing_keywords)
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -417,12 +429,12 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
         """Return the field checks that all vendors' classes share."""
         checks = {
             "max_retries": check_count,
-            cls._model_field: _check_model,
+            cls._model_field: check_model,
             cls._key_field: check_key,
             cls._url_field: check_address,
             cls._proxy_field: check_proxy,
             cls._timeout_field: check_timeout,
-            "stream_chunk_timeout": _check_seconds,
+            "stream_chunk_timeout": check_seconds,
             cls._headers_field: check_headers,
             "http_client": check_client,
             "http_async_client": check_async_client,
@@ -475,13 +487,25 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
 
     def _get_llm_string(self, stop: list[str] | None = None, **kwargs: Any) -> str:
         """Return the key of the LLM cache. It covers secret headers and parameters too, as a digest."""
-        return super()._get_llm_string(stop, **{name: shown(name, value, digest) for name, value in kwargs.items()})
+        told = {**self._standing_keywords, **kwargs}
+        plain = {name: json_schema_of(value) if isinstance(value, type) else value for name, value in told.items()}
+        return super()._get_llm_string(stop, **{name: shown(name, value, digest) for name, value in plain.items()})
 
     @classmethod
     def _unknown(cls, name: str) -> str:
         if name in cls._refused:
             return f"{cls.__name__} has no argument {name!r}: {cls._refused[name]}"
-        return unknown_argument(cls, name, cls._argument_names(), "others that the vendor knows go into model_kwargs={...}")
+        known = () if name in OTHER_WORDS else cls._argument_names() | cls._call_names
+        return unknown_argument(cls, name, known, "others that the vendor knows go into model_kwargs={...}")
+
+    def _check_standing(self, keywords: dict[str, Any]) -> None:
+        """Raise if keywords of every call cannot work."""
+        self._check_call(keywords)
+        try:
+            self._request_params(None, keywords, stream=False)
+        except MISREAD as error:
+            about = str(error).partition("\n")[0]
+            raise ConfigurationError(f"{type(self).__name__}: {', '.join(keywords)} cannot be sent ({about})") from error
 
     def _check_call(self, kwargs: Mapping[str, Any]) -> None:
         """Raise if keywords of a call cannot work."""
@@ -539,7 +563,7 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
 
     def _request_defaults(self) -> dict[str, Any]:
         """Return the parameters that the constructor sets, by their wire names."""
-        return {"model": self._wire_model, **self._field_params(), **self._renamed(self.model_kwargs)}
+        return {"model": self._wire_model, **self._field_params(), **self._renamed(self._further_params)}
 
     def _field_params(self) -> dict[str, Any]:
         """Return the parameters that fields set, by their wire names."""
@@ -602,7 +626,8 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
     def _identifying_params(self) -> dict[str, Any]:
         """The parameters that a reply depends on, for traces and for the key of the LLM cache."""
         about = {"base_url": public_url(self._endpoint), **{name: getattr(self, name) for name in self._identifying_fields}}
-        return self._public({**self._request_defaults(), **{name: value for name, value in about.items() if value}})
+        standing = self._renamed(self._standing_keywords)
+        return self._public({**self._request_defaults(), **standing, **{name: value for name, value in about.items() if value}})
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         params = self._request_params(stop, kwargs, stream=False)
@@ -652,18 +677,6 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
 
     def _estimated_tokens(self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]) -> int:
         return _messages_tokens(messages, tools, self.get_num_tokens)
-
-
-def _check_seconds(name: str, value: Any) -> None:
-    """Raise if a duration is not a positive number of seconds."""
-    if value is not None and not is_duration(value):
-        raise ConfigurationError(f"{name} must be a number of seconds above 0, or None, not {value!r}")
-
-
-def _check_model(name: str, value: Any) -> None:
-    """Raise if the name of the model is empty."""
-    if value is not None and not value.strip():
-        raise ConfigurationError(f"{name} is empty: say which model")
 
 
 def _header_variables(vendor: str, field: str, headers: Mapping[str, str] | None) -> dict[str, str]:

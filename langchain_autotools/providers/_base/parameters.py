@@ -21,7 +21,7 @@ from ...addresses import query_of
 from ...deadline import DeadlinePassed
 from ...errors import AutoToolsError, ConfigurationError
 from ...turn.model import argument_names, names_of
-from .._transport.timeouts import PATIENCE, read_timeout, value_in_time
+from .._transport.timeouts import PATIENCE, is_duration, read_timeout, value_in_time
 
 Check = Callable[[str, Any], None]
 
@@ -112,6 +112,18 @@ def check_count(name: str, value: Any) -> None:
         raise ConfigurationError(f"{name} must be 0 or more, not {value!r}")
 
 
+def check_seconds(name: str, value: Any) -> None:
+    """Raise if a duration is not a positive number of seconds."""
+    if value is not None and not is_duration(value):
+        raise ConfigurationError(f"{name} must be a number of seconds above 0, or None, not {value!r}")
+
+
+def check_model(name: str, value: Any) -> None:
+    """Raise if the name of the model is empty."""
+    if value is not None and not value.strip():
+        raise ConfigurationError(f"{name} is empty: say which model")
+
+
 def check_client(name: str, value: Any, *, kind: str = "Client", other: str = "AsyncClient") -> None:
     """Raise if the value is not an HTTP client of the required kind (synchronous or asynchronous)."""
     kinds = {base.__name__ for base in type(value).__mro__}
@@ -147,6 +159,54 @@ def check_call(model: type[BaseModel], connection: frozenset[str], keywords: Map
 @cache
 def _connection_names(model: type[BaseModel], connection: frozenset[str]) -> frozenset[str]:
     return _CONNECTION.union(connection, *(names_of(model, field) for field in connection & model.model_fields.keys()))
+
+
+# ---------------------------------------------------------------------------------------------- keywords of a call in the constructor
+
+
+OF_EVERY_CALL = frozenset({"tool_choice", "parallel_tool_calls", "response_format", "extra_headers", "extra_query"})
+"""Keywords of a call that every vendor's class takes."""
+
+_MESSAGES = "the messages are what invoke and stream are given"
+OF_THE_PACKAGE: Mapping[str, str] = {
+    **dict.fromkeys(("messages", "input", "contents"), _MESSAGES),
+    "stream": "use stream() or astream(); streaming=True has invoke stream its requests",
+    "functions": "give tools=[...], or declare them with bind_tools",
+    "function_call": "it is tool_choice=... now",
+    "headers": "headers of every request go into default_headers={...}",
+}
+"""What the package itself writes into a vendor's request, each with what to use instead."""
+
+
+OTHER_WORDS = frozenset(
+    {
+        *("mirostat", "mirostat_eta", "mirostat_lr", "num_thread", "openai_api_type", "reasoning_format", "safe_mode", "safety_model"),
+        *("seed", "speed", "sync_client", "thread", "tool_call", "tool_calls"),
+    }
+)
+"""Parameters of some vendors that are no misspelling of another vendor's, though they look like one."""
+
+
+def with_call_keywords(model: str, given: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Return constructor arguments with those that are keywords of a call moved into `model_kwargs`. None sets nothing.
+
+    Args:
+        model: The name of the chat model's class.
+        given: The arguments.
+        names: The keywords of a call that the constructor takes.
+
+    Raises:
+        ConfigurationError: One of them stands in `model_kwargs` too.
+    """
+    moved = {name: value for name, value in given.items() if name in names}
+    kept = {name: value for name, value in given.items() if name not in names}
+    held = kept.get("model_kwargs") or {}
+    sent = {name: value for name, value in moved.items() if value is not None}
+    if not sent or not isinstance(held, Mapping):
+        return kept
+    if twice := sent.keys() & held.keys():
+        raise ConfigurationError(f"{model}: {min(twice)} stands in model_kwargs too: say it once")
+    return {**kept, "model_kwargs": {**held, **sent}}
 
 
 # ---------------------------------------------------------------------------------------------- keys that a function gives

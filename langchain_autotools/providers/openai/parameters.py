@@ -169,6 +169,21 @@ WIRE_NAMES = {
 """The fields that are sent, each with its parameter on the wire. None is not sent."""
 
 
+CHAT_KEYWORDS = frozenset(
+    {
+        *("moderation", "prediction", "prompt_cache_retention", "safety_identifier", "stream_options", "user", "web_search_options"),
+    }
+)
+"""Parameters of chat completions that are no fields."""
+
+RESPONSES_KEYWORDS = frozenset(
+    {
+        *("access_programs", "background", "background_options", "conversation", "image", "instructions", "max_output_tokens"),
+        *("previous_response_id", "prompt", "text"),
+    }
+)
+"""Parameters that only the Responses API has and that are no fields."""
+
 _HOST = "api.openai.com"
 _PATHS = re.compile(r"/(chat/completions|responses)/*\Z")  # what a vendor's page may show as its address
 
@@ -291,6 +306,7 @@ class OpenAIParameters(ProviderChatModel, defer_build=True):
         "reasoning": "reasoning_effort='high' says the effort alone",
     }
 
+    _call_names: ClassVar[frozenset[str]] = ProviderChatModel._call_names | CHAT_KEYWORDS | RESPONSES_KEYWORDS
     _refused: ClassVar[Mapping[str, str]] = {
         **ProviderChatModel._refused,
         "root_client": OWN_CLIENTS,
