@@ -234,7 +234,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
         call = replace(call, limits=_with_tool_keys(call.limits, toolbox.executor.tools))
     own_tools, caller_choice = keywords.pop("tools", None), model.take_tool_choice(keywords)
     if caller_choice is None:
-        caller_choice = _constructor_choice(model)
+        caller_choice = _by_model(model).get("tool_choice")
     bound = format_request_tools(model, own_tools)
     declared = {tool_name(tool) for tool in bound}
     own, caller_tools = _with_bound(model, toolbox.executor, bound, declared)
@@ -684,24 +684,21 @@ def wire_form(
 
 def _tool_choice(model: Configured, choice: Any, tools: Sequence[Mapping[str, Any]], keywords: Mapping[str, Any]) -> ToolChoice:
     """The tool choice of the call, within that of the constructor's `model_kwargs`; also whether the call rules out parallel calls."""
-    asked, outer = (model.read_tool_choice(format_tool_choice(model, one, tools)) for one in (choice, _constructor_choice(model)))
+    by_model = _by_model(model)
+    asked, outer = (model.read_tool_choice(format_tool_choice(model, one, tools)) for one in (choice, by_model.get("tool_choice")))
     within, single = asked.within(outer), asked.single or outer.single
-    for body in (keywords, keywords.get("extra_body"), _by_model(model), vars(model).get("extra_body")):
+    for body in (keywords, keywords.get("extra_body"), by_model, vars(model).get("extra_body")):
         if isinstance(body, dict) and body.get("parallel_tool_calls") is not None:
             single = single or not body["parallel_tool_calls"]
             break
     return replace(within, single=True) if single else within
 
 
-def _constructor_choice(model: Configured) -> Any:
-    """Return the tool choice that the constructor sets for every call; None for none."""
-    keywords = _by_model(model)
-    return model.take_tool_choice({**keywords}) if keywords else None
-
-
 def _by_model(model: Any) -> Mapping[str, Any]:
-    """Return the keywords of every call that the constructor sets."""
-    return getattr(model, "model_kwargs", None) or {}
+    """Return the keywords of every call that the constructor sets, with its tool choice under that name."""
+    keywords = dict(getattr(model, "model_kwargs", None) or {})
+    choice = model.take_tool_choice(keywords) if keywords else None
+    return keywords if choice is None else {**keywords, "tool_choice": choice}
 
 
 def _last_choice(ends: Collection[str]) -> str:

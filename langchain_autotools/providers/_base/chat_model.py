@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar, cast
 from langchain_core.language_models import ModelProfile
 from langchain_core.language_models.base import LangSmithParams
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import (
     ConfigDict,
     SecretStr,
@@ -31,10 +32,8 @@ from ...history.expansion import expand
 from ...messages.calls import calls_of
 from ...messages.run_messages import carried_messages
 from ...pickling import differing, findable, left_out, refuse
-from ...turn.model import names_of, unknown_argument
+from ...turn.model import names_of
 from .._encode.sources import ODD, block_text, document_text, extra, is_media, search_result_text, source_of, unwrapped
-from .._encode.tools import json_schema_of
-from .._transport.reader import MISREAD
 from .._transport.secrets import (
     digest,
     has_password,
@@ -48,12 +47,9 @@ from .._transport.secrets import (
     secret_values,
     shown,
 )
-from .._transport.timeouts import check_timeout
+from .._transport.timeouts import check_timeout, is_duration
 from .parameters import (
-    OF_EVERY_CALL,
-    OF_THE_PACKAGE,
-    OTHER_WORDS,
-    OWN_CLIENTS,
+    REFUSED,
     Check,
     Environment,
     check_address,
@@ -63,11 +59,10 @@ from .parameters import (
     check_count,
     check_headers,
     check_key,
-    check_model,
     check_proxy,
-    check_seconds,
     check_values,
     describe_validation_error,
+    unknown_name,
     with_call_keywords,
 )
 from .structured_output import StructuredChatModel
@@ -338,7 +333,6 @@ _DICTS: Mapping[str, str] = dict.fromkeys(("extra_headers", "extra_query", "extr
 
 
 # Checks of parameter values that no vendor accepts, in the constructor and at a call.
-#
 # What a vendor alone can judge (a temperature of 3, a limit above the model's) goes to the vendor.
 _NUMBERS: Mapping[str, Check] = dict.fromkeys(
     ("temperature", "top_p", "top_k", "max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "top_logprobs"),
@@ -378,9 +372,11 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
     _v0_content: ClassVar[str] = "text"
     """The form of message content under `output_version="v0"`."""
 
-    _call_names: ClassVar[frozenset[str]] = OF_EVERY_CALL
+    _call_names: ClassVar[frozenset[str]] = frozenset(
+        {"tool_choice", "parallel_tool_calls", "response_format", "extra_headers", "extra_query"}
+    )
     """Keywords of a call that the constructor takes too, for every call: they are put into `model_kwargs`."""
-    _refused: ClassVar[Mapping[str, str]] = {"client": OWN_CLIENTS, "async_client": OWN_CLIENTS, **OF_THE_PACKAGE}
+    _refused: ClassVar[Mapping[str, str]] = REFUSED
     """Constructor arguments of other packages that this class rejects, with the reason. None and False are accepted."""
     _checks: ClassVar[Mapping[str, Check | None]] = {}
     """Field checks in addition to those of every vendor's class; None removes one of these."""
@@ -399,7 +395,8 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
         known = self._argument_names()
         unasked = {name for name in self._refused.keys() - known if kwargs.get(name) in (None, False)}
         given = {name: value for name, value in kwargs.items() if name not in unasked}
-        given = with_call_keywords(type(self).__name__, given, self._call_names - known - self._refused.keys())
+        if of_calls := (self._call_names & given.keys()) - known - self._refused.keys():
+            given = with_call_keywords(type(self).__name__, given, of_calls)
         held = given.get("model_kwargs")
         check_values(held if isinstance(held, Mapping) else {}, self._numbers, self._dicts)
         try:
@@ -429,12 +426,12 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
         """Return the field checks that all vendors' classes share."""
         checks = {
             "max_retries": check_count,
-            cls._model_field: check_model,
+            cls._model_field: _check_model,
             cls._key_field: check_key,
             cls._url_field: check_address,
             cls._proxy_field: check_proxy,
             cls._timeout_field: check_timeout,
-            "stream_chunk_timeout": check_seconds,
+            "stream_chunk_timeout": _check_seconds,
             cls._headers_field: check_headers,
             "http_client": check_client,
             "http_async_client": check_async_client,
@@ -488,22 +485,21 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
     def _get_llm_string(self, stop: list[str] | None = None, **kwargs: Any) -> str:
         """Return the key of the LLM cache. It covers secret headers and parameters too, as a digest."""
         told = {**self._standing_keywords, **kwargs}
-        plain = {name: json_schema_of(value) if isinstance(value, type) else value for name, value in told.items()}
+        plain = {name: convert_to_openai_tool(value) if isinstance(value, type) else value for name, value in told.items()}
         return super()._get_llm_string(stop, **{name: shown(name, value, digest) for name, value in plain.items()})
 
     @classmethod
     def _unknown(cls, name: str) -> str:
         if name in cls._refused:
             return f"{cls.__name__} has no argument {name!r}: {cls._refused[name]}"
-        known = () if name in OTHER_WORDS else cls._argument_names() | cls._call_names
-        return unknown_argument(cls, name, known, "others that the vendor knows go into model_kwargs={...}")
+        return unknown_name(cls, name, cls._argument_names() | cls._call_names)
 
     def _check_standing(self, keywords: dict[str, Any]) -> None:
         """Raise if keywords of every call cannot work."""
         self._check_call(keywords)
         try:
             self._request_params(None, keywords, stream=False)
-        except MISREAD as error:
+        except ODD as error:
             about = str(error).partition("\n")[0]
             raise ConfigurationError(f"{type(self).__name__}: {', '.join(keywords)} cannot be sent ({about})") from error
 
@@ -563,7 +559,7 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
 
     def _request_defaults(self) -> dict[str, Any]:
         """Return the parameters that the constructor sets, by their wire names."""
-        return {"model": self._wire_model, **self._field_params(), **self._renamed(self._further_params)}
+        return {"model": self._wire_model, **self._field_params(), **(self._renamed(self._further_params) if self.model_kwargs else {})}
 
     def _field_params(self) -> dict[str, Any]:
         """Return the parameters that fields set, by their wire names."""
@@ -626,7 +622,7 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
     def _identifying_params(self) -> dict[str, Any]:
         """The parameters that a reply depends on, for traces and for the key of the LLM cache."""
         about = {"base_url": public_url(self._endpoint), **{name: getattr(self, name) for name in self._identifying_fields}}
-        standing = self._renamed(self._standing_keywords)
+        standing = self._renamed(self._standing_keywords) if self.model_kwargs else {}
         return self._public({**self._request_defaults(), **standing, **{name: value for name, value in about.items() if value}})
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
@@ -677,6 +673,18 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
 
     def _estimated_tokens(self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]) -> int:
         return _messages_tokens(messages, tools, self.get_num_tokens)
+
+
+def _check_seconds(name: str, value: Any) -> None:
+    """Raise if a duration is not a positive number of seconds."""
+    if value is not None and not is_duration(value):
+        raise ConfigurationError(f"{name} must be a number of seconds above 0, or None, not {value!r}")
+
+
+def _check_model(name: str, value: Any) -> None:
+    """Raise if the name of the model is empty."""
+    if value is not None and not value.strip():
+        raise ConfigurationError(f"{name} is empty: say which model")
 
 
 def _header_variables(vendor: str, field: str, headers: Mapping[str, str] | None) -> dict[str, str]:

@@ -25,9 +25,7 @@ from ...event_bus import current_scope
 from ...messages.metadata import KEY, UNFORCED
 from ...mixin import ToolsAndMessagesMixin
 from ...retry import Attempts, RetryPolicy, RetryStrategies, checked_retry, pause
-from ...run.settings import RUN_KEYWORDS
 from ...turn.accumulator import restart_chunk
-from ...turn.turn import Turn
 from .._transport.clients import PerLoopCache, Shared, adrain, drain
 from .._transport.exchange import ClientSettings, Exchange, Response
 from .._transport.reader import MISREAD, EndedEarly, ReplyReader, is_unasked_stream, misshapen, read_body, read_stream
@@ -213,27 +211,22 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
     @property
     def _standing_keywords(self) -> dict[str, Any]:
         """The keywords of every call: what `model_kwargs` holds besides names of arguments."""
-        if not self.model_kwargs:
-            return {}
-        arguments = self._argument_names() | RUN_KEYWORDS
-        standing = {name: value for name, value in self.model_kwargs.items() if name not in arguments}
+        standing = {name: value for name, value in self.model_kwargs.items() if name not in self._argument_names()}
         choice = self.take_tool_choice(standing)
         return standing if choice is None else {**standing, "tool_choice": choice}
 
     @property
     def _further_params(self) -> dict[str, Any]:
         """The request parameters in `model_kwargs` that have the names of arguments."""
-        return {name: value for name, value in self.model_kwargs.items() if name in self._argument_names() or name in RUN_KEYWORDS}
+        return {name: value for name, value in self.model_kwargs.items() if name in self._argument_names()}
 
-    def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any], *, runs: bool = True) -> Turn:
-        if self.model_kwargs:
-            standing = {name: value for name, value in self._standing_keywords.items() if name not in kwargs}
-            choice = standing.pop("tool_choice", None)
-            declares = kwargs.get("tools") or (self.tools and "tools" not in kwargs)
-            given = {**standing, **kwargs, **({"tool_choice": choice} if choice is not None and declares else {})}
-            kwargs.clear()
-            kwargs.update(given)
-        return super()._turn(messages, kwargs, runs=runs)
+    def _add_standing(self, keywords: dict[str, Any]) -> None:
+        standing = {name: value for name, value in self._standing_keywords.items() if name not in keywords}
+        choice = standing.pop("tool_choice", None)
+        declares = keywords.get("tools") or (self.tools and "tools" not in keywords)
+        given = {**standing, **keywords, **({"tool_choice": choice} if choice is not None and declares else {})}
+        keywords.clear()
+        keywords.update(given)
 
     # ------------------------------------------------------------------------------------------ what the HTTP client is told
 

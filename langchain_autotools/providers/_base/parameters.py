@@ -20,8 +20,8 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from ...addresses import query_of
 from ...deadline import DeadlinePassed
 from ...errors import AutoToolsError, ConfigurationError
-from ...turn.model import argument_names, names_of
-from .._transport.timeouts import PATIENCE, is_duration, read_timeout, value_in_time
+from ...turn.model import argument_names, names_of, unknown_argument
+from .._transport.timeouts import PATIENCE, read_timeout, value_in_time
 
 Check = Callable[[str, Any], None]
 
@@ -112,18 +112,6 @@ def check_count(name: str, value: Any) -> None:
         raise ConfigurationError(f"{name} must be 0 or more, not {value!r}")
 
 
-def check_seconds(name: str, value: Any) -> None:
-    """Raise if a duration is not a positive number of seconds."""
-    if value is not None and not is_duration(value):
-        raise ConfigurationError(f"{name} must be a number of seconds above 0, or None, not {value!r}")
-
-
-def check_model(name: str, value: Any) -> None:
-    """Raise if the name of the model is empty."""
-    if value is not None and not value.strip():
-        raise ConfigurationError(f"{name} is empty: say which model")
-
-
 def check_client(name: str, value: Any, *, kind: str = "Client", other: str = "AsyncClient") -> None:
     """Raise if the value is not an HTTP client of the required kind (synchronous or asynchronous)."""
     kinds = {base.__name__ for base in type(value).__mro__}
@@ -164,27 +152,39 @@ def _connection_names(model: type[BaseModel], connection: frozenset[str]) -> fro
 # ---------------------------------------------------------------------------------------------- keywords of a call in the constructor
 
 
-OF_EVERY_CALL = frozenset({"tool_choice", "parallel_tool_calls", "response_format", "extra_headers", "extra_query"})
-"""Keywords of a call that every vendor's class takes."""
+_OWN_CLIENTS = "clients are made from the other settings when they are needed; http_client and http_async_client take your own HTTP clients"
+"""Error message for constructors that reject a vendor SDK's client."""
 
 _MESSAGES = "the messages are what invoke and stream are given"
-OF_THE_PACKAGE: Mapping[str, str] = {
+REFUSED: Mapping[str, str] = {
+    **dict.fromkeys(("client", "async_client"), _OWN_CLIENTS),
     **dict.fromkeys(("messages", "input", "contents"), _MESSAGES),
     "stream": "use stream() or astream(); streaming=True has invoke stream its requests",
     "functions": "give tools=[...], or declare them with bind_tools",
     "function_call": "it is tool_choice=... now",
     "headers": "headers of every request go into default_headers={...}",
 }
-"""What the package itself writes into a vendor's request, each with what to use instead."""
+"""Constructor arguments of other packages, and what this package itself writes into a request, each with what to use instead."""
 
 
-OTHER_WORDS = frozenset(
+_OTHER_WORDS = frozenset(
     {
         *("mirostat", "mirostat_eta", "mirostat_lr", "num_thread", "openai_api_type", "reasoning_format", "safe_mode", "safety_model"),
         *("seed", "speed", "sync_client", "thread", "tool_call", "tool_calls"),
     }
 )
 """Parameters of some vendors that are no misspelling of another vendor's, though they look like one."""
+
+
+def unknown_name(model: type[BaseModel], name: str, known: Collection[str]) -> str:
+    """Return the error text for a name that is neither an argument nor a keyword of a call, with the one that it misspells.
+
+    Args:
+        model: The chat model's class.
+        name: The name.
+        known: The names that there are.
+    """
+    return unknown_argument(model, name, () if name in _OTHER_WORDS else known, "others that the vendor knows go into model_kwargs={...}")
 
 
 def with_call_keywords(model: str, given: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
@@ -327,9 +327,6 @@ def check_values(values: Mapping[str, Any], numbers: Mapping[str, Check], dicts:
 
 
 _logger = logging.getLogger("langchain_autotools")
-
-OWN_CLIENTS = "clients are made from the other settings when they are needed; http_client and http_async_client take your own HTTP clients"
-"""Error message for constructors that reject a vendor SDK's client."""
 
 
 def first_of(*names: str) -> str | None:

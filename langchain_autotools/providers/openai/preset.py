@@ -16,17 +16,20 @@ from pydantic import Field, model_validator
 
 from ...errors import ConfigurationError
 from ...turn.model import names_of
-from .._base.parameters import OF_EVERY_CALL, Environment, log_parallel
+from .._base.parameters import Environment, log_parallel
 from .._base.structured_output import METHODS
 from .._transport.exchange import Exchange
 from .chat_model import ChatOpenAI
 from .dialect import Dialect
-from .parameters import CHAT_KEYWORDS, RESPONSES_KEYWORDS, RESPONSES_NAMES, WIRE_NAMES, ClientSettings
+from .parameters import WIRE_NAMES, ClientSettings
 
 _PARALLEL = "parallel_tool_calls"
-_RESPONSES = ("use_responses_api", "use_previous_response_id", *RESPONSES_NAMES, *sorted(RESPONSES_KEYWORDS))
+_RESPONSES = "use_responses_api use_previous_response_id reasoning include truncation context_management"
 _OPENAIS = {
-    **dict.fromkeys(_RESPONSES, "it belongs to OpenAI's Responses API; for a server that has it, use ChatOpenAI(base_url=...)"),
+    **dict.fromkeys(
+        (*_RESPONSES.split(), *sorted(ChatOpenAI._responses_names)),
+        "it belongs to OpenAI's Responses API; for a server that has it, use ChatOpenAI(base_url=...)",
+    ),
     **dict.fromkeys(("openai_organization", "organization"), "it means something to OpenAI only"),
 }
 
@@ -104,7 +107,7 @@ class PresetChatModel(ChatOpenAI):
         cls._wire_names = {**WIRE_NAMES, **preset.fields}
         cls._ls_provider = preset.ls_provider or preset.dialect.provider
         foreign = {name: why for name, why in _OPENAIS.items() if name not in preset.fields}
-        cls._call_names = OF_EVERY_CALL | CHAT_KEYWORDS | preset.parameters
+        cls._call_names = (ChatOpenAI._call_names - ChatOpenAI._responses_names) | preset.parameters
         cls._refused = {**ChatOpenAI._refused, **foreign, **preset.unsupported}
         cls._connection = ChatOpenAI._connection | {name for name, own in preset.arguments.items() if own in ChatOpenAI._connection}
         for name, own in preset.arguments.items():
