@@ -203,6 +203,8 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
             if kwargs.get(name) is not None:
                 raise ConfigurationError(f"{name} is for invoke, stream and their asynchronous twins: here it has no effect")
         drop_settings(self, kwargs)
+        if self.__dict__.get("model_kwargs"):
+            self._add_standing(kwargs)
         if self.tools and "tools" not in kwargs:
             kwargs["tools"] = list(self._own_tools().declarations)
         elif not kwargs.get("tools", True):
@@ -210,6 +212,9 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
         if "tool_choice" in kwargs:
             kwargs["tool_choice"] = format_tool_choice(self, kwargs["tool_choice"], kwargs.get("tools") or ())
         return super()._turn(messages, kwargs, runs=runs and bool(self.tools or self.handlers or self.fallbacks))
+
+    def _add_standing(self, keywords: dict[str, Any]) -> None:
+        """Add what `model_kwargs` says for every call to the keywords of a request; the class behind `with_tools` does that itself."""
 
     # ------------------------------------------------------------------------------------------ a run, for users
 

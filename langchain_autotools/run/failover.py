@@ -434,7 +434,7 @@ class _Turn:
 
     def _is_withheld(self) -> bool:
         """Whether the run holds text back until its turn is whole, because somebody parses it."""
-        return is_parsed(self._asked.keywords)
+        return is_parsed(self._asked.model, self._asked.keywords)
 
     def _is_formatted(self) -> bool:
         """Whether the call or the model's own fields demand a form of its reply, which two models cannot write together."""
@@ -578,7 +578,8 @@ class _FailoverModels:
         for name, value in request.keywords.items():
             if name == FALLBACK_FORMATS or (formats and name in formats[0]):
                 continue
-            known = name in _PORTABLE or (name in _OF_SOME and name in type(self._models[number]).model_fields)
+            known = name in _PORTABLE or (name, value) == ("response_format", None)
+            known = known or (name in _OF_SOME and name in type(self._models[number]).model_fields)
             if known or (same and not name.startswith("extra_") and name not in _SERVER_STATE):
                 kept[name] = value
             elif name not in _SERVER_STATE and value is not None:

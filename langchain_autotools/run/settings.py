@@ -233,6 +233,8 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
     if call.limits.polling_tools and toolbox.source:
         call = replace(call, limits=_with_tool_keys(call.limits, toolbox.executor.tools))
     own_tools, caller_choice = keywords.pop("tools", None), model.take_tool_choice(keywords)
+    if caller_choice is None:
+        caller_choice = _by_model(model).get("tool_choice")
     bound = format_request_tools(model, own_tools)
     declared = {tool_name(tool) for tool in bound}
     own, caller_tools = _with_bound(model, toolbox.executor, bound, declared)
@@ -275,7 +277,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
         client_tools=toolbox.caller_tools,
         tools=[*(tool for name, tool in toolbox.objects if name not in declared), *bound],
         tool_choice=caller_choice,
-        last_text_only=is_parsed(keywords),
+        last_text_only=is_parsed(model, keywords),
         output_version=model.output_version,
         lists_content=model.answers_in_blocks(tools),
         usage_limits=call.usage_limits,
@@ -336,9 +338,9 @@ def _output_names(keywords: Mapping[str, Any]) -> Iterator[str]:
         yield tool_name(form["schema"])
 
 
-def is_parsed(keywords: Mapping[str, Any]) -> bool:
-    """Whether the caller parses the run's text: structured output, or a `response_format` other than text."""
-    form = keywords.get("response_format")
+def is_parsed(model: Any, keywords: Mapping[str, Any]) -> bool:
+    """Whether the caller parses the run's text: structured output, or a `response_format` other than text, of the call or the model."""
+    form = keywords.get("response_format", _by_model(model).get("response_format"))
     plain = form is None or (isinstance(form, Mapping) and form.get("type") == "text")
     return not plain or _OUTPUT in keywords
 
@@ -675,22 +677,28 @@ def wire_form(
     any_tool = model.format_tool_choice("any", tools) if caller_tools and choice.forced else None
     until_called = any_tool is not None and (choice.asked == any_tool or _OUTPUT in keywords)
     ends = caller_tools if until_called else ()
-    once = model._first_request_only & {*keywords, *(getattr(model, "model_kwargs", None) or ())}
+    once = model._first_request_only & {*keywords, *_by_model(model)}
     lasting = replace(choice, asked=any_tool, lasting=any_tool) if until_called else choice
     return WireForm(model, tools, lasting, model.format_tool_choice(_last_choice(ends), tools), once), ends
 
 
 def _tool_choice(model: Configured, choice: Any, tools: Sequence[Mapping[str, Any]], keywords: Mapping[str, Any]) -> ToolChoice:
     """The tool choice of the call, within that of the constructor's `model_kwargs`; also whether the call rules out parallel calls."""
-    own: Any = model
-    by_model = getattr(own, "model_kwargs", None) or {}
+    by_model = _by_model(model)
     asked, outer = (model.read_tool_choice(format_tool_choice(model, one, tools)) for one in (choice, by_model.get("tool_choice")))
     within, single = asked.within(outer), asked.single or outer.single
-    for body in (keywords, keywords.get("extra_body"), by_model, vars(own).get("extra_body")):
+    for body in (keywords, keywords.get("extra_body"), by_model, vars(model).get("extra_body")):
         if isinstance(body, dict) and body.get("parallel_tool_calls") is not None:
             single = single or not body["parallel_tool_calls"]
             break
     return replace(within, single=True) if single else within
+
+
+def _by_model(model: Any) -> Mapping[str, Any]:
+    """Return the keywords of every call that the constructor sets, with its tool choice under that name."""
+    keywords = dict(getattr(model, "model_kwargs", None) or {})
+    choice = model.take_tool_choice(keywords) if keywords else None
+    return keywords if choice is None else {**keywords, "tool_choice": choice}
 
 
 def _last_choice(ends: Collection[str]) -> str:

@@ -40,6 +40,7 @@ from .turn import Turn, combined_outputs, generation, in_time
 MISTAKEN: Final = {"tool_timeout": "the time of a tool is that of its policy: default_policy=ToolPolicy(timeout=...)"}
 """Replacements for unknown argument names that are not near to the right one."""
 
+_MISSPELT: Final = 0.79  # the least similarity of a misspelt name: that of two swapped letters among five
 _PER_CALL: Final = frozenset({"cancel", "resume", "message"})
 _VERSIONS: Final = "lc_versions"  # what LangChain notes in the metadata of every model
 
@@ -62,7 +63,7 @@ def argument_names(model: type[BaseModel]) -> frozenset[str]:
 
 
 def unknown_argument(model: type[BaseModel], name: str, known: Collection[str], others: str = "") -> str:
-    """Return the error text for an unknown argument, with the nearest known one.
+    """Return the error text for an unknown argument, with the one that it misspells.
 
     Args:
         model: The model's class.
@@ -74,9 +75,16 @@ def unknown_argument(model: type[BaseModel], name: str, known: Collection[str], 
         return f"{model.__name__} has no argument {name!r}: it belongs to one call: give it to invoke, stream or their asynchronous twins"
     if name in MISTAKEN:
         return f"{model.__name__} has no argument {name!r}: {MISTAKEN[name]}"
-    near = get_close_matches(name, sorted(known), n=1)
-    hints = [*([f"did you mean {near[0]!r}?"] if near else []), *([others] if others else [])]
+    near = likely_name(name, known)
+    hints = [*([f"did you mean {near!r}?"] if near else []), *([others] if others else [])]
     return f"{model.__name__} has no argument {name!r}" + (f": {' '.join(hints)}" if hints else "")
+
+
+def likely_name(name: str, known: Collection[str]) -> str | None:
+    """Return the known name of which another one is a misspelling; None if it is none (`top_k` is another word than `top_p`)."""
+    spelt = {one.replace("_", "").lower(): one for one in sorted(known, reverse=True)}
+    near = get_close_matches(name.replace("_", "").lower(), spelt, n=1, cutoff=_MISSPELT)
+    return spelt[near[0]] if near else None
 
 
 def given_arguments(model: BaseModel, shown: Iterable[tuple[str | None, Any]]) -> Iterator[tuple[str | None, Any]]:

@@ -27,7 +27,8 @@ def give_parameter(model: type[Any], *, name: Callable[[str], str] = str) -> Cal
         bound = [function(one) for one in _named(value)] if path in ("tool_choice", "toolConfig") else []
         if not in_constructor or own == "tool_choice":
             return Given(keywords={"extra_body": {own: value}} if own in _OWN else {own: value}, bound=bound)
-        return Given(arguments={own: value} if own in argument_names(model) - _OWN else {"model_kwargs": {own: value}}, bound=bound)
+        taken = (argument_names(model) | model._call_names) - _OWN
+        return Given(arguments={own: value} if own in taken else {"model_kwargs": {own: value}}, bound=bound)
 
     return give
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar, cast
 from langchain_core.language_models import ModelProfile
 from langchain_core.language_models.base import LangSmithParams
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import (
     ConfigDict,
-    Field,
     SecretStr,
     SerializationInfo,
     SerializerFunctionWrapHandler,
@@ -32,7 +32,7 @@ from ...history.expansion import expand
 from ...messages.calls import calls_of
 from ...messages.run_messages import carried_messages
 from ...pickling import differing, findable, left_out, refuse
-from ...turn.model import names_of, unknown_argument
+from ...turn.model import names_of
 from .._encode.sources import ODD, block_text, document_text, extra, is_media, search_result_text, source_of, unwrapped
 from .._transport.secrets import (
     digest,
@@ -49,7 +49,7 @@ from .._transport.secrets import (
 )
 from .._transport.timeouts import check_timeout, is_duration
 from .parameters import (
-    OWN_CLIENTS,
+    REFUSED,
     Check,
     Environment,
     check_address,
@@ -62,6 +62,8 @@ from .parameters import (
     check_proxy,
     check_values,
     describe_validation_error,
+    unknown_name,
+    with_call_keywords,
 )
 from .structured_output import StructuredChatModel
 
@@ -331,7 +333,6 @@ _DICTS: Mapping[str, str] = dict.fromkeys(("extra_headers", "extra_query", "extr
 
 
 # Checks of parameter values that no vendor accepts, in the constructor and at a call.
-#
 # What a vendor alone can judge (a temperature of 3, a limit above the model's) goes to the vendor.
 _NUMBERS: Mapping[str, Check] = dict.fromkeys(
     ("temperature", "top_p", "top_k", "max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "top_logprobs"),
@@ -347,8 +348,6 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
 
     streaming: bool | None = None
     """Whether `invoke` streams its request. None: only if a callback handler listens to chunks; False: never stream."""
-    model_kwargs: dict[str, Any] = Field(default_factory=dict)
-    """Request parameters that this class does not name."""
 
     _ls_provider: ClassVar[str]
     """The vendor's name in traces."""
@@ -373,7 +372,11 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
     _v0_content: ClassVar[str] = "text"
     """The form of message content under `output_version="v0"`."""
 
-    _refused: ClassVar[Mapping[str, str]] = {"client": OWN_CLIENTS, "async_client": OWN_CLIENTS}
+    _call_names: ClassVar[frozenset[str]] = frozenset(
+        {"tool_choice", "parallel_tool_calls", "response_format", "extra_headers", "extra_query"}
+    )
+    """Keywords of a call that the constructor takes too, for every call: they are put into `model_kwargs`."""
+    _refused: ClassVar[Mapping[str, str]] = REFUSED
     """Constructor arguments of other packages that this class rejects, with the reason. None and False are accepted."""
     _checks: ClassVar[Mapping[str, Check | None]] = {}
     """Field checks in addition to those of every vendor's class; None removes one of these."""
@@ -392,6 +395,10 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
         known = self._argument_names()
         unasked = {name for name in self._refused.keys() - known if kwargs.get(name) in (None, False)}
         given = {name: value for name, value in kwargs.items() if name not in unasked}
+        if of_calls := (self._call_names & given.keys()) - known - self._refused.keys():
+            given = with_call_keywords(type(self).__name__, given, of_calls)
+        held = given.get("model_kwargs")
+        check_values(held if isinstance(held, Mapping) else {}, self._numbers, self._dicts)
         try:
             super().__init__(*args, **given)
         except ValidationError as error:
@@ -404,7 +411,9 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
                 continue
             names = names_of(type(self), name)
             check(next((spelt for spelt in names if spelt in given), f"{names[0]} from the environment"), getattr(self, name))
-        check_values({name: getattr(self, name, None) for name in ("model_kwargs", "options")}, self._numbers, {})
+        check_values({"options": getattr(self, "options", None)}, self._numbers, {})
+        if self.model_kwargs:
+            self._check_standing(self._standing_keywords)
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -475,13 +484,24 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
 
     def _get_llm_string(self, stop: list[str] | None = None, **kwargs: Any) -> str:
         """Return the key of the LLM cache. It covers secret headers and parameters too, as a digest."""
-        return super()._get_llm_string(stop, **{name: shown(name, value, digest) for name, value in kwargs.items()})
+        told = {**self._standing_keywords, **kwargs}
+        plain = {name: convert_to_openai_tool(value) if isinstance(value, type) else value for name, value in told.items()}
+        return super()._get_llm_string(stop, **{name: shown(name, value, digest) for name, value in plain.items()})
 
     @classmethod
     def _unknown(cls, name: str) -> str:
         if name in cls._refused:
             return f"{cls.__name__} has no argument {name!r}: {cls._refused[name]}"
-        return unknown_argument(cls, name, cls._argument_names(), "others that the vendor knows go into model_kwargs={...}")
+        return unknown_name(cls, name, cls._argument_names() | cls._call_names)
+
+    def _check_standing(self, keywords: dict[str, Any]) -> None:
+        """Raise if keywords of every call cannot work."""
+        self._check_call(keywords)
+        try:
+            self._request_params(None, keywords, stream=False)
+        except ODD as error:
+            about = str(error).partition("\n")[0]
+            raise ConfigurationError(f"{type(self).__name__}: {', '.join(keywords)} cannot be sent ({about})") from error
 
     def _check_call(self, kwargs: Mapping[str, Any]) -> None:
         """Raise if keywords of a call cannot work."""
@@ -539,7 +559,7 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
 
     def _request_defaults(self) -> dict[str, Any]:
         """Return the parameters that the constructor sets, by their wire names."""
-        return {"model": self._wire_model, **self._field_params(), **self._renamed(self.model_kwargs)}
+        return {"model": self._wire_model, **self._field_params(), **(self._renamed(self._further_params) if self.model_kwargs else {})}
 
     def _field_params(self) -> dict[str, Any]:
         """Return the parameters that fields set, by their wire names."""
@@ -602,7 +622,8 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
     def _identifying_params(self) -> dict[str, Any]:
         """The parameters that a reply depends on, for traces and for the key of the LLM cache."""
         about = {"base_url": public_url(self._endpoint), **{name: getattr(self, name) for name in self._identifying_fields}}
-        return self._public({**self._request_defaults(), **{name: value for name, value in about.items() if value}})
+        standing = self._renamed(self._standing_keywords) if self.model_kwargs else {}
+        return self._public({**self._request_defaults(), **standing, **{name: value for name, value in about.items() if value}})
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         params = self._request_params(stop, kwargs, stream=False)

@@ -156,6 +156,8 @@ class Unforced(Shared, set[Any]):
 class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
     """A chat model that makes one HTTP request per turn."""
 
+    model_kwargs: dict[str, Any] = Field(default_factory=dict)
+    """Keywords of every call: request parameters that this class does not name. A call's own take precedence."""
     max_retries: int | None = None
     """Maximum number of retries of a failed request. None: as set by `retry` (2 by default)."""
     retry: Retry = Field(default_factory=RetryPolicy, exclude=True)
@@ -204,6 +206,28 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         """Like `_open`, asynchronously."""
         return await self._client_settings().apost(exchange, self._cache)
 
+    # ------------------------------------------------------------------------------------------ keywords of every call
+
+    @property
+    def _standing_keywords(self) -> dict[str, Any]:
+        """The keywords of every call: what `model_kwargs` holds besides names of arguments."""
+        standing = {name: value for name, value in self.model_kwargs.items() if name not in self._argument_names()}
+        choice = self.take_tool_choice(standing)
+        return standing if choice is None else {**standing, "tool_choice": choice}
+
+    @property
+    def _further_params(self) -> dict[str, Any]:
+        """The request parameters in `model_kwargs` that have the names of arguments."""
+        return {name: value for name, value in self.model_kwargs.items() if name in self._argument_names()}
+
+    def _add_standing(self, keywords: dict[str, Any]) -> None:
+        standing = {name: value for name, value in self._standing_keywords.items() if name not in keywords}
+        choice = standing.pop("tool_choice", None)
+        declares = keywords.get("tools") or (self.tools and "tools" not in keywords)
+        given = {**standing, **keywords, **({"tool_choice": choice} if choice is not None and declares else {})}
+        keywords.clear()
+        keywords.update(given)
+
     # ------------------------------------------------------------------------------------------ what the HTTP client is told
 
     def _request_options(
@@ -243,7 +267,7 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
 
     def _says_enough(self, kwargs: Mapping[str, Any]) -> bool:
         """Whether a request may have no messages because the server holds the conversation or a prompt."""
-        params = {**(getattr(self, "model_kwargs", None) or {}), **(getattr(self, "extra_body", None) or {}), **kwargs}
+        params = {**self.model_kwargs, **(getattr(self, "extra_body", None) or {}), **kwargs}
         return self.continues_conversation(kwargs) or bool(params.get("prompt"))
 
     def _encoded(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:

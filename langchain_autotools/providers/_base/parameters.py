@@ -20,7 +20,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from ...addresses import query_of
 from ...deadline import DeadlinePassed
 from ...errors import AutoToolsError, ConfigurationError
-from ...turn.model import argument_names, names_of
+from ...turn.model import argument_names, names_of, unknown_argument
 from .._transport.timeouts import PATIENCE, read_timeout, value_in_time
 
 Check = Callable[[str, Any], None]
@@ -149,6 +149,66 @@ def _connection_names(model: type[BaseModel], connection: frozenset[str]) -> fro
     return _CONNECTION.union(connection, *(names_of(model, field) for field in connection & model.model_fields.keys()))
 
 
+# ---------------------------------------------------------------------------------------------- keywords of a call in the constructor
+
+
+_OWN_CLIENTS = "clients are made from the other settings when they are needed; http_client and http_async_client take your own HTTP clients"
+"""Error message for constructors that reject a vendor SDK's client."""
+
+_MESSAGES = "the messages are what invoke and stream are given"
+REFUSED: Mapping[str, str] = {
+    **dict.fromkeys(("client", "async_client"), _OWN_CLIENTS),
+    **dict.fromkeys(("messages", "input", "contents"), _MESSAGES),
+    "stream": "use stream() or astream(); streaming=True has invoke stream its requests",
+    "functions": "give tools=[...], or declare them with bind_tools",
+    "function_call": "it is tool_choice=... now",
+    "headers": "headers of every request go into default_headers={...}",
+}
+"""Constructor arguments of other packages, and what this package itself writes into a request, each with what to use instead."""
+
+
+_OTHER_WORDS = frozenset(
+    {
+        *("mirostat", "mirostat_eta", "mirostat_lr", "num_thread", "openai_api_type", "reasoning_format", "safe_mode", "safety_model"),
+        *("seed", "speed", "sync_client", "thread", "tool_call", "tool_calls"),
+    }
+)
+"""Parameters of some vendors that are no misspelling of another vendor's, though they look like one."""
+
+
+def unknown_name(model: type[BaseModel], name: str, known: Collection[str]) -> str:
+    """Return the error text for a name that is neither an argument nor a keyword of a call, with the one that it misspells.
+
+    Args:
+        model: The chat model's class.
+        name: The name.
+        known: The names that there are.
+    """
+    return unknown_argument(model, name, () if name in _OTHER_WORDS else known, "others that the vendor knows go into model_kwargs={...}")
+
+
+def with_call_keywords(model: str, given: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Return constructor arguments with those that are keywords of a call moved into `model_kwargs`. None sets nothing.
+
+    Args:
+        model: The name of the chat model's class.
+        given: The arguments.
+        names: The keywords of a call that the constructor takes.
+
+    Raises:
+        ConfigurationError: One of them stands in `model_kwargs` too.
+    """
+    moved = {name: value for name, value in given.items() if name in names}
+    kept = {name: value for name, value in given.items() if name not in names}
+    held = kept.get("model_kwargs") or {}
+    sent = {name: value for name, value in moved.items() if value is not None}
+    if not sent or not isinstance(held, Mapping):
+        return kept
+    if twice := sent.keys() & held.keys():
+        raise ConfigurationError(f"{model}: {min(twice)} stands in model_kwargs too: say it once")
+    return {**kept, "model_kwargs": {**held, **sent}}
+
+
 # ---------------------------------------------------------------------------------------------- keys that a function gives
 
 
@@ -267,9 +327,6 @@ def check_values(values: Mapping[str, Any], numbers: Mapping[str, Check], dicts:
 
 
 _logger = logging.getLogger("langchain_autotools")
-
-OWN_CLIENTS = "clients are made from the other settings when they are needed; http_client and http_async_client take your own HTTP clients"
-"""Error message for constructors that reject a vendor SDK's client."""
 
 
 def first_of(*names: str) -> str | None:

@@ -279,14 +279,22 @@ class StructuredChatModel(HttpChatModel, defer_build=True):
             name = tool_name(self.format_tool(asked.sent))
             parser = call_parser(asked, name, required=bool(self.tools or self.handlers) or not self._can_force(kwargs))
             model = self._bind_schema(
-                asked.sent, strict, {**self._call_params(name, kwargs), **traced, **_output_check(parser, retries, name), **kwargs}
+                asked.sent,
+                strict,
+                {**self._without_format(), **self._call_params(name, kwargs), **traced, **_output_check(parser, retries, name), **kwargs},
             )
             return structured(model, parser, include_raw=include_raw)
         parser = json_parser(asked, withheld=bool(self.fallbacks) and not self.tools)
         formats = _fallback_formats(self, asked.sent, chosen, strict) if self.fallbacks else {}
-        kwargs = {**self._format_params(asked.sent, chosen, strict), **formats, **traced, **_output_check(parser, retries), **kwargs}
+        asking = {**self._without_format(), **self._format_params(asked.sent, chosen, strict)}
+        kwargs = {**asking, **formats, **traced, **_output_check(parser, retries), **kwargs}
         model = self.bind_tools(tools, strict=strict if self._strict_schemas else None, **kwargs) if tools else self.bind(**kwargs)
         return structured(model, parser, include_raw=include_raw)
+
+    def _without_format(self) -> dict[str, Any]:
+        """Return the keyword by which a `response_format` of the constructors, of the fallbacks' too, does not hold; empty without one."""
+        formed = any("response_format" in (getattr(model, "model_kwargs", None) or {}) for model in (self, *self.fallbacks))
+        return {"response_format": None} if formed else {}
 
     def _check_structured(self, schema: Any, method: str, tools: Any) -> None:
         if method not in METHODS:

@@ -256,6 +256,10 @@ class AnthropicParameters(ProviderChatModel, defer_build=True):
 
     _checks: ClassVar[Mapping[str, Check | None]] = {"http_client": _check_own_client, "http_async_client": _check_own_async_client}
 
+    _call_names: ClassVar[frozenset[str]] = ProviderChatModel._call_names | {
+        *("billing_policy", "cache_control", "compaction", "diagnostics", "fallback_credit_token", "output_format"),
+        *("service_tier", "speed", "system", "thread", "workspace_id"),
+    }
     _not_per_call: ClassVar[frozenset[str]] = ProviderChatModel._not_per_call | {"reuse_last_container"}
     _connection: ClassVar[frozenset[str]] = frozenset({"anthropic_api_key", "anthropic_api_url", "anthropic_proxy"})
 

@@ -175,7 +175,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
     def _request_defaults(self) -> dict[str, Any]:
         """Return the constructor's parameters by their wire names, before `generationConfig` is formed."""
         given = {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
-        return {"model": self.model, **self._renamed({**given, **self.model_kwargs})}
+        return {"model": self.model, **self._renamed({**given, **(self._further_params if self.model_kwargs else {})})}
 
     def _renamed(self, params: Mapping[str, Any]) -> dict[str, Any]:
         wire = {_SYNONYMS.get(name, name): value for name, value in params.items()}

@@ -450,8 +450,15 @@ class GoogleParameters(ProviderChatModel, defer_build=True):
         "thinking_config": "thinking_level='high' says the level alone",
     }
 
+    _call_names: ClassVar[frozenset[str]] = ProviderChatModel._call_names | {
+        *("audio_timestamp", "audio_transcription_config", "code_execution", "continuation_token", "enable_enhanced_civic_answers"),
+        *("generation_config", "generation_output_config", "logprobs", "model_armor_config", "model_selection_config"),
+        *("response_json_schema", "response_logprobs", "routing_config", "service_tier", "speech_config", "store"),
+        *("system_instruction", "tool_config"),
+    }
     _refused: ClassVar[Mapping[str, str]] = {
         **ProviderChatModel._refused,
+        "headers": "headers of every request go into additional_headers={...}",
         "default_metadata": "say it in additional_headers={...}",
         "default_metadata_input": "say it in additional_headers={...}",
         "convert_system_message_to_human": "system messages are sent as the request's systemInstruction, which every model takes now",

@@ -155,7 +155,7 @@ class ChatOllama(OllamaParameters):
             "keep_alive": self.keep_alive,
             "options": options or None,
         }
-        return {name: value for name, value in params.items() if value is not None} | self.model_kwargs
+        return {name: value for name, value in params.items() if value is not None} | (self._further_params if self.model_kwargs else {})
 
     def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
         called = self._call_keywords(kwargs)

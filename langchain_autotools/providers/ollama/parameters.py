@@ -136,6 +136,13 @@ _TO_THE_END = -2
 _CLIENTS = "clients are made from the other settings when they are needed; client_kwargs goes to them"
 
 
+_OTHER_OPTIONS = (
+    "embedding_only f16_kv frequency_penalty logits_all low_vram main_gpu min_p num_batch num_keep numa penalize_newline presence_penalty"
+    " typical_p use_mlock use_mmap vocab_only"
+)
+"""Options of the server that are no arguments."""
+
+
 def plain_options(options: Any) -> Any:
     """Return options as a dict, also from the SDK's `ollama.Options`; other values unchanged."""
     return options.model_dump(exclude_none=True) if hasattr(options, "model_dump") else options
@@ -227,7 +234,10 @@ class OllamaParameters(ProviderChatModel, defer_build=True):
     }
     _dicts: ClassVar[Mapping[str, str]] = {**ProviderChatModel._dicts, "options": ""}
 
+    _call_names: ClassVar[frozenset[str]] = ProviderChatModel._call_names | {"truncate", "shift"}
     _refused: ClassVar[dict[str, str]] = {
+        **ProviderChatModel._refused,
+        **{name: f"it goes into options={{{name!r}: ...}}" for name in _OTHER_OPTIONS.split()},
         "client": _CLIENTS,
         "async_client": _CLIENTS,
         "headers": "headers go into client_kwargs={'headers': {...}}",

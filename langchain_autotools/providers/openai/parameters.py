@@ -14,7 +14,7 @@ from pydantic import Field, SecretStr, model_validator
 
 from ...errors import ConfigurationError
 from .._base.chat_model import ProviderChatModel
-from .._base.parameters import OWN_CLIENTS, Check, Environment, akey_of, check_header, key_of
+from .._base.parameters import Check, Environment, akey_of, check_header, key_of
 from .._transport.exchange import SdkClientSettings
 from .._transport.secrets import SecretDict, headers_in_lines
 from .errors import ERRORS, sdk
@@ -169,6 +169,21 @@ WIRE_NAMES = {
 """The fields that are sent, each with its parameter on the wire. None is not sent."""
 
 
+_CHAT_KEYWORDS = frozenset(
+    {
+        *("moderation", "prediction", "prompt_cache_retention", "safety_identifier", "stream_options", "user", "web_search_options"),
+    }
+)
+"""Parameters of chat completions that are no fields."""
+
+_RESPONSES_KEYWORDS = frozenset(
+    {
+        *("access_programs", "background", "background_options", "conversation", "image", "instructions", "max_output_tokens"),
+        *("previous_response_id", "prompt", "text"),
+    }
+)
+"""Parameters that only the Responses API has and that are no fields."""
+
 _HOST = "api.openai.com"
 _PATHS = re.compile(r"/(chat/completions|responses)/*\Z")  # what a vendor's page may show as its address
 
@@ -291,10 +306,12 @@ class OpenAIParameters(ProviderChatModel, defer_build=True):
         "reasoning": "reasoning_effort='high' says the effort alone",
     }
 
+    _responses_names: ClassVar[frozenset[str]] = _RESPONSES_KEYWORDS
+    _call_names: ClassVar[frozenset[str]] = ProviderChatModel._call_names | _CHAT_KEYWORDS | _RESPONSES_KEYWORDS
     _refused: ClassVar[Mapping[str, str]] = {
         **ProviderChatModel._refused,
-        "root_client": OWN_CLIENTS,
-        "root_async_client": OWN_CLIENTS,
+        "root_client": ProviderChatModel._refused["client"],
+        "root_async_client": ProviderChatModel._refused["client"],
         "http_socket_options": "give an http_client whose transport has them",
         "tiktoken_model_name": "tokens are estimated offline; for exact counts give custom_get_token_ids=<encoding>.encode",
     }

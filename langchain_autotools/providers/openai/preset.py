@@ -26,7 +26,10 @@ from .parameters import WIRE_NAMES, ClientSettings
 _PARALLEL = "parallel_tool_calls"
 _RESPONSES = "use_responses_api use_previous_response_id reasoning include truncation context_management"
 _OPENAIS = {
-    **dict.fromkeys(_RESPONSES.split(), "it belongs to OpenAI's Responses API; for a server that has it, use ChatOpenAI(base_url=...)"),
+    **dict.fromkeys(
+        (*_RESPONSES.split(), *sorted(ChatOpenAI._responses_names)),
+        "it belongs to OpenAI's Responses API; for a server that has it, use ChatOpenAI(base_url=...)",
+    ),
     **dict.fromkeys(("openai_organization", "organization"), "it means something to OpenAI only"),
 }
 
@@ -43,6 +46,7 @@ class Preset:
         llm_type: The kind of model in traces; default: `<provider>-chat`.
         arguments: Constructor names of LangChain's partner package, by `ChatOpenAI`'s name for the same.
         fields: Fields that the class adds, by the request parameter that each becomes.
+        parameters: Further request parameters of the vendor, which no field sets.
         renamed: The vendor's names of request parameters, by OpenAI's.
         dropped_params: Request parameters that the vendor does not know, and that may be left out without changing what was asked.
         unsupported: Arguments and request parameters that it cannot honour, with what to do instead.
@@ -60,6 +64,7 @@ class Preset:
     llm_type: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
+    parameters: frozenset[str] = frozenset()
     renamed: Mapping[str, str] = field(default_factory=dict)
     dropped_params: frozenset[str] = frozenset()
     unsupported: Mapping[str, str] = field(default_factory=dict)
@@ -102,6 +107,7 @@ class PresetChatModel(ChatOpenAI):
         cls._wire_names = {**WIRE_NAMES, **preset.fields}
         cls._ls_provider = preset.ls_provider or preset.dialect.provider
         foreign = {name: why for name, why in _OPENAIS.items() if name not in preset.fields}
+        cls._call_names = (ChatOpenAI._call_names - ChatOpenAI._responses_names) | preset.parameters
         cls._refused = {**ChatOpenAI._refused, **foreign, **preset.unsupported}
         cls._connection = ChatOpenAI._connection | {name for name, own in preset.arguments.items() if own in ChatOpenAI._connection}
         for name, own in preset.arguments.items():

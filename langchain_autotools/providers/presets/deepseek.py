@@ -58,6 +58,7 @@ class ChatDeepSeek(PresetChatModel):
         environment=Environment(key=("DEEPSEEK_API_KEY",), base_url=("DEEPSEEK_API_BASE",)),
         llm_type="chat-deepseek",
         arguments={"deepseek_api_key": "openai_api_key", "api_base": "openai_api_base"},
+        parameters=frozenset({"thinking", "user_id"}),
         renamed={"max_completion_tokens": "max_tokens"},
         unsupported=dict.fromkeys(("logit_bias", "store", "modalities", "audio", "service_tier", "verbosity"), _UNKNOWN),
         methods=("function_calling", "json_mode"),

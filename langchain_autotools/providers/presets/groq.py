@@ -89,6 +89,12 @@ class ChatGroq(PresetChatModel):
         environment=Environment(key=("GROQ_API_KEY",), base_url=("GROQ_API_BASE",), proxy=("GROQ_PROXY",)),
         arguments={"groq_api_key": "openai_api_key", "groq_api_base": "openai_api_base", "groq_proxy": "openai_proxy"},
         fields={"reasoning_format": "reasoning_format"},
+        parameters=frozenset(
+            {
+                *("citation_options", "compound_custom", "disable_tool_validation", "documents", "exclude_domains", "include_domains"),
+                *("include_reasoning", "search_settings"),
+            }
+        ),
         unsupported=dict.fromkeys(("logit_bias", "logprobs", "top_logprobs", "modalities", "audio", "store", "verbosity"), _UNKNOWN),
         methods=("function_calling", "json_schema", "json_mode"),
         profiles=described(

@@ -134,6 +134,12 @@ class ChatMistralAI(PresetChatModel):
         llm_type="mistralai-chat",
         arguments={"mistral_api_key": "openai_api_key", "endpoint": "openai_api_base", "random_seed": "seed"},
         fields={"safe_mode": "safe_prompt"},
+        parameters=frozenset(
+            {
+                *("guardrails", "min_tokens", "prompt_logprobs", "prompt_mode", "repetition_penalty", "safe_prompt", "top_k"),
+                *("top_prompt_logprobs",),
+            }
+        ),
         renamed={"max_completion_tokens": "max_tokens", "seed": "random_seed"},
         dropped_params=frozenset({"stream_options"}),
         unsupported={

@@ -42,5 +42,12 @@ class ChatTogether(PresetChatModel):
         base_url="https://api.together.xyz/v1",
         environment=Environment(key=("TOGETHER_API_KEY",), base_url=("TOGETHER_API_BASE",)),
         arguments={"together_api_key": "openai_api_key", "together_api_base": "openai_api_base"},
+        fields={"reasoning": "reasoning"},
+        parameters=frozenset(
+            {
+                *("chat_template_kwargs", "compliance", "context_length_exceeded_behavior", "echo", "min_p", "repetition_penalty"),
+                *("safety_model", "top_k"),
+            }
+        ),
         renamed={"max_completion_tokens": "max_tokens"},
     )

@@ -213,9 +213,9 @@ def test_an_id_that_a_server_gives_twice_is_used_once(stream: bool, responses: b
         ("max_token", "did you mean 'max_tokens'"),
         ("tool", "did you mean 'tools'"),
         ("baseurl", "did you mean 'base_url'"),
-        ("top_k", "did you mean 'top_p'"),
-        ("xyzzy", "model_kwargs"),
-        ("response_format", "model_kwargs"),
+        ("tool_choise", "did you mean 'tool_choice'"),
+        ("top_k", "others that the vendor knows go into model_kwargs"),
+        ("messages", "what invoke and stream are given"),
     ],
 )
 def test_an_unknown_argument_names_the_nearest(name: str, hint: str) -> None:
