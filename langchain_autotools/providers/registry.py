@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage
@@ -20,14 +20,12 @@ from langchain_core.runnables.config import CONFIG_KEYS, ensure_config
 
 from ..errors import ConfigurationError, DecisionProblem
 from ..executor.tools import dump_tools, restore_tools
+from ..mixin import ToolRunningModel
 from ..pickling import check_portable, left_out, refuse
 from ..run.binding import Batched
 from ._base.structured_output import Model
 from ._transport.secrets import is_key, secret_names
 from .langchain_classes import LANGCHAIN_CLASSES, LangChainClass
-
-if TYPE_CHECKING:
-    from ._base.chat_model import ProviderChatModel
 
 
 @dataclass(frozen=True)
@@ -144,7 +142,7 @@ _EXAMPLE = "anthropic:claude-sonnet-5"
 @overload
 def init_chat_model(
     model: str, *, model_provider: str | None = None, configurable_fields: None = None, config_prefix: str | None = None, **kwargs: Any
-) -> "ProviderChatModel": ...
+) -> ToolRunningModel: ...
 
 
 @overload
@@ -171,7 +169,7 @@ def init_chat_model(
     configurable_fields: "Fields | None" = None,
     config_prefix: str | None = None,
     **kwargs: Any,
-) -> "ProviderChatModel | ConfigurableChatModel":
+) -> "ToolRunningModel | ConfigurableChatModel":
     """Return a chat model by name, like LangChain's `init_chat_model`; `tools=[...]` makes it run its tools.
 
     Args:
@@ -205,14 +203,14 @@ def init_chat_model(
     return ConfigurableChatModel(_make_model, defaults, configurable_fields, config_prefix or "")
 
 
-def _make_model(model: Any, *, model_provider: str | None = None, **kwargs: Any) -> "ProviderChatModel":
+def _make_model(model: Any, *, model_provider: str | None = None, **kwargs: Any) -> ToolRunningModel:
     """Return the model with this name."""
     if not isinstance(model, str):
         raise ConfigurationError(f"model must be a name such as {_EXAMPLE!r}, not {type(model).__name__}")
     _, provider, rest = model_named(model, model_provider)
     if not rest and provider.model_needed:
         raise ConfigurationError(f"model={model!r} names no model: say which, as in {_EXAMPLE!r}")
-    chat_model: ProviderChatModel = provider.make(rest, kwargs)
+    chat_model: ToolRunningModel = provider.make(rest, kwargs)
     return chat_model
 
 
