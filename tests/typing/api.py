@@ -50,6 +50,8 @@ def constructors() -> None:
     ChatOpenAI(model="gpt-5", tools=tools, max_tokens=9, stop=["."], timeout=60, max_retries=2, base_url="http://host/v1")
     ChatAnthropic(model="claude-sonnet-5", tools=tools, max_tokens=9, stop=["."], timeout=60, max_retries=2, reasoning_effort="low")
     ChatGoogleGenerativeAI(model="gemini-3.5-flash", tools=tools, max_output_tokens=9, stop=["."], timeout=60, max_retries=2, base_url="x")
+    ChatOpenAI(model="gpt-5", tool_choice="required", parallel_tool_calls=False, user="me", response_format={"type": "json_object"})
+    ChatAnthropic(model="claude-sonnet-5", tool_choice={"type": "any"}, service_tier="auto")
     ChatOllama(model="qwen3", tools=tools, num_predict=9, stop=["."], timeout=60, max_retries=2, reasoning=True)
     ChatGroq(model="any", tools=tools, max_tokens=9, stop=["."], timeout=60, max_retries=2)
     ChatLocal(tools=tools, max_tokens=9, model_path="own.gguf")

@@ -67,6 +67,9 @@ from .parameters import (
 )
 from .structured_output import StructuredChatModel
 
+if TYPE_CHECKING:
+    from ...turn.model import Converted
+
 
 class PortableChatModel(StructuredChatModel, defer_build=True):
     """A vendor's chat model that can be copied and pickled without secrets."""
@@ -376,6 +379,12 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
         {"tool_choice", "parallel_tool_calls", "response_format", "extra_headers", "extra_query"}
     )
     """Keywords of a call that the constructor takes too, for every call: they are put into `model_kwargs`."""
+
+    if TYPE_CHECKING:  # those that type checkers know, too; as fields they would be read where nothing is
+        tool_choice: Converted[None, Any] = None  # type: ignore[assignment]
+        parallel_tool_calls: Converted[None, bool | None] = None  # type: ignore[assignment]
+        response_format: Converted[None, Any] = None  # type: ignore[assignment]
+
     _refused: ClassVar[Mapping[str, str]] = REFUSED
     """Constructor arguments of other packages that this class rejects, with the reason. None and False are accepted."""
     _checks: ClassVar[Mapping[str, Check | None]] = {}

@@ -22,6 +22,8 @@ from .errors import sdk
 if TYPE_CHECKING:
     import anthropic
 
+    from ...turn.model import Converted
+
 
 @dataclass(frozen=True)
 class ClientSettings(SdkClientSettings):
@@ -255,6 +257,9 @@ class AnthropicParameters(ProviderChatModel, defer_build=True):
     }
 
     _checks: ClassVar[Mapping[str, Check | None]] = {"http_client": _check_own_client, "http_async_client": _check_own_async_client}
+
+    if TYPE_CHECKING:
+        service_tier: Converted[None, str | None] = None  # type: ignore[assignment]
 
     _call_names: ClassVar[frozenset[str]] = ProviderChatModel._call_names | {
         *("billing_policy", "cache_control", "compaction", "diagnostics", "fallback_credit_token", "output_format"),

@@ -306,6 +306,9 @@ class OpenAIParameters(ProviderChatModel, defer_build=True):
         "reasoning": "reasoning_effort='high' says the effort alone",
     }
 
+    if TYPE_CHECKING:
+        user: Converted[None, str | None] = None  # type: ignore[assignment]
+
     _responses_names: ClassVar[frozenset[str]] = _RESPONSES_KEYWORDS
     _call_names: ClassVar[frozenset[str]] = ProviderChatModel._call_names | _CHAT_KEYWORDS | _RESPONSES_KEYWORDS
     _refused: ClassVar[Mapping[str, str]] = {
