@@ -8,6 +8,7 @@ import sys
 import tarfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ NOT_TRIED = {
 """Tests of other things than the chat models that we have: embeddings, text completion, middleware, other classes."""
 
 OPTIONS = ["-q", "--tb=no", "-p", "partner_plugin", "-p", "no:cacheprovider", "-p", "no:anyio", "-o", "asyncio_mode=auto"]
-FENCES = ["--benchmark-disable", "--timeout=120", "--disable-socket", "--allow-unix-socket"]
+FENCES = ["--benchmark-disable", "--timeout=120", "--disable-socket", "--allow-unix-socket", "--continue-on-collection-errors"]
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,24 @@ def pinned(sdists: Path) -> dict[str, str]:
     return {line.partition("==")[0].replace("-", "_"): line for line in lines if "==" in line}
 
 
+def installed(package: str) -> str:
+    """The release of a package that is installed, or ""."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def newest_of(package: str) -> str:
+    """What to ask the index for: the release that is installed here, since tests are of a release; else the newest."""
+    return f"{package}=={release}" if (release := installed(package)) else package
+
+
 def fetch(folder: Path, sdists: Path, packages: Collection[str], *, newest: bool = False) -> dict[str, Path]:
     """Download these packages' sdists as a list pins them, or the newest, and unpack their tests; gives each package's folder."""
     pins = pinned(sdists)
     wanted = folder / "sdists.txt"
-    wanted.write_text("\n".join(package if newest else pins[package] for package in packages), encoding="utf-8")
+    wanted.write_text("\n".join(newest_of(package) if newest else pins[package] for package in packages), encoding="utf-8")
     options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-binary=:all:", "--no-build-isolation"]
     command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), "--requirement", str(wanted)]
     subprocess.run(command, check=True, timeout=900)
@@ -90,7 +104,15 @@ def fetch(folder: Path, sdists: Path, packages: Collection[str], *, newest: bool
             tar.extractall(folder, members, filter="data")
         unpacked[archive.name.rpartition("-")[0]] = folder / archive.name.removesuffix(".tar.gz")
     for package, place in unpacked.items():
-        print(f"{package.replace('_', '-')} {release_of(place)}; pinned: {pins[package].split()[0].partition('==')[2]}", flush=True)
+        told = {
+            "tests of": release_of(place),
+            "pinned": pins[package].split()[0].partition("==")[2],
+            "installed": installed(package) or "none",
+        }
+        if newest:
+            shown = subprocess.run([sys.executable, "-m", "pip", "index", "versions", package], capture_output=True, check=True, text=True)
+            told["newest on the index"] = shown.stdout.split()[1].strip("()")
+        print(package.replace("_", "-"), "; ".join(f"{what} {release}" for what, release in told.items()), sep=": ", flush=True)
     return unpacked
 
 
