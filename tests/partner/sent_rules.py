@@ -130,12 +130,6 @@ _OPENAI = [
         "langchain_openai",
         ("*test_additional_tools_block_becomes_input_item*", "*test_additional_tools_block_off_system_message_raises[[]human-False-*"),
     ),
-    Rule(
-        GAP,
-        "an image says `detail: auto` where nothing was said",
-        "langchain_openai",
-        ("*test_prompt_cache_breakpoint_responses_api_content_blocks",),
-    ),
 ]
 
 _ANTHROPIC = [
