@@ -1,4 +1,4 @@
-"""Writes docs/middleware_tests.md: `python -m tests.partner.middleware_suite`, with the extra `partner` and a package index.
+"""Writes docs/middleware_tests.md: `python -m tests.partner middleware`.
 
 LangChain's own tests of its middleware run with `create_agent(model, tools, middleware)` in the form of a model of ours that runs its tools
 (`inside/middleware_plugin.py`). What a test wants of a graph has a reason here, and is named on the page.
@@ -9,14 +9,15 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Collection
 from json import loads
 from pathlib import Path
 
-from .suites import FENCES, HERE, REPOSITORY, Result, fetch
+from .core_suites import SDISTS
+from .suites import FENCES, HERE, REPOSITORY, Result, fetch, release_of, settle
 from .verdicts import GAP, STATED, Rule, Verdicts, judge
 
 PAGE = REPOSITORY / "docs" / "middleware_tests.md"
-SDISTS = HERE / "sdists_middleware.txt"
 TRIED = "tests/unit_tests/agents/middleware"
 OPTIONS = ["-q", "--tb=no", "-p", "middleware_plugin", "-p", "no:cacheprovider", "-p", "no:anyio", "-o", "asyncio_mode=auto", "-n", "2"]
 GRAPH = "needs a graph"
@@ -87,9 +88,8 @@ RULES = [
 HEAD = """# LangChain's tests of its middleware
 
 The unit tests that langchain {release} ships for its middleware, run with a shim: `create_agent(model, tools, middleware)` makes a model
-by `with_tools(model, tools, middleware=...)`, which is asked as the agent would be. `python -m tests.partner.middleware_suite` fetches
-the published sources, runs them and writes this page; `pytest -m partner tests/partner/test_middleware_suite.py` checks it. {others:,}
-other tests call a middleware without an agent, and so without this package.
+by `with_tools(model, tools, middleware=...)`, which is asked as the agent would be. `python -m tests.partner middleware` fetches the
+published sources, runs them and writes this page. {others:,} other tests call a middleware without an agent, and so without this package.
 
 *needs a graph*: the test gives, changes or asserts the state of an agent's graph, or its middleware does. *stated difference*:
 [Use LangChain's middleware](howto/middleware.md) says what is otherwise here. *gap*: a model could do it and does not yet.
@@ -114,16 +114,8 @@ def run(folder: Path) -> tuple[list[Result], int]:
     return sorted(results, key=lambda one: one.id), len(lines) - len(own)
 
 
-def verdicts() -> tuple[Verdicts, int]:
-    """What became of the tests, and how many make no agent."""
-    with tempfile.TemporaryDirectory() as folder:
-        results, others = run(fetch(Path(folder), SDISTS)["langchain"])
-    return judge(results, RULES), others
-
-
-def text_of(found: Verdicts, others: int) -> str:
+def text_of(found: Verdicts, others: int, release: str) -> str:
     """The whole page."""
-    release = next(line.split()[0].partition("==")[2] for line in SDISTS.read_text(encoding="utf-8").splitlines() if "==" in line)
     counts = found.outcomes["langchain"]
     numbers = [counts[column] for column in COLUMNS]
     parts = [HEAD.format(release=release, others=others, counts=" | ".join(map(str, [sum(numbers), *numbers])))]
@@ -137,10 +129,11 @@ def text_of(found: Verdicts, others: int) -> str:
     return "\n".join(parts) + "\n"
 
 
-if __name__ == "__main__":
-    found, others = verdicts()
-    PAGE.write_text(text_of(found, others), encoding="utf-8")
-    for one in found.unexplained:
-        print("unexplained:", one.id, one.error[:300])
-    print(*found.stale, sep="\n")
-    sys.exit(bool(found.unexplained or found.stale))
+def report(_: Collection[str], *, writes: bool, newest: bool) -> list[str]:
+    """Run the tests, print what they came to and return what is wrong. Write the page, or compare it."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = fetch(Path(folder), SDISTS, ["langchain"], newest=newest)["langchain"]
+        results, others = run(place)
+    found = judge(results, RULES)
+    print("middleware:", dict(found.outcomes["langchain"]), flush=True)
+    return found.faults if newest else found.faults + settle(PAGE, text_of(found, others, release_of(place)), writes=writes)

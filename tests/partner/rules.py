@@ -300,7 +300,7 @@ _GOOGLE = [
         STATED,
         "`n` above 1 is refused",
         "langchain_google_genai",
-        error="ChatGoogleGenerativeAI: n: input should be 1",
+        error="ChatGoogleGenerativeAI: (n|candidate_count): input should be 1",
         page="chat_google_generative_ai.md",
         says="`n` above 1 is refused",
     ),

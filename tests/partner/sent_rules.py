@@ -31,6 +31,13 @@ _EVERYWHERE = [
         says="A content block that the wire does not know is an error",
     ),
     Rule(
+        STATED,
+        "data that is no base64 is an error",
+        error="^UnsupportedFeatureError: content block of type '[a-z_]+' cannot be sent: its data is no base64",
+        page=_COMMON,
+        says="whose data is no base64",
+    ),
+    Rule(
         PRIVATE,
         "looks at arguments of the SDK, such as `extra_body`, which is no key of the request",
         error="^KeyError: '(extra_body|text_format)'|'extra_body' in {|'reasoning_effort' not in {",
@@ -38,6 +45,14 @@ _EVERYWHERE = [
 ]
 
 _OPENAI = [
+    Rule(
+        STATED,
+        "a file whose id has another vendor's form is an error",
+        "langchain_openai",
+        error="cannot be sent: the file 'file_123' is another vendor's",
+        page=_COMMON,
+        says="a file whose id has another vendor's form",
+    ),
     Rule(
         PRIVATE,
         "asks about a part of a request",
@@ -114,12 +129,6 @@ _OPENAI = [
         "an `additional_tools` item follows the text of its message, and its misuse is an error of other words",
         "langchain_openai",
         ("*test_additional_tools_block_becomes_input_item*", "*test_additional_tools_block_off_system_message_raises[[]human-False-*"),
-    ),
-    Rule(
-        GAP,
-        "an image says `detail: auto` where nothing was said",
-        "langchain_openai",
-        ("*test_prompt_cache_breakpoint_responses_api_content_blocks",),
     ),
 ]
 
@@ -214,12 +223,6 @@ _ANTHROPIC = [
     ),
     Rule(
         GAP,
-        "a text file in LangChain's older form (`source_type`) is not read",
-        "langchain_anthropic",
-        ("*test__format_messages_with_citations",),
-    ),
-    Rule(
-        GAP,
         "an item of another vendor's without a name becomes a call",
         "langchain_anthropic",
         ("*test__format_messages_filters_non_anthropic_blocks[[]function_call]",),
@@ -251,6 +254,12 @@ _DEEPSEEK = [
 ]
 
 _GOOGLE = [
+    Rule(
+        GAP,
+        "a system message alone is an error with other words",
+        "langchain_google_genai",
+        ("*::test_system_message_only_raises_error",),
+    ),
     Rule(
         PRIVATE,
         "looks at arguments of the SDK, such as `http_options`",
@@ -327,9 +336,15 @@ _PRESETS = [
     ),
     Rule(
         GAP,
-        "videos, and files by their address, are not sent",
+        "a file by its address that is not known as a PDF is not sent",
         "langchain_openrouter",
-        error="^UnsupportedFeatureError: content block of type '(video|file)' cannot be sent",
+        error="^UnsupportedFeatureError: content block of type 'file' cannot be sent: a file needs base64 data",
+    ),
+    Rule(
+        GAP,
+        "a file by its address is sent with a name, too",
+        "langchain_openrouter",
+        ("*TestFormatMessageContent::test_file_url_block",),
     ),
 ]
 

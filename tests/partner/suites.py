@@ -1,5 +1,6 @@
 """Fetches the partner packages' sdists, and runs the unit tests of their chat models against our classes, each in a process of its own."""
 
+import difflib
 import json
 import os
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import tarfile
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +46,7 @@ NOT_TRIED = {
 """Tests of other things than the chat models that we have: embeddings, text completion, middleware, other classes."""
 
 OPTIONS = ["-q", "--tb=no", "-p", "partner_plugin", "-p", "no:cacheprovider", "-p", "no:anyio", "-o", "asyncio_mode=auto"]
-FENCES = ["--benchmark-disable", "--timeout=120", "--disable-socket", "--allow-unix-socket"]
+FENCES = ["--benchmark-disable", "--timeout=120", "--disable-socket", "--allow-unix-socket", "--continue-on-collection-errors"]
 
 
 @dataclass(frozen=True)
@@ -68,12 +70,31 @@ class Result:
     sent: bool = False
 
 
-def fetch(folder: Path, sdists: Path = SDISTS, packages: Collection[str] = ()) -> dict[str, Path]:
-    """Download the sdists of a list, or those of these packages, and unpack their tests; gives each package's folder."""
+def pinned(sdists: Path) -> dict[str, str]:
+    """The lines of a list of sdists, by their packages."""
     lines = sdists.read_text(encoding="utf-8").splitlines()
+    return {line.partition("==")[0].replace("-", "_"): line for line in lines if "==" in line}
+
+
+def installed(package: str) -> str:
+    """The release of a package that is installed, or ""."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def newest_of(package: str) -> str:
+    """What to ask the index for: the release that is installed here, since tests are of a release; else the newest."""
+    return f"{package}=={release}" if (release := installed(package)) else package
+
+
+def fetch(folder: Path, sdists: Path, packages: Collection[str], *, newest: bool = False) -> dict[str, Path]:
+    """Download these packages' sdists as a list pins them, or the newest, and unpack their tests; gives each package's folder."""
+    pins = pinned(sdists)
     wanted = folder / "sdists.txt"
-    wanted.write_text("\n".join(line for line in lines if not packages or line.partition("==")[0].replace("-", "_") in packages))
-    options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-binary=:all:", "--no-build-isolation", "--require-hashes"]
+    wanted.write_text("\n".join(newest_of(package) if newest else pins[package] for package in packages), encoding="utf-8")
+    options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-binary=:all:", "--no-build-isolation"]
     command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), "--requirement", str(wanted)]
     subprocess.run(command, check=True, timeout=900)
     unpacked = {}
@@ -82,7 +103,32 @@ def fetch(folder: Path, sdists: Path = SDISTS, packages: Collection[str] = ()) -
             members = [member for member in tar.getmembers() if member.name.partition("/")[2].startswith("tests/")]
             tar.extractall(folder, members, filter="data")
         unpacked[archive.name.rpartition("-")[0]] = folder / archive.name.removesuffix(".tar.gz")
+    for package, place in unpacked.items():
+        told = {
+            "tests of": release_of(place),
+            "pinned": pins[package].split()[0].partition("==")[2],
+            "installed": installed(package) or "none",
+        }
+        if newest:
+            shown = subprocess.run([sys.executable, "-m", "pip", "index", "versions", package], capture_output=True, check=True, text=True)
+            told["newest on the index"] = shown.stdout.split()[1].strip("()")
+        print(package.replace("_", "-"), "; ".join(f"{what} {release}" for what, release in told.items()), sep=": ", flush=True)
     return unpacked
+
+
+def release_of(folder: Path) -> str:
+    """The release whose tests are in a folder."""
+    return folder.name.rpartition("-")[2]
+
+
+def settle(page: Path, text: str, *, writes: bool) -> list[str]:
+    """Write a page, or name the lines in which it differs from this text."""
+    old = page.read_text(encoding="utf-8")
+    if writes:
+        page.write_text(text, encoding="utf-8")
+        return []
+    lines = difflib.unified_diff(old.splitlines(), text.splitlines(), lineterm="", n=0)
+    return [f"{page.name}: {line}" for line in lines if not line.startswith(("---", "+++", "@@"))]
 
 
 def run(package: str, folder: Path) -> list[Result]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from .suites import Result
+from .suites import REPOSITORY, Result
 
 PRIVATE = "private internals"
 STATED = "stated difference"
@@ -53,16 +53,14 @@ class Verdicts:
     """All results, each failure with the rule that explains it; `sent` counts those that read what our classes send."""
 
     explained: list[tuple[Result, Rule]] = field(default_factory=list)
-    unexplained: list[Result] = field(default_factory=list)
-    stale: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
     outcomes: dict[str, Counter[str]] = field(default_factory=dict)
     sent: dict[str, Counter[str]] = field(default_factory=dict)
 
 
-def judge(results: Sequence[Result], rules: Iterable[Rule]) -> Verdicts:
-    """Explain every failure. A rule that explains nothing, or names a test that passes, is stale."""
-    rules = list(rules)
-    verdicts = Verdicts()
+def judge(results: Sequence[Result], rules: Sequence[Rule], *, whole: bool = True) -> Verdicts:
+    """Explain every failure. A fault is one without a reason, and a reason that holds no more; of reasons for all packages, if `whole`."""
+    verdicts = Verdicts(faults=unsaid(rules))
     for result in results:
         rule = USES_PRIVATE if result.private else next((rule for rule in rules if rule.covers(result)), None)
         if result.outcome != "failed":
@@ -72,13 +70,29 @@ def judge(results: Sequence[Result], rules: Iterable[Rule]) -> Verdicts:
             verdicts.explained.append((result, rule))
         else:
             kind = "unexplained"
-            verdicts.unexplained.append(result)
+            verdicts.faults.append(unexplained(result))
         verdicts.outcomes.setdefault(result.package, Counter())[kind] += 1
         if result.sent:
             verdicts.sent.setdefault(result.package, Counter())[kind] += 1
-    used = {id(rule) for _, rule in verdicts.explained}
-    verdicts.stale = [f"explains nothing: {rule.package} {rule.why}" for rule in rules if id(rule) not in used]
+    used, tried = {id(rule) for _, rule in verdicts.explained}, {result.package for result in results}
+    idle = (rule for rule in rules if id(rule) not in used and (rule.package in tried or (whole and not rule.package)))
+    verdicts.faults += [f"explains nothing: {rule.package} {rule.why}" for rule in idle]
     passed = [result for result in results if result.outcome == "passed"]
     named = ((rule, result) for rule in rules for result in passed if rule.package in ("", result.package))
-    verdicts.stale += [f"passes: {result.package} {result.id}" for rule, result in named if rule.names(result)]
+    verdicts.faults += [f"passes: {result.package} {result.id}" for rule, result in named if rule.names(result)]
     return verdicts
+
+
+def unexplained(result: Result) -> str:
+    """What is printed of a failure without a reason."""
+    return f"no reason: {result.package} {result.id}: {result.error[:300]}"
+
+
+def unsaid(rules: Iterable[Rule]) -> list[str]:
+    """The differences that their pages do not state, in the words that the rules quote."""
+    stated = [rule for rule in rules if rule.kind not in (PRIVATE, GAP)]
+    return [f"{rule.page} lacks {rule.says!r}: {rule.why}" for rule in stated if not rule.says or rule.says not in _text_of(rule.page)]
+
+
+def _text_of(page: str) -> str:
+    return (REPOSITORY / "docs" / page).read_text(encoding="utf-8")
