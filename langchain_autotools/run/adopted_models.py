@@ -381,7 +381,7 @@ def _bound_request(model: Any, toolbox: Toolbox, bind: _Bind, keywords: Mapping[
 
 
 def _declared(toolbox: Toolbox, bind: _Bind, about: Mapping[str, Any]) -> dict[str, Any]:
-    choice = about.get("tool_choice")
+    choice = "any" if about.get("tool_choice") is True else about.get("tool_choice")  # of partners' classes few know the word True
     options = {name: value for name, value in about.items() if name == "parallel_tool_calls"}
     known = read_choice(choice)
     allowed = known.allowed

@@ -30,7 +30,6 @@ from tests.support.strict_anthropic import check_request as check_anthropic
 from tests.support.strict_openai import check_request
 from tests.support.strict_responses import check_responses_request
 
-
 _VERTEX = re.compile(r".*/projects/any/locations/us-east5/publishers/anthropic/models/([^/:]+):(rawPredict|streamRawPredict)")
 
 
