@@ -96,6 +96,7 @@ _EVERYWHERE = {
     ("test_the_choice_of_one_call_is_said_in_the_words_of_its_wire", "True*"): _CHOICE,
 }
 _TOOLS = "the test reads `tools` in requests, which stand in `toolConfig` here"
+_JUST_ENDS = {("test_a_stream_that_just_ends_is_an_error_or_runs_nothing", "*"): "the class does not tell the end of a stream from its cut"}
 _OF_CONVERSE = {(name, "*"): _TOOLS for name in ("test_policies_progress_and_cancelling", "test_any_further_names_are_not_declared")}
 _OF_INVOKE = {
     ("test_a_tool_that_returns_an_image", "*"): "the class sends LangChain's image blocks in results as they are, which Bedrock refuses",
@@ -114,7 +115,7 @@ ROWS = {
             results=_converse_results,
             cannot={**_EVERYWHERE, **_OF_CONVERSE},
         ),
-        _row(name="bedrock", chat_model=Bedrock, model=partial(boto3_model, Bedrock), cannot={**_EVERYWHERE, **_OF_INVOKE}),
-        _row(name="anthropic-bedrock", chat_model=AnthropicBedrock, model=anthropic_model, cannot={**_EVERYWHERE, **_OF_ANTHROPIC}),
+        _row(name="bedrock", chat_model=Bedrock, model=partial(boto3_model, Bedrock), cannot={**_EVERYWHERE, **_JUST_ENDS, **_OF_INVOKE}),
+        _row(name="anthropic-bedrock", chat_model=AnthropicBedrock, model=anthropic_model, cannot={**_EVERYWHERE, **_JUST_ENDS, **_OF_ANTHROPIC}),
     )
 }
