@@ -74,7 +74,7 @@ BLOCKING = frozenset(
         *("error", "incomplete", "failed", "cancelled", "canceled", "aborted", "abort", "continuation", "other", "language"),
         *("malformed_function_call", "unexpected_tool_call", "too_many_tool_calls", "insufficient_system_resource"),
         *("malformed_response", "missing_thought_signature", "escalation", "pup_limited_disabled", "image_other", "no_image"),
-        *("tool_use_failed", "deadline"),
+        *("tool_use_failed", "malformed_tool_use", "malformed_model_output", "deadline"),
     }
 )
 """Finish reasons, in lower case, after which no call of the turn may run (wire quirks T-03, T-04, E-08)."""
@@ -132,7 +132,7 @@ def _finish_reason(message: BaseMessage) -> str:
 # The end of a run, as recorded in its run message.
 
 
-_SAID_BY = ("finish_reason", "stop_reason", "done_reason")
+_SAID_BY = ("finish_reason", "stop_reason", "stopReason", "done_reason", "finishReason")
 _CUT_BY_US: Mapping[str, StopReason] = {"cancelled": "cancelled", "deadline": "deadline"}
 
 

@@ -20,7 +20,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable, RunnableBinding
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from pydantic import Field, PrivateAttr
+from pydantic import BaseModel, Field, PrivateAttr
 
 from ..compat import CACHE_KEY, ModelMetaclass, unvalidated
 from ..errors import ConfigurationError
@@ -141,7 +141,7 @@ def _partner(model: Any) -> Any:
 
 
 def _sent(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    return [_with_call_blocks(_with_valid_calls(message)) for message in messages]
+    return [_with_listed_calls(_with_call_blocks(_with_valid_calls(message))) for message in messages]
 
 
 def _streamed(self: Any, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
@@ -381,7 +381,7 @@ def _bound_request(model: Any, toolbox: Toolbox, bind: _Bind, keywords: Mapping[
 
 
 def _declared(toolbox: Toolbox, bind: _Bind, about: Mapping[str, Any]) -> dict[str, Any]:
-    choice = about.get("tool_choice")
+    choice = "any" if about.get("tool_choice") is True else about.get("tool_choice")  # of partners' classes few know the word True
     options = {name: value for name, value in about.items() if name == "parallel_tool_calls"}
     known = read_choice(choice)
     allowed = known.allowed
@@ -487,6 +487,16 @@ def _with_call_blocks(message: BaseMessage) -> BaseMessage:
     return message.model_copy(update={"content": [*content, *blocks]})
 
 
+def _with_listed_calls(message: BaseMessage) -> BaseMessage:
+    """Return a message with its calls in its additional keywords too, the older of LangChain's two places and the only one some read."""
+    if not isinstance(message, AIMessage) or not message.tool_calls or message.additional_kwargs.get("tool_calls"):
+        return message
+    listed = [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}} for call in calls_of(message)
+    ]
+    return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, "tool_calls": listed}})
+
+
 # ---------------------------------------------------------------------------------------------- a partner's replies
 #
 # Its methods are isolated while they run, and its finish reasons are read.
@@ -520,7 +530,7 @@ def _chunks_of(model: Any, chunks: Iterator[ChatGenerationChunk]) -> Iterator[Ch
                 chunk = next(chunks, None)
             if chunk is None:
                 return
-            yield _with_ending(chunk, {})
+            yield _readable(chunk, {})
     finally:
         getattr(chunks, "close", lambda: None)()
 
@@ -533,7 +543,7 @@ async def _achunks_of(model: Any, chunks: AsyncIterator[ChatGenerationChunk]) ->
                 chunk = await anext(chunks, None)
             if chunk is None:
                 return
-            yield _with_ending(chunk, {})
+            yield _readable(chunk, {})
     finally:
         close = getattr(chunks, "aclose", None)
         if close is not None:
@@ -542,8 +552,23 @@ async def _achunks_of(model: Any, chunks: AsyncIterator[ChatGenerationChunk]) ->
 
 def _result_of(result: ChatResult) -> ChatResult:
     """Return a whole reply of the partner's."""
-    made = [_with_ending(one, result.llm_output or {}) for one in result.generations]
+    made = [_readable(one, result.llm_output or {}) for one in result.generations]
     return ChatResult(generations=made, llm_output=result.llm_output)
+
+
+def _readable(reply: _Reply, output: Mapping[str, Any]) -> _Reply:
+    """Return the reply with a known ending and with its calls as data."""
+    return _with_ending(_with_plain_calls(reply), output)
+
+
+def _with_plain_calls(reply: _Reply) -> _Reply:
+    """Return the reply with dictionaries for the calls that a vendor's client gives as objects of its own."""
+    given = reply.message.additional_kwargs.get("tool_calls")
+    if not isinstance(given, list) or all(isinstance(call, Mapping) for call in given):
+        return reply
+    plain = [call.model_dump(exclude_none=True) if isinstance(call, BaseModel) else call for call in given]
+    kept = {**reply.message.additional_kwargs, "tool_calls": plain}
+    return reply.model_copy(update={"message": reply.message.model_copy(update={"additional_kwargs": kept})})
 
 
 def _with_ending(reply: _Reply, output: Mapping[str, Any]) -> _Reply:

@@ -73,7 +73,7 @@ EndedAs = Literal["refused", "length"]
 
 _ALWAYS: Final = (ModelAuthenticationError, ModelPermissionDeniedError, ModelNotFoundError, ModelRateLimitError)
 _REFUSED_KEYS: Final = (401, 402, 403, 404)
-_TRANSPORT: Final = frozenset({"TransportError", "APIConnectionError", "NetworkError"})
+_TRANSPORT: Final = frozenset({"TransportError", "APIConnectionError", "NetworkError", "HTTPClientError", "ConnectionError", "Timeout"})
 
 
 @dataclass(frozen=True)
@@ -161,9 +161,12 @@ def _is_failure(error: BaseException) -> bool:
 
 def _status_of(error: BaseException) -> int | None:
     """Return the HTTP status of an SDK's error; None if it has none."""
+    response = getattr(error, "response", None)
+    parsed = response.get("ResponseMetadata") if isinstance(response, Mapping) else None
     values = (
         getattr(error, "status_code", None),
-        getattr(getattr(error, "response", None), "status_code", None),
+        getattr(response, "status_code", None),
+        parsed.get("HTTPStatusCode") if isinstance(parsed, Mapping) else None,
         getattr(error, "code", None),
     )
     return next((value for value in values if isinstance(value, int) and 400 <= value <= 599), None)

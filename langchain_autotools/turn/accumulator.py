@@ -148,7 +148,7 @@ class TurnAccumulator:
             if not chunk.additional_kwargs.get("tool_calls"):  # else core has made them of these, which are what the wire said
                 self._assembler.feed(with_block_keys(chunk.tool_call_chunks, content))
             content = _without_calls(content)
-        extra, metadata = self._take_extra(chunk.additional_kwargs), self._keep_scalars(chunk.response_metadata)
+        extra, metadata = self._take_extra(chunk), self._keep_scalars(chunk.response_metadata)
         if chunk.chunk_position == "last":
             metadata |= self._objects()
         if metadata and self._held:
@@ -179,15 +179,19 @@ class TurnAccumulator:
         chunk.chunk_position = "last"
         return self._sort(chunk)
 
-    def _take_extra(self, extra: dict[str, Any]) -> dict[str, Any]:
-        """Return the additional keywords that leave at once: all but fragments of calls."""
+    def _take_extra(self, chunk: AIMessageChunk) -> dict[str, Any]:
+        """Return the additional keywords that leave at once: all but fragments of calls.
+
+        A `function_call` beside pieces of calls says one of these again, for readers from before there were several.
+        """
+        extra = chunk.additional_kwargs
         if not extra or not _FRAGMENTS & extra.keys():
             return extra
         fragments = extra.get("tool_calls")
         if fragments:
             self._assembler.feed(fragments)
         legacy = extra.get("function_call")
-        if isinstance(legacy, Mapping):
+        if isinstance(legacy, Mapping) and not chunk.tool_call_chunks:
             self._assembler.feed({"index": -1, "function": legacy})
         return {key: value for key, value in extra.items() if key not in _FRAGMENTS}
 

@@ -193,6 +193,7 @@ def format_tool_choice(model: Formatter, choice: Any, tools: Sequence[Mapping[st
     Args:
         model: The model whose wire it is.
         choice: The choice; None for none.
-        tools: The tools of the request, in the wire's form.
+        tools: The tools of the request, in the wire's form. Objects, which a partner's class converts itself, have no other names.
     """
-    return None if choice is None else model.format_tool_choice(with_tool_keys(choice, tools), tools)
+    named = [tool for tool in tools if isinstance(tool, Mapping)]
+    return None if choice is None else model.format_tool_choice(with_tool_keys(choice, named), named)
