@@ -4,4 +4,4 @@ from importlib.util import find_spec
 
 from tests.surface.packages import PACKAGES
 
-collect_ignore_glob = [] if all(find_spec(name) for name in PACKAGES) else ["test_*.py"]
+collect_ignore_glob = [] if all(find_spec(name) for name in PACKAGES) else ["test_surface.py"]

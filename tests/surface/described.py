@@ -45,7 +45,9 @@ _FACTS: Mapping[str, Callable[[Any], Seen]] = {
     "bind_tools": lambda model: {"": type(model.bind_tools([])).__name__},
     "with_config": lambda model: {"": type(model.with_config({"tags": ["a"]})).__name__},
     "configurable_fields": lambda model: {"": type(model.configurable_fields(temperature=ConfigurableField("warm"))).__name__},
-    "with_structured_output": lambda model: {"": type(model.with_structured_output({"title": "A", "type": "object", "properties": {}})).__name__},
+    "with_structured_output": lambda model: {
+        "": type(model.with_structured_output({"title": "A", "type": "object", "properties": {}})).__name__
+    },
 }
 
 

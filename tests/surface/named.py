@@ -77,7 +77,7 @@ def arguments(stage: Stage) -> Iterator[tuple[str, str, Seen]]:
         if hasattr(default, name) or stage.side == THEIRS:  # that ours lacks it is told of its name
             yield name, "default", {"value": plain(getattr(default, name, ABSENT))}
         value = sample(name, info)
-        if value is ABSENT:
+        if value is ABSENT or name in ("model", "model_name"):  # given already
             continue
         for given in _spellings(name, info):
             seen = outcome(lambda: _tried(stage, name, {given: value}, before), lambda seen: seen)  # noqa: B023 - called at once

@@ -15,7 +15,7 @@ Seen = dict[str, str]
 ABSENT = "-"
 _LONG = 60
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_RANDOM = re.compile(r"\b(call_|lc_|chatcmpl-tool-|gen-)?[0-9a-f]{24,32}\b")
+_RANDOM = re.compile(r"\b(call_|lc_|chatcmpl-tool-|gen-)?[0-9a-f]{16,32}\b")
 _ADDRESS = re.compile(r"127\.0\.0\.1:\d+|0x[0-9a-f]{6,}")
 _NUMBERED = re.compile(r"(?<=[a-z_-])\d{3,}(-\d+)?\b")
 EMPTY = ("None", "{}", "[]", '""')
@@ -84,7 +84,9 @@ def of_message(message: BaseMessage) -> Seen:
     """What a message shows. What is empty says nothing; content that is a list is shown by its blocks."""
     seen: Seen = {"class": type(message).__name__, "id": re.split(r"[-_]*\d", message.id or "none")[0].partition("--")[0]}
     if isinstance(message.content, list):
-        seen["content"] = "list: " + (" ".join(one.get("type", "?") if isinstance(one, dict) else "str" for one in message.content) or "nothing")
+        seen["content"] = "list: " + (
+            " ".join(one.get("type", "?") if isinstance(one, dict) else "str" for one in message.content) or "nothing"
+        )
     for name in _OF_MESSAGES:
         value = getattr(message, name, None)
         if name in ("content_blocks", "tool_calls", "invalid_tool_calls"):
@@ -101,7 +103,19 @@ def of_failure(error: BaseException) -> Seen:
     return {"raises": " ".join(sorted(cls.__name__ for cls in kinds)) or _builtin(error)}
 
 
-_CAUGHT = ("anthropic", "cohere", "fireworks", "google", "groq", "httpx", "langchain_core", "ollama", "openai", "openrouter", "pydantic_core")
+_CAUGHT = (
+    "anthropic",
+    "cohere",
+    "fireworks",
+    "google",
+    "groq",
+    "httpx",
+    "langchain_core",
+    "ollama",
+    "openai",
+    "openrouter",
+    "pydantic_core",
+)
 
 
 def _builtin(error: BaseException) -> str:

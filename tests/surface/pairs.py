@@ -143,7 +143,9 @@ PAIRS = (
     Pair("openai", "langchain_openai", "ChatOpenAI", "gpt-4.1", "chat"),
     Pair("openai-responses", "langchain_openai", "ChatOpenAI", "gpt-5", "responses", ResponsesServer, _RESPONSES, first=False),
     Pair("azure", "langchain_openai", "AzureChatOpenAI", "gpt-4.1", "azure-chat", AzureServer),
-    Pair("azure-responses", "langchain_openai", "AzureChatOpenAI", "gpt-5", "azure-responses", AzureResponsesServer, _RESPONSES, first=False),
+    Pair(
+        "azure-responses", "langchain_openai", "AzureChatOpenAI", "gpt-5", "azure-responses", AzureResponsesServer, _RESPONSES, first=False
+    ),
     Pair("anthropic", "langchain_anthropic", "ChatAnthropic", "claude-sonnet-4-5", "anthropic", AnthropicServer),
     Pair("google", "langchain_google_genai", "ChatGoogleGenerativeAI", "gemini-2.5-flash", "google", GoogleServer),
     Pair("ollama", "langchain_ollama", "ChatOllama", "llama3.1", "ollama", OllamaServer),

@@ -64,7 +64,8 @@ def outcome(make: Callable[[], Any], see: Callable[[Any], Seen] = flat) -> Seen:
 
 def messages(stage: Stage) -> Iterator[tuple[str, str, Seen]]:
     """Each reply in each way, as v0 and as v1."""
-    for name, stage.reply in replies_of(stage.pair.wire).items():
+    for name, reply in replies_of(stage.pair.wire).items():
+        stage.reply = reply
         for version in ({}, _V1):
             for way, run in WAYS.items():
                 if not (version and way.startswith("a")):
@@ -135,7 +136,9 @@ _OTHER_WAYS: Mapping[str, Callable[[Any], Seen]] = {
         model.configurable_fields(temperature=ConfigurableField(id="warm")).with_config(configurable={"warm": 0.5}).invoke(QUESTION)
     ),
     "alternatives": lambda model: of_message(
-        model.configurable_alternatives(ConfigurableField(id="which"), other=model).with_config(configurable={"which": "other"}).invoke(QUESTION)
+        model.configurable_alternatives(ConfigurableField(id="which"), other=model)
+        .with_config(configurable={"which": "other"})
+        .invoke(QUESTION)
     ),
     "with_retry": lambda model: of_message(model.with_retry(stop_after_attempt=1).invoke(QUESTION)),
     "with_fallbacks": lambda model: of_message(model.with_fallbacks([model]).invoke(QUESTION)),

@@ -8,7 +8,10 @@ from typing import Any
 from tests.support import vendor_replies
 from tests.support.script import Call, Events, Failure, Reply, Turn
 
-OSLO, ROME = Call("get_temperature", {"city": "Oslo"}, id="call_aaaaaaaaaaaa"), Call("get_temperature", {"city": "Rome"}, id="call_bbbbbbbbbbbb")
+OSLO, ROME = (
+    Call("get_temperature", {"city": "Oslo"}, id="call_aaaaaaaaaaaa"),
+    Call("get_temperature", {"city": "Rome"}, id="call_bbbbbbbbbbbb"),
+)
 
 TURNS: Mapping[str, Reply] = {
     "text": Turn("Hello there."),
@@ -69,7 +72,9 @@ def _responses(*items: Mapping[str, Any], **more: Any) -> Events:
     details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
     head = {"id": "resp_1234567890ab", "object": "response", "created_at": 1, "model": "any", "parallel_tool_calls": True, "tools": []}
     whole = {**head, "tool_choice": "auto", "status": "completed", "output": list(items), "usage": {**usage, **details}, **more}
-    events: list[dict[str, Any]] = [{"type": "response.created", "response": {**whole, "status": "in_progress", "output": [], "usage": None}}]
+    events: list[dict[str, Any]] = [
+        {"type": "response.created", "response": {**whole, "status": "in_progress", "output": [], "usage": None}}
+    ]
     for place, item in enumerate(items):
         at = {"output_index": place, "item_id": item["id"]}
         events.append({"type": "response.output_item.added", "output_index": place, "item": {**item, **_UNWRITTEN.get(item["type"], {})}})
@@ -90,7 +95,12 @@ def _written(item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         at, key = {"content_index": place}, "refusal" if part["type"] == "refusal" else "text"
         yield {"type": "response.content_part.added", **at, "part": {**part, key: ""}}
         name = "refusal" if key == "refusal" else "output_text"
-        yield {"type": f"response.{name}.delta", **at, "delta": part[key], **({"logprobs": part["logprobs"]} if part.get("logprobs") else {})}
+        yield {
+            "type": f"response.{name}.delta",
+            **at,
+            "delta": part[key],
+            **({"logprobs": part["logprobs"]} if part.get("logprobs") else {}),
+        }
         for number, annotation in enumerate(part.get("annotations") or ()):
             said = {"annotation_index": number, "annotation": annotation}
             yield {"type": "response.output_text.annotation.added", **at, **said}
@@ -113,7 +123,14 @@ def _responses_replies() -> Iterator[tuple[str, Reply]]:
     cited = {"type": "url_citation", "url": "https://a.example", "title": "A", "start_index": 0, "end_index": 2}
     filed = {"type": "file_citation", "file_id": "file_1", "filename": "a.txt", "index": 2}
     yield "citation", _responses(_said("Hi", annotations=[cited, filed]))
-    custom = {"id": "ctc_1", "type": "custom_tool_call", "call_id": "call_aaaaaaaaaaaa", "name": "shell", "input": "ls", "status": "completed"}
+    custom = {
+        "id": "ctc_1",
+        "type": "custom_tool_call",
+        "call_id": "call_aaaaaaaaaaaa",
+        "name": "shell",
+        "input": "ls",
+        "status": "completed",
+    }
     yield "custom call", _responses(custom)
     parts = [{"type": "summary_text", "text": text} for text in ("First.", "Second.")]
     yield "two summaries", _responses({"id": "rs_1", "type": "reasoning", "summary": parts, "encrypted_content": "ZW5j"}, _said("Hi"))

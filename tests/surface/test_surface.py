@@ -1,8 +1,6 @@
 """Our classes beside the partner packages': every difference is listed and has a reason."""
 
-from collections.abc import Iterator
 from importlib.metadata import version
-from typing import Any
 
 import pytest
 
