@@ -103,7 +103,7 @@ _FACTS = (
     ),
     _stated("traces name this package", r"/metadata\.lc_versions\.", _ALL, "Traces name this package"),
     _stated(
-        "`llm_output` and `generation_info` have what `response_metadata` has",
+        "`llm_output` and `generation_info` have fewer keys: all stands in `response_metadata`",
         r"/callbacks/.*/(llm_output|generation_info)",
         _ALL,
         "In callbacks, `llm_output`",
