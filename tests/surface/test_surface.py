@@ -1,0 +1,53 @@
+"""Our classes beside the partner packages': every difference is listed and has a reason."""
+
+from importlib.metadata import version
+
+import pytest
+
+from tests.partner.suites import REPOSITORY
+from tests.partner.verdicts import STATED, Rule, Verdicts
+from tests.surface.differences import Difference
+from tests.surface.listed import judged, news, probed
+from tests.surface.page import PAGE, PINS, page
+from tests.surface.rules import KINDS, RULES
+
+pytestmark = [pytest.mark.surface, pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]
+
+
+@pytest.fixture(scope="module")
+def found() -> list[Difference]:
+    """All differences."""
+    return list(probed())
+
+
+@pytest.fixture(scope="module")
+def verdicts(found: list[Difference]) -> Verdicts:
+    """The same, judged."""
+    return judged(found)
+
+
+def test_the_releases_are_those_of_the_list() -> None:
+    """Other releases have other differences: `pip install --constraint tests/surface/pins.txt`."""
+    pins = [line.partition("==") for line in PINS.read_text(encoding="utf-8").splitlines() if "==" in line]
+    assert {name: version(name) for name, _, _ in pins} == {name: pinned for name, _, pinned in pins}
+
+
+def test_no_difference_is_new_and_none_is_gone(found: list[Difference], verdicts: Verdicts) -> None:
+    """What is found is what tests/surface/differences.csv has, each with a rule; `python -m tests.surface --write` stores it for review."""
+    assert news(found, verdicts) == []
+
+
+def test_the_page_says_what_was_found(found: list[Difference], verdicts: Verdicts) -> None:
+    """docs/partner_surface.md has every reason."""
+    assert PAGE.read_text(encoding="utf-8") == page(found, verdicts)
+
+
+def test_no_difference_is_worse_and_unsaid() -> None:
+    """Every reason is one of those that may stand."""
+    assert {rule.kind for rule in RULES} <= set(KINDS)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.kind == STATED], ids=lambda rule: rule.why)
+def test_a_stated_difference_stands_on_its_page(rule: Rule) -> None:
+    """The page that a rule names has the words that it quotes."""
+    assert rule.says and rule.says in (REPOSITORY / "docs" / rule.page).read_text(encoding="utf-8")
