@@ -116,6 +116,11 @@ ROWS = {
             cannot={**_EVERYWHERE, **_OF_CONVERSE},
         ),
         _row(name="bedrock", chat_model=Bedrock, model=partial(boto3_model, Bedrock), cannot={**_EVERYWHERE, **_JUST_ENDS, **_OF_INVOKE}),
-        _row(name="anthropic-bedrock", chat_model=AnthropicBedrock, model=anthropic_model, cannot={**_EVERYWHERE, **_JUST_ENDS, **_OF_ANTHROPIC}),
+        _row(
+            name="anthropic-bedrock",
+            chat_model=AnthropicBedrock,
+            model=anthropic_model,
+            cannot={**_EVERYWHERE, **_JUST_ENDS, **_OF_ANTHROPIC},
+        ),
     )
 }
