@@ -156,4 +156,4 @@ def test_a_schema_with_a_title_is_a_tool_of_that_name() -> None:
     schema = {"title": "Weather", "type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
     model = with_tools(ChatStreams(script=(AIMessage("", tool_calls=[call_of("Weather", text="fine")]),)), [shout])
     assert model.with_structured_output(schema).invoke("hi") == {"text": "fine"}
-    assert [{"toolSpec": {"name": "shout"}}, {"toolSpec": {"name": "Weather"}}] == model.sent[0][1]["tools"]
+    assert model.sent[0][1]["tools"] == [{"toolSpec": {"name": "shout"}}, {"toolSpec": {"name": "Weather"}}]
