@@ -306,7 +306,7 @@ class AdoptedChatModel(SingleTurnChatModel):
     # ------------------------------------------------------------------------------------------ declaring tools
 
     def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
-        """Return a tool's declaration for the partner's `bind_tools`: OpenAI's form; a dict unchanged, unless it is a schema with a name."""
+        """Return a tool's declaration for the partner's `bind_tools`: OpenAI's form; a dict unchanged, if it is no schema."""
         own: Any = self
         declared = isinstance(tool, Mapping) and not (tool.get("type") == "object" and "title" in tool)
         return tool if declared or not own.tools else convert_to_openai_tool(tool, strict=strict)
