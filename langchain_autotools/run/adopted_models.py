@@ -306,9 +306,10 @@ class AdoptedChatModel(SingleTurnChatModel):
     # ------------------------------------------------------------------------------------------ declaring tools
 
     def format_tool(self, tool: Any, *, strict: bool | None = None) -> dict[str, Any]:
-        """Return a tool's declaration for the partner's `bind_tools`: OpenAI's form, a dict unchanged."""
+        """Return a tool's declaration for the partner's `bind_tools`: OpenAI's form; a dict unchanged, if it is no schema."""
         own: Any = self
-        return tool if isinstance(tool, Mapping) or not own.tools else convert_to_openai_tool(tool, strict=strict)
+        declared = isinstance(tool, Mapping) and not (tool.get("type") == "object" and "title" in tool)
+        return tool if declared or not own.tools else convert_to_openai_tool(tool, strict=strict)
 
     def read_tool_choice(self, choice: Any) -> ToolChoice:
         """Return the effect of a tool choice on a run, in the mixin's or a partner's form."""

@@ -149,3 +149,11 @@ async def test_the_choice_true_is_any(way: str) -> None:
     model = with_tools(ChatStreams(), [shout])
     assert (await run_message(model, way, tool_choice=True)).text.split("\n")[-1] == "done X"
     assert [keywords.get("pick") for _, keywords in model.sent] == [{"what": "any"}, None]
+
+
+def test_a_schema_with_a_title_is_a_tool_of_that_name() -> None:
+    """Beside tools that run, in whatever form the class says a choice."""
+    schema = {"title": "Weather", "type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    model = with_tools(ChatStreams(script=(AIMessage("", tool_calls=[call_of("Weather", text="fine")]),)), [shout])
+    assert model.with_structured_output(schema).invoke("hi") == {"text": "fine"}
+    assert model.sent[0][1]["tools"] == [{"toolSpec": {"name": "shout"}}, {"toolSpec": {"name": "Weather"}}]
