@@ -90,7 +90,7 @@ def unexplained(result: Result) -> str:
 
 def unsaid(rules: Iterable[Rule]) -> list[str]:
     """The differences that their pages do not state, in the words that the rules quote."""
-    stated = [rule for rule in rules if rule.kind not in (PRIVATE, GAP)]
+    stated = [rule for rule in rules if rule.page or rule.kind == STATED]
     return [f"{rule.page} lacks {rule.says!r}: {rule.why}" for rule in stated if not rule.says or rule.says not in _text_of(rule.page)]
 
 

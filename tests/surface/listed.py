@@ -92,8 +92,7 @@ def news(found: Sequence[Difference], verdicts: Verdicts, stored: Path = LIST) -
     before = {tuple(row) for row in csv.reader(stored.read_text(encoding="utf-8").splitlines())} - {HEAD}
     now = set(rows(found, verdicts))
     lines = [f"new: {_said(row)}" for row in sorted(now - before)] + [f"gone: {_said(row)}" for row in sorted(before - now)]
-    lines += [f"no rule: {result.id}" for result in verdicts.unexplained]
-    return lines + [f"stale rule: {text}" for text in verdicts.stale]
+    return lines + verdicts.faults
 
 
 def _said(row: tuple[str, ...]) -> str:

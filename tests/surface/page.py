@@ -9,7 +9,7 @@ from tests.partner.suites import REPOSITORY
 from tests.partner.verdicts import STATED, Verdicts
 from tests.surface.differences import Difference
 from tests.surface.pairs import PAIRS
-from tests.surface.rules import AWAITED, BETTER, SAME
+from tests.surface.rules import BETTER, SAME
 
 PAGE = REPOSITORY / "docs" / "partner_surface.md"
 PINS = Path(__file__).with_name("pins.txt")
@@ -25,7 +25,6 @@ Compared with: {releases}.
 """
 TITLES = {
     STATED: "Otherwise, and stated",
-    AWAITED: "To be mended",
     SAME: "Another form, the same purpose",
     BETTER: "More, or right where theirs is wrong",
 }

@@ -7,8 +7,7 @@ from tests.partner.verdicts import STATED, Rule
 
 BETTER = "better"
 SAME = "same purpose"
-AWAITED = "to be mended"
-KINDS = (STATED, AWAITED, SAME, BETTER)
+KINDS = (STATED, SAME, BETTER)
 
 _ALL = "differences.md"
 _OPENAI = "chat_openai.md"
@@ -27,10 +26,6 @@ def _better(why: str, pattern: str) -> Rule:
 
 def _same(why: str, pattern: str) -> Rule:
     return Rule(SAME, why, error=pattern)
-
-
-def _awaited(why: str, pattern: str) -> Rule:
-    return Rule(AWAITED, why, error=pattern)
 
 
 _NAMES = (
@@ -155,9 +150,12 @@ _REPLIES = (
     _same("a call without an id has one", r"^google/reply/.*tool_call\.id: "),
     _same("a signature and citations of a whole reply stand on an empty text", r"^google/reply/(thinking|vendor's tools)/.*content"),
     _better("the usage at a stream's beginning counts", r"/reply/.*/usage_metadata\.(in|out|to)\w+: \d+ => \d+"),
-    _awaited(
-        "`content_blocks` on OpenAI's wires lacks reasoning and refusals",
-        r"(-responses|together)/reply/(thinking|refusal|two summaries)/.*content(_blocks)?[\w.]*: ",
+    _better("a refusal is a block, in v1", r"/reply/refusal/(invoke|stream) v1/content(_blocks)?(\.refusal)?: (list: nothing|none|-) => "),
+    _stated(
+        "a refusal stands beside the content alone",
+        r"^together/reply/refusal/a?invoke/content_blocks",
+        "chat_together.md",
+        "A refusal stands in `additional_kwargs`",
     ),
     _stated(
         "text is a string, or v1 blocks",
@@ -197,7 +195,6 @@ _REPLIES = (
 )
 
 _REST = (
-    _awaited("a cached reply has no `total_cost: 0`", r"/cache/.*usage_metadata"),
     _stated(
         "a `tool_choice` without its tool is an error",
         r"/bind/an unknown name/.*raises",
@@ -205,7 +202,6 @@ _REST = (
         "A `tool_choice` that names no tool is an error",
     ),
     _stated("a `tool_choice` in another vendor's form is understood", r"/bind/", _ALL, "one in another vendor's form is understood"),
-    _awaited("`include_raw` streams one piece", r"/structured/.*, raw/a?stream/pieces: several => one"),
     _better("structured output streams where theirs gives one piece, and works where theirs fails", r"/structured/"),
     _stated(
         "structured output that does not parse raises LangChain's error", r"/spoilt/", _ALL, "raises LangChain's `OutputParserException`"

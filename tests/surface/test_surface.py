@@ -4,8 +4,7 @@ from importlib.metadata import version
 
 import pytest
 
-from tests.partner.suites import REPOSITORY
-from tests.partner.verdicts import STATED, Rule, Verdicts
+from tests.partner.verdicts import Verdicts
 from tests.surface.differences import Difference
 from tests.surface.listed import judged, news, probed
 from tests.surface.page import PAGE, PINS, page
@@ -33,7 +32,10 @@ def test_the_releases_are_those_of_the_list() -> None:
 
 
 def test_no_difference_is_new_and_none_is_gone(found: list[Difference], verdicts: Verdicts) -> None:
-    """What is found is what tests/surface/differences.csv has, each with a rule; `python -m tests.surface --write` stores it for review."""
+    """What is found is what tests/surface/differences.csv has, each with a rule, and a page has the words that a rule quotes.
+
+    `python -m tests.surface --write` stores it for review.
+    """
     assert news(found, verdicts) == []
 
 
@@ -45,9 +47,3 @@ def test_the_page_says_what_was_found(found: list[Difference], verdicts: Verdict
 def test_no_difference_is_worse_and_unsaid() -> None:
     """Every reason is one of those that may stand."""
     assert {rule.kind for rule in RULES} <= set(KINDS)
-
-
-@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.kind == STATED], ids=lambda rule: rule.why)
-def test_a_stated_difference_stands_on_its_page(rule: Rule) -> None:
-    """The page that a rule names has the words that it quotes."""
-    assert rule.says and rule.says in (REPOSITORY / "docs" / rule.page).read_text(encoding="utf-8")

@@ -7,11 +7,13 @@ from typing import Any
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.block_translators import get_translator, register_translator
+from langchain_core.messages.tool import tool_call
 
 from ...chunks import new_chunk
 from ...errors import StreamError
 from ...event_bus import current_scope
 from ...event_types import RunEvent
+from ...messages.blocks import STANDARD_CALLS
 from ...messages.metadata import KEY
 from ...tool_calls.slot import REPEATS, text_at
 from ...turn.accumulator import CallPiece, piece_chunk
@@ -24,14 +26,24 @@ from .mapper import CUSTOM_ARGUMENT, THINKING_PART, THINKING_PARTS
 _Translate = Callable[[Any], list[Any]]
 
 
-def _with_thought(translate: _Translate) -> _Translate:
-    """Return core's translator of this wire's content, with the reasoning that stands beside a content as its first block.
+def _whole(translate: _Translate) -> _Translate:
+    """Return core's translator of this wire's content without its gaps, for what `content_blocks` says of a message.
 
-    Of messages of other vendors core's `content_blocks` has that block; for this wire it expects reasoning in the content.
+    Of a list it passes over texts that are no blocks, as sums of a stream have them, and over calls. Reasoning it expects in the content,
+    where it reads that of other vendors beside the content, too.
     """
 
     def translated(message: Any) -> list[Any]:
+        content, calls = message.content, []
+        if isinstance(content, list):
+            if any(isinstance(part, str) for part in content):
+                content = [{"type": "text", "text": part} if isinstance(part, str) else part for part in content if part]
+                message = message.model_copy(update={"content": content})
+            told = {part.get("call_id") for part in content if isinstance(part, dict)}
+            calls = [call for call in message.tool_calls if call["id"] not in told]
         blocks, thought = translate(message), message.additional_kwargs.get("reasoning_content")
+        known = {block.get("id") for block in blocks if block["type"] in STANDARD_CALLS}
+        blocks += [tool_call(name=call["name"], args=call["args"], id=call["id"]) for call in calls if call["id"] not in known]
         if not thought or not isinstance(thought, str) or any(block["type"] == "reasoning" for block in blocks):
             return blocks
         return [{"type": "reasoning", "reasoning": thought}, *blocks]
@@ -40,7 +52,7 @@ def _with_thought(translate: _Translate) -> _Translate:
 
 
 if _known := get_translator("openai"):
-    register_translator("openai", *(_with_thought(_known[kind]) for kind in ("translate_content", "translate_content_chunk")))
+    register_translator("openai", *(_whole(_known[kind]) for kind in ("translate_content", "translate_content_chunk")))
 
 # Servers count cached and reasoning tokens under the vendor's details, or under a key of their own beside them.
 _CACHE_READ = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens", "num_cached_tokens")
