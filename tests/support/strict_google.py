@@ -15,6 +15,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 _ANY_SIGNATURE = "skip_thought_signature_validator"
 _REQUEST = {
     *("contents", "tools", "toolConfig", "safetySettings", "systemInstruction", "generationConfig", "cachedContent", "labels"),
+    *("serviceTier", "store"),
     "continuationToken",
 }
 _GENERATION = {

@@ -267,7 +267,7 @@ VENDORS = (
         "mistralai",
         ChatMistralAI,
         "MISTRAL_API_KEY",
-        rules=Rules(message_keys={"prefix"}),
+        rules=Rules(request_keys={"top_k"}, message_keys={"prefix"}),
         translate=_mistral,
         delta=_content_list,
         call_id=lambda number, position: f"a{number:06d}{position:02d}",
@@ -289,12 +289,20 @@ VENDORS = (
         "openrouter",
         ChatOpenRouter,
         "OPENROUTER_API_KEY",
-        rules=Rules(message_keys={"reasoning", "reasoning_details"}),
+        rules=Rules(request_keys={"top_k"}, message_keys={"reasoning", "reasoning_details"}),
         translate=_openrouter,
         delta=_details,
     ),
-    Vendor("together", ChatTogether, "TOGETHER_API_KEY", rules=Rules(message_keys={"reasoning_content"}), style="whole"),
-    Vendor("fireworks", ChatFireworks, "FIREWORKS_API_KEY", rules=Rules(message_keys={"reasoning_content"}), style="id_and_name_repeated"),
+    Vendor(
+        "together", ChatTogether, "TOGETHER_API_KEY", rules=Rules(request_keys={"top_k"}, message_keys={"reasoning_content"}), style="whole"
+    ),
+    Vendor(
+        "fireworks",
+        ChatFireworks,
+        "FIREWORKS_API_KEY",
+        rules=Rules(request_keys={"top_k"}, message_keys={"reasoning_content"}),
+        style="id_and_name_repeated",
+    ),
     Vendor("deepseek", ChatDeepSeek, "DEEPSEEK_API_KEY", rules=Rules(message_keys={"reasoning_content"}), translate=_deepseek),
     Vendor(
         "xai",

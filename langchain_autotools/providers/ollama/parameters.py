@@ -237,7 +237,7 @@ class OllamaParameters(ProviderChatModel, defer_build=True):
     _call_names: ClassVar[frozenset[str]] = ProviderChatModel._call_names | {"truncate", "shift"}
     _refused: ClassVar[dict[str, str]] = {
         **ProviderChatModel._refused,
-        **{name: f"it goes into options={{{name!r}: ...}}" for name in _OTHER_OPTIONS.split()},
+        **dict.fromkeys(_OTHER_OPTIONS.split(), "it goes into options={...}"),
         "client": _CLIENTS,
         "async_client": _CLIENTS,
         "headers": "headers go into client_kwargs={'headers': {...}}",
