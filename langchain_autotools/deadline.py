@@ -273,6 +273,7 @@ async def _in_time(parts: AsyncGenerator[_Part, None], deadline: Deadline, watch
     except BaseException as error:
         if not scope.close(error):
             raise
+        await scope.settle()
         deadline.check()
         raise DeadlinePassed(deadline) from None
     finally:
@@ -297,7 +298,7 @@ class _Scope:
 
     def __init__(self, seconds: float | None) -> None:
         self._loop, self._task = asyncio.get_running_loop(), cast("asyncio.Task[Any]", asyncio.current_task())
-        self._before, self._times, self._is_open = self._task.cancelling(), 0, True
+        self._before, self._times, self._is_open, self._is_left = self._task.cancelling(), 0, True, False
         self._timer = None if seconds is None else self._loop.call_later(seconds, self._cancel)
 
     def end(self, _: object) -> None:
@@ -327,7 +328,18 @@ class _Scope:
             return False
         while self._task.cancelling() > self._before:
             self._task.uncancel()
+            self._is_left = True
         return True
+
+    async def settle(self) -> None:
+        """Have a cancellation that a library has left arrive here: it would reach the caller's next step. One by the caller is raised."""
+        if not self._is_left:
+            return
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            if self._task.cancelling() > self._before:
+                raise
 
 
 _MESSAGES = (_OURS, "Cancelled by cancel scope", "Cancelled via cancel scope")

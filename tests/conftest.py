@@ -23,7 +23,10 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 _TESTS = REPOSITORY / "tests"
 _WHOLE = ("contract", "standard", "loops", "support")
 """The folders in which nothing is `further`; nor is anything in files beside the folders."""
-_LANES = tuple("exhaustive local integration compat named surface types parsers browser kills scale installs house".split())
+_LANES = (
+    *("exhaustive", "local", "integration", "compat", "named", "surface"),
+    *("types", "parsers", "browser", "kills", "scale", "installs", "house"),
+)
 """What does not run by default anyway has all its cases there."""
 
 collect_ignore_glob = [] if find_spec("ag_ui") else ["*ag_ui*.py"]  # it is not there with the lowest releases of the others

