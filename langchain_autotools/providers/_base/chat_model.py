@@ -67,9 +67,6 @@ from .parameters import (
 )
 from .structured_output import StructuredChatModel
 
-if TYPE_CHECKING:
-    from ...turn.model import Converted
-
 
 class PortableChatModel(StructuredChatModel, defer_build=True):
     """A vendor's chat model that can be copied and pickled without secrets."""
@@ -374,16 +371,6 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
     """The key of the request object that holds the token limit and the stop sequences; "": the top level."""
     _v0_content: ClassVar[str] = "text"
     """The form of message content under `output_version="v0"`."""
-
-    _call_names: ClassVar[frozenset[str]] = frozenset(
-        {"tool_choice", "parallel_tool_calls", "response_format", "extra_headers", "extra_query"}
-    )
-    """Keywords of a call that the constructor takes too, for every call: they are put into `model_kwargs`."""
-
-    if TYPE_CHECKING:  # those that type checkers know, too; as fields they would be read where nothing is
-        tool_choice: Converted[None, Any] = None  # type: ignore[assignment]
-        parallel_tool_calls: Converted[None, bool | None] = None  # type: ignore[assignment]
-        response_format: Converted[None, Any] = None  # type: ignore[assignment]
 
     _refused: ClassVar[Mapping[str, str]] = REFUSED
     """Constructor arguments of other packages that this class rejects, with the reason. None and False are accepted."""

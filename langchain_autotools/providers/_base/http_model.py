@@ -139,6 +139,8 @@ def _read_retry(value: Any, handler: Callable[[Any], Any]) -> Any:
 if TYPE_CHECKING:
     from tenacity import BaseRetrying
 
+    from ...turn.model import Converted
+
     Retry = RetryPolicy | RetryStrategies | BaseRetrying
 else:
     Retry = Annotated[RetryPolicy, WrapValidator(_read_retry)]
@@ -167,6 +169,16 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
     """Whether messages include the response's HTTP headers, in `response_metadata["headers"]`."""
     stream_chunk_timeout: float | None = None
     """Timeout in seconds between two events of a stream. None: `timeout` applies between two bytes."""
+
+    _call_names: ClassVar[frozenset[str]] = frozenset(
+        {"tool_choice", "parallel_tool_calls", "response_format", "extra_headers", "extra_query"}
+    )
+    """Keywords of a call that the constructor takes too, for every call: they are put into `model_kwargs`."""
+
+    if TYPE_CHECKING:  # those that type checkers know, too; as fields they would be read where nothing is
+        tool_choice: Converted[None, Any] = None  # type: ignore[assignment]
+        parallel_tool_calls: Converted[None, bool | None] = None  # type: ignore[assignment]
+        response_format: Converted[None, Any] = None  # type: ignore[assignment]
 
     _error_mapping: ClassVar[ErrorMapping]
     """The translation table for errors of the SDK and its HTTP library."""
