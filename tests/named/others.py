@@ -36,6 +36,7 @@ from tests.support.strict_responses import check_responses_request
 from tests.support.watsonx_server import WatsonxServer
 
 KEY = "secret-of-nobody"
+_VERTEX_VERSION = re.compile(r"vertex-2023-10-16|\d{4}-\d\d-\d\d")
 _VERTEX = re.compile(r".*/projects/any/locations/us-east5/publishers/anthropic/models/([^/:]+):(rawPredict|streamRawPredict)")
 
 
@@ -84,7 +85,7 @@ class LooseResponsesServer(ResponsesServer):
 
 
 class VertexAnthropicServer(AnthropicServer):
-    """Anthropic's messages on Vertex AI, where the model stands in the path and the version in the body.
+    """Anthropic's messages on Vertex AI, where the model stands in the path and the version in the body: Vertex AI's own, or a date.
 
     https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude
     """
@@ -95,7 +96,7 @@ class VertexAnthropicServer(AnthropicServer):
         body = exchange.json
         if exchange.method != "POST" or place is None or bool(body.get("stream")) != (place[2] == "streamRawPredict"):
             raise Rejection(f"Not found: {exchange.path}", status=404)
-        if body.pop("anthropic_version", None) != "vertex-2023-10-16" or "model" in body:
+        if not _VERTEX_VERSION.fullmatch(body.pop("anthropic_version", "")) or "model" in body:
             raise Rejection("anthropic_version: Field required")
         return check_anthropic(json.dumps({"model": place[1], **body}).encode())
 
