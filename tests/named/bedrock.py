@@ -9,24 +9,12 @@ import boto3
 import langchain_aws
 from botocore.config import Config
 
-from langchain_autotools import ToolsAndMessagesMixin
+from langchain_autotools import init_chat_model
 from tests.contract.wires import Results, Wire, raw_value
 from tests.support.bedrock_server import BedrockServer
 from tests.support.http_server import Exchange
 
 MODEL = "anthropic.claude-sonnet-4-5-20250929-v1:0"
-
-
-class Converse(ToolsAndMessagesMixin, langchain_aws.ChatBedrockConverse):
-    """Converse and ConverseStream, by boto3."""
-
-
-class Bedrock(ToolsAndMessagesMixin, langchain_aws.ChatBedrock):
-    """InvokeModel with Anthropic's messages, by boto3."""
-
-
-class AnthropicBedrock(ToolsAndMessagesMixin, langchain_aws.ChatAnthropicBedrock):
-    """InvokeModel with Anthropic's messages, by Anthropic's client."""
 
 
 @cache
@@ -40,16 +28,17 @@ def _control_plane() -> Any:
     return _session().client("bedrock", endpoint_url="http://127.0.0.1:9")
 
 
-def boto3_model(cls: Any, server: BedrockServer, **more: Any) -> Any:
-    """A model whose client is boto3's."""
+def boto3_model(name: str, server: BedrockServer, **more: Any) -> Any:
+    """A model by a name of `init_chat_model`, whose client is boto3's."""
     once = Config(retries={"total_max_attempts": 1}, connect_timeout=60, read_timeout=60)
     client = _session().client("bedrock-runtime", endpoint_url=server.url, config=once)
-    return cls(**{"model": MODEL, "client": client, "bedrock_client": _control_plane(), "region_name": "us-east-1", **more})
+    given = {"client": client, "bedrock_client": _control_plane(), "region_name": "us-east-1", **more}
+    return init_chat_model(f"{name}:{MODEL}", **given)
 
 
 def anthropic_model(server: BedrockServer, **more: Any) -> Any:
     """A model whose client is Anthropic's, which takes the server's address from the environment."""
-    return AnthropicBedrock(**{"model": MODEL, "max_retries": 0, "max_tokens": 1000, **more})
+    return init_chat_model(f"anthropic_bedrock:{MODEL}", **{"max_retries": 0, "max_tokens": 1000, **more})
 
 
 def _blocks(exchange: Exchange, kind: str) -> list[dict[str, Any]]:
@@ -110,15 +99,20 @@ ROWS = {
     for row in (
         _row(
             name="converse",
-            chat_model=Converse,
-            model=partial(boto3_model, Converse),
+            chat_model=langchain_aws.ChatBedrockConverse,
+            model=partial(boto3_model, "bedrock_converse"),
             results=_converse_results,
             cannot={**_EVERYWHERE, **_OF_CONVERSE},
         ),
-        _row(name="bedrock", chat_model=Bedrock, model=partial(boto3_model, Bedrock), cannot={**_EVERYWHERE, **_JUST_ENDS, **_OF_INVOKE}),
+        _row(
+            name="bedrock",
+            chat_model=langchain_aws.ChatBedrock,
+            model=partial(boto3_model, "bedrock"),
+            cannot={**_EVERYWHERE, **_JUST_ENDS, **_OF_INVOKE},
+        ),
         _row(
             name="anthropic-bedrock",
-            chat_model=AnthropicBedrock,
+            chat_model=langchain_aws.ChatAnthropicBedrock,
             model=anthropic_model,
             cannot={**_EVERYWHERE, **_JUST_ENDS, **_OF_ANTHROPIC},
         ),

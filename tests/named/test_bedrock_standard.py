@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
+import langchain_aws
 import pytest
 from langchain_tests.integration_tests import chat_models
 
-from tests.named.bedrock import MODEL, AnthropicBedrock, Bedrock, Converse
+from langchain_autotools import ToolsAndMessagesMixin
+from tests.named.bedrock import MODEL
 from tests.standard import conftest as standard
 from tests.standard import suites
 from tests.standard.suites import RAN, Listening, read_clock, usage_details
@@ -71,6 +73,18 @@ def server(request: pytest.FixtureRequest) -> Iterator[None]:
         assert [rejection.message for rejection in serving.rejections] == []
     for own in suite.own_tools:
         assert RAN[own.name] == listening.called[own.name]
+
+
+class Converse(ToolsAndMessagesMixin, langchain_aws.ChatBedrockConverse):
+    """Converse and ConverseStream, by boto3."""
+
+
+class Bedrock(ToolsAndMessagesMixin, langchain_aws.ChatBedrock):
+    """InvokeModel with Anthropic's messages, by boto3."""
+
+
+class AnthropicBedrock(ToolsAndMessagesMixin, langchain_aws.ChatAnthropicBedrock):
+    """InvokeModel with Anthropic's messages, by Anthropic's client."""
 
 
 class Integration(suites.Integration):

@@ -1,4 +1,4 @@
-"""A conversation with two parallel calls over each class of LangChain's `init_chat_model`, over HTTP, whole and streamed."""
+"""A conversation with two parallel calls by each name of LangChain's `init_chat_model`, over HTTP, whole and streamed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from functools import reduce
 from operator import add
 from typing import Any
 
+import langchain.chat_models as langchain_models
 import pytest
 from langchain_core.messages import HumanMessage, ToolMessage
 
-from langchain_autotools import new_messages, stop_reason, with_tools
-from tests.named.others import OTHERS
+from langchain_autotools import ToolsAndMessagesMixin, new_messages, stop_reason
+from langchain_autotools.providers.langchain_classes import LANGCHAIN_CLASSES
+from langchain_autotools.providers.registry import PROVIDERS
+from tests.named.others import KEY, OTHERS
 from tests.support.script import Call, Turn
 
 pytestmark = [
@@ -36,13 +39,19 @@ def asked(model: Any, way: str, messages: Any) -> Any:
     return model.invoke(messages) if way == "invoke" else reduce(add, model.stream(messages))
 
 
+def test_every_name_is_tried() -> None:
+    """Those that this package has no class for are made by the name."""
+    assert OTHERS.keys() == PROVIDERS.keys() - {"local"} | LANGCHAIN_CLASSES.keys()
+    assert {name for name, other in OTHERS.items() if other.place is None} == LANGCHAIN_CLASSES.keys()
+
+
 @pytest.mark.parametrize("way", ["invoke", "stream"])
 @pytest.mark.parametrize("name", OTHERS)
 def test_two_parallel_calls(name: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both run, their results go back in order, and the history is taken again."""
     other = OTHERS[name]
     with other.serve(script()) as server:
-        model = with_tools(other.model(server, monkeypatch), [warmth])
+        model = other.model(name, other.arguments(name, server, monkeypatch), tools=[warmth], max_turns=3)
         question = HumanMessage("How warm are Paris and Rome?")
         run = asked(model, way, [question])
         assert [one.message for one in server.rejections] == []
@@ -53,3 +62,17 @@ def test_two_parallel_calls(name: str, way: str, monkeypatch: pytest.MonkeyPatch
         assert (run.text.split("\n")[-1], stop_reason(run)) == ("Both are warm.", "complete")
         again = asked(model, way, [question, *new_messages(run), HumanMessage("Sure?")])
         assert again.text == "They are." and [one.message for one in server.rejections] == []
+
+
+@pytest.mark.parametrize("name", LANGCHAIN_CLASSES)
+def test_a_name_makes_the_class_that_it_makes_in_langchain(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the same parameters, and settings of runs; it shows no key but the class's own way."""
+    other = OTHERS[name]
+    with other.serve() as server:
+        arguments = other.arguments(name, server, monkeypatch)
+        model = other.model(name, arguments, tools=[warmth], max_turns=3, requires_approval=["warmth"])
+        theirs = langchain_models.init_chat_model(model_provider=name, **arguments)
+    assert isinstance(model, type(theirs)) and isinstance(model, ToolsAndMessagesMixin)
+    assert (model.tools, model.max_turns, model.requires_approval) == ([warmth], 3, ["warmth"])
+    assert model._identifying_params.items() >= theirs._identifying_params.items()
+    assert other.shows_key or KEY not in repr(model)

@@ -27,6 +27,7 @@ from tests.support.strict_converse import check_request as check_converse
 
 _PLACE = re.compile(r"/model/([^/]+)/(converse|converse-stream|invoke|invoke-with-response-stream)")
 _SIGNED = re.compile(r"AWS4-HMAC-SHA256 Credential=[^/]+/\d{8}/[^/]+/bedrock/aws4_request, SignedHeaders=\S+, Signature=[0-9a-f]{64}")
+_VERSION = re.compile(r"bedrock-2023-05-31|\d{4}-\d\d-\d\d")
 _DATA = re.compile(rb"data: (.*)\n\n")
 
 
@@ -85,10 +86,11 @@ def _place(exchange: Exchange) -> tuple[str, str]:
 def _check_invoke(exchange: Exchange, model: str) -> dict[str, Any]:
     """The parsed body as Anthropic's, where model and stream stand in the path and the version and betas in the body.
 
+    The version is a name of Bedrock's own; newer releases of Anthropic's client send the date of Anthropic's API.
     https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html
     """
     body = exchange.json
-    if body.pop("anthropic_version", None) != "bedrock-2023-05-31":
+    if not _VERSION.fullmatch(body.pop("anthropic_version", "")):
         raise Rejection("anthropic_version: Field required")
     body.pop("anthropic_beta", None)
     for key in ("model", "stream"):
