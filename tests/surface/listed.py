@@ -9,6 +9,7 @@ import os
 import ssl
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -36,13 +37,20 @@ OF_WIRES: Mapping[str, Probe] = {
 }
 
 
-def probed(pairs: Iterable[Pair] = PAIRS) -> Iterator[Difference]:
-    """Every difference of every pair."""
+@contextmanager
+def alone() -> Iterator[None]:
+    """Nothing is asked of the world, logged or warned of meanwhile."""
     os.environ["HTTPS_PROXY"] = "http://127.0.0.1:9"  # what theirs asks of the world fails the same everywhere
     ssl.create_default_context = cache(ssl.create_default_context)  # type: ignore[assignment] # half the time, for a wire without TLS
     logging.disable(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        yield
+
+
+def probed(pairs: Iterable[Pair] = PAIRS) -> Iterator[Difference]:
+    """Every difference of every pair."""
+    with alone():
         for pair in pairs:
             with Stage(pair, THEIRS) as theirs, Stage(pair, OURS) as ours:
                 for section, probe in {**(OF_CLASSES if pair.first else {}), **(OF_WIRES if pair.wire else {})}.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -13,7 +13,7 @@ from pydantic import BaseModel, SecretStr
 Seen = dict[str, str]
 """What is seen at each place."""
 ABSENT = "-"
-_LONG = 60
+LONG = 60
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _RANDOM = re.compile(r"\b(call_|lc_|chatcmpl-tool-|gen-)?[0-9a-f]{16,32}\b")
 _ADDRESS = re.compile(r"127\.0\.0\.1:\d+|0x[0-9a-f]{6,}")
@@ -46,7 +46,7 @@ def plain(value: Any) -> str:
         text = pattern.sub(instead, text)
     text = "a time" if isinstance(value, int | float) and value > 10**9 else text
     text = text.replace("\n", "\\n")
-    shown = text if len(text) <= _LONG else f"{text[:40]}... ({len(text)})"
+    shown = text if len(text) <= LONG else f"{text[:40]}... ({len(text)})"
     return f'"{shown}"' if isinstance(value, str) else shown
 
 
@@ -71,16 +71,16 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def flat(value: Any, path: str = "") -> Seen:
+def flat(value: Any, path: str = "", show: Callable[[Any], str] = plain) -> Seen:
     """The leaves as text; what a path holds several times is joined."""
     seen: dict[str, list[str]] = {}
     for where, leaf in leaves(value, path):
-        seen.setdefault(where, []).append("{}" if leaf == "{}" else "[]" if leaf == "[]" else plain(leaf))
+        seen.setdefault(where, []).append("{}" if leaf == "{}" else "[]" if leaf == "[]" else show(leaf))
     said = {where: [text for text in texts if text not in EMPTY] for where, texts in seen.items()}
     return {where: texts[0] if len(set(texts)) == 1 else " ".join(texts) for where, texts in said.items() if texts}
 
 
-def of_message(message: BaseMessage) -> Seen:
+def of_message(message: BaseMessage, show: Callable[[Any], str] = plain) -> Seen:
     """What a message shows. What is empty says nothing; content that is a list is shown by its blocks."""
     seen: Seen = {"class": type(message).__name__, "id": re.split(r"[-_]*\d", message.id or "none")[0].partition("--")[0]}
     if isinstance(message.content, list):
@@ -92,7 +92,7 @@ def of_message(message: BaseMessage) -> Seen:
         if name in ("content_blocks", "tool_calls", "invalid_tool_calls"):
             seen[name] = " ".join(str(one.get("type")) for one in value or ()) or "none"
         if name != "content" or isinstance(value, str):
-            shown = flat(value, name)
+            shown = flat(value, name, show)
             seen.update({where: text for where, text in shown.items() if where not in seen})
     return seen
 

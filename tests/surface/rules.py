@@ -209,3 +209,176 @@ _REST = (
 )
 
 RULES = (*_NAMES, *_ARGUMENTS, *_FACTS, *_RAISED, *_REPLIES, *_REST)
+
+_BLOCKS = r"/content(_blocks)?"
+_LATER = r"(reasoning|tool_call|server_tool_call|server_tool_result|non_standard|text\+?)"
+_OF_RESPONSES = r"^(openai|azure)-responses/recorded/.*"
+
+RECORDED = (
+    _stated(
+        "arguments that do not parse stay unparsable",
+        rf"/recorded/[^/]*(cut|unreadable)[^/]*/[^/]*(/(invalid_)?tool_calls|{_BLOCKS}).*tool_(call|use)",
+        _ALL,
+        "Arguments that do not parse stay unparsable",
+    ),
+    _stated("the message has the vendor's id, or a run's where that is short", r"/recorded/.*/id: ", _ALL, "Short ids of replies"),
+    _better("what theirs cannot read is read", r"/recorded/.*/raises: \w+Error.* => nothing$"),
+    _better("an error that a stream ends in is raised", r"^openrouter/recorded/error[^/]*/stream.*/raises: nothing => "),
+    _stated(
+        "errors of vendors that are asked through openai's SDK are that SDK's",
+        r"^groq/recorded/error.*/raises: ",
+        _ALL,
+        "Errors of vendors that are asked through openai's SDK",
+    ),
+    _better("more of the reply is kept", r"/recorded/.*/(response_metadata|additional_kwargs|usage_metadata)[\w.]*: - => "),
+    _stated(
+        "`additional_kwargs` has no second copy of calls and of signatures, and nothing that is empty",
+        r"/recorded/.*/additional_kwargs\.(tool_calls|function_call|__gemini_\w+|audio): there => -",
+        _ALL,
+        "no second copy of the calls",
+    ),
+    _stated("in v1 reasoning is a block alone", r"/recorded/.* v1/additional_kwargs\.reasoning_content: there => -", _ALL, "a block alone"),
+    _stated(
+        "`response_metadata` has what the server sent, the model once",
+        r"/recorded/.*/response_metadata\.(model|object|service_tier): there => -",
+        _ALL,
+        "has the model's name as `model_name` alone",
+    ),
+    _stated(
+        "costs stand in the usage",
+        r"^openrouter/recorded/.*/response_metadata\.cost\w*: there => -",
+        "chat_openrouter.md",
+        "cost and cost details stand in",
+    ),
+    _stated("no count of no cached tokens", r"^google/recorded/.*cache_read: there => -", _GOOGLE, "a count of no cached tokens"),
+    _stated(
+        "token counts are those that the vendor sends",
+        r"^xai/recorded/.*output_tokens: number => less",
+        "chat_xai.md",
+        "token counts are those that the vendor sends",
+    ),
+    _better("the usage at a stream's beginning counts", r"^anthropic/recorded/.*/stream( v1)?/usage_metadata\.\w+: number => more"),
+    _better(
+        "chunks that repeat a name, a count, a reason or a signature are not added up",
+        r"/recorded/.*/stream( v1)?/(usage_metadata\.\w+: number => less|response_metadata\.(finish_reason|service_tier)|"
+        r"additional_kwargs\.reasoning_details|(tool_calls|content_blocks)\.tool_call\.name: text => other)",
+    ),
+    _same("the model's name is the server's, once, and so is a stream's id", r"/recorded/.*/response_metadata\.(model_name|id): text => "),
+    _better("the provider is the vendor", r"^together/recorded/.*\.model_provider: "),
+    _same("a time is written as the server wrote it", r"^anthropic/recorded/.*/response_metadata\.container: text => "),
+    # ids of calls, calls
+    _same(
+        "a call without an id has one", r"^(google|ollama)/recorded/.*/(tool_calls|content_blocks)\.tool_call\.id: text => (other|several)"
+    ),
+    _better(
+        "a call whose arguments come in pieces is one call",
+        r"^google/recorded/.*/stream( v1)?/.*(: tool_call\+ => -|tool_call\.args: - => there)$",
+    ),
+    _better(
+        "a call of an old or another form is a call, and so is each of several choices",
+        r"^(openai|openrouter|(openai|azure)-responses)/recorded/[^/]*call[^/]*/.*"
+        r"(: (-|non_standard|non_standard reasoning|tool_call_chunk|invalid_tool_call) => (-|tool_call)|"
+        r"\.tool_call\.\w+: - => there|\.(non_standard|tool_call_chunk|invalid_tool_call)\.\w+: there => -)$",
+    ),
+    # blocks that run together in theirs
+    _better(
+        "blocks of a stream do not run together",
+        rf"^anthropic/recorded/.*/stream( v1)?{_BLOCKS}: (-|str\+?|text\+?)( refusal)? => (-|there|({_LATER} ?)+)$",
+    ),
+    _better(
+        "blocks of a stream do not run together",
+        r"^anthropic/recorded/.*/stream( v1)?/(content_blocks|tool_calls)(\.\w+\.\w+: (- => there|text => several)|: - => tool_call)$",
+    ),
+    _better(
+        "blocks of a stream do not run together",
+        r"^(anthropic|openai|openrouter)/recorded/.*/stream v1/content_blocks\.(text|reasoning)\.(?!text)\w+: (there => -|several => )|"
+        rf"^openai/recorded/.*/stream v1{_BLOCKS}(: - => (reasoning )?tool_call|\.tool_call\.\w+: text => several)|"
+        r"^openrouter/recorded/.*/content_blocks\.reasoning\.(args|id|name): there => -",
+    ),
+    _better("what the vendor tells of a model's change is kept", r"^anthropic/recorded/.*/stream( v1)?/content: string => fallback text$"),
+    _stated(
+        "a text is a block where a block stands beside it",
+        rf"^(anthropic|google)/recorded/.*/stream{_BLOCKS}: str\+? => (-|text\+?)$",
+        _ALL,
+        "An empty text is no content block",
+    ),
+    _same(
+        "calls stand behind the other blocks", rf"^anthropic/recorded/vendor's tools call text/invoke( v1)?{_BLOCKS}: - => in another order"
+    ),
+    # reasoning, refusals, texts
+    _better("reasoning is a block", rf"/recorded/[^/]*thinking.*{_BLOCKS}(\.reasoning\.\w+: - => there|: - => reasoning)$"),
+    _better("a refusal is a block", rf"^openai/recorded/refusal/.*{_BLOCKS}(\.refusal\.\w+: - => there|: - => refusal)$"),
+    _stated(
+        "a refusal beside text is no block",
+        rf"^(anthropic|google)/recorded/.* v1{_BLOCKS}(\.refusal\.\w+: there => -|: refusal( text)? => -)$",
+        _ALL,
+        "A refusal beside text",
+    ),
+    _better(
+        "a text that theirs says twice, or cuts off, is the server's", r"^(google|mistralai)/recorded/.*/\S*text: (text|several) => other "
+    ),
+    _better("a text that theirs says twice, or cuts off, is the server's", r"^(google|mistralai)/recorded/.*/content: text => other text"),
+    _better(
+        "white space between signatures is kept",
+        rf"^google/recorded/thinking text/.*{_BLOCKS}(: (-|str) => text|\.text\.text: text => several)$",
+    ),
+    _stated(
+        "an empty text is no block",
+        rf"/recorded/.*{_BLOCKS}(\.text\.type: (there => -|- => there)|: text => -)$",
+        _ALL,
+        "An empty text is no content block",
+    ),
+    # Google's parts
+    _stated(
+        "a signature stays on the part that it came with",
+        rf"^google/recorded/[^/]*text/.*{_BLOCKS}(: (-|text|there) => (-|non_standard|part|part str|string)|"
+        r"\.non_standard\.\w+: - => there|\.text\.extras: .*|\.server_tool_call\.extras: - => there)$",
+        _GOOGLE,
+        "a signature stays on the part that it came with",
+    ),
+    _same("content without a text is one of both forms of nothing", r"^google/recorded/[^/]*/(invoke|stream)/content: there => -"),
+    _better(
+        "what the vendor's tools did has the vendor's ids",
+        r"^google/recorded/vendor's tools.*\.server_tool_\w+\.(tool_call_)?id: (text|-) => ",
+    ),
+    # OpenAI's wires
+    _stated(
+        "text is a string, or v1 blocks",
+        rf"{_OF_RESPONSES}/(invoke|stream)/content: .* => (string|-)$",
+        _OPENAI,
+        "text is a string, or v1 blocks",
+    ),
+    _stated(
+        "reasoning without a text is no block, nor has a block an item's id",
+        rf"{_OF_RESPONSES}{_BLOCKS}(\.(?!\w+\.(text|reasoning|refusal|args|name):)\w+\.\w+: there => -|"
+        r"\.tool_call\.extras: there => -|: reasoning\+?( text\+?)? => -)$",
+        _ALL,
+        "nor are a reply's item ids",
+    ),
+    _stated(
+        "citations, pictures and the vendor's tools on OpenAI's wires",
+        rf"{_OF_RESPONSES}/invoke/content_blocks\.(text\.text|reasoning\.reasoning): several => text",
+        _ALL,
+        "On OpenAI's wires, unless",
+    ),
+    _stated(
+        "a call's block has no `extras`",
+        r"^anthropic/recorded/.* v1/content_blocks\.tool_call\.extras: there => -",
+        _ALL,
+        "nor are a reply's item ids",
+    ),
+    _stated(
+        "thinking stands beside the text",
+        rf"^mistralai/recorded/thinking text/invoke{_BLOCKS}(: (text thinking|reasoning) => (string|-)|\.reasoning\.\w+: there => -)$",
+        "chat_mistralai.md",
+        "Where the same program imports `langchain-mistralai`",
+    ),
+    _stated(
+        "what Groq's own tools did stands beside the content alone, in v1",
+        rf"^groq/recorded/.* v1{_BLOCKS}(: (reasoning )?server_tool_call server_tool_result => -|"
+        r"\.(server_tool_\w+\.\w+: there => -|reasoning\.reasoning: several => text))$",
+        "chat_groq.md",
+        "What Groq's own tools did",
+    ),
+)
+"""Of recorded replies, which have no stored list: each pattern names paths and kinds, and no more than what was looked at."""

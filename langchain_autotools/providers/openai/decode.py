@@ -29,11 +29,12 @@ _Translate = Callable[[Any], list[Any]]
 def _whole(translate: _Translate) -> _Translate:
     """Return core's translator of this wire's content without its gaps, for what `content_blocks` says of a message.
 
-    Of a list it passes over texts that are no blocks, as sums of a stream have them, and over calls. Reasoning it expects in the content,
-    where it reads that of other vendors beside the content, too.
+    Of a list it passes over texts that are no blocks, as sums of a stream have them, and over calls; of a text over what the vendor's tools
+    did. Reasoning it expects in the content, where it reads that of other vendors beside the content, too.
     """
 
     def translated(message: Any) -> list[Any]:
+        message = _with_tool_outputs(message)
         content, calls = message.content, []
         if isinstance(content, list):
             if any(isinstance(part, str) for part in content):
@@ -49,6 +50,15 @@ def _whole(translate: _Translate) -> _Translate:
         return [{"type": "reasoning", "reasoning": thought}, *blocks]
 
     return translated
+
+
+def _with_tool_outputs(message: Any) -> Any:
+    """Return the message with what the vendor's tools did before its text, where the content is one."""
+    did = message.additional_kwargs.get("tool_outputs")
+    if not did or not isinstance(did, list) or not isinstance(message.content, str):
+        return message
+    beside = {key: value for key, value in message.additional_kwargs.items() if key != "tool_outputs"}
+    return message.model_copy(update={"content": [*did, *([message.content] if message.content else ())], "additional_kwargs": beside})
 
 
 if _known := get_translator("openai"):
@@ -131,6 +141,19 @@ def _first(details: Mapping[str, Any], usage: Mapping[str, Any], keys: tuple[str
 _GROWING = ("text", "summary")
 _PLAIN = frozenset({"type", "thinking", "closed"})
 _CONTINUED = frozenset({"reasoning.text", "reasoning.summary"})
+
+
+def _add_listed(entries: list[Any], more: list[Any]) -> None:
+    """Append entries. A run of a tool on the server comes again with its output, which takes the place of the one before."""
+    for entry in more:
+        run = _run_of(entry)
+        place = next((place for place, one in enumerate(entries) if run and _run_of(one) == run), len(entries))
+        entries[place : place + 1] = [entry]
+
+
+def _run_of(entry: Any) -> tuple[Any, ...] | None:
+    """Return what tells one run of a server's tool from another; None of other entries."""
+    return (entry["index"], entry["arguments"]) if isinstance(entry, Mapping) and {"index", "arguments"} <= entry.keys() else None
 
 
 def _add_reasoning_details(details: list[Any], fragments: Iterable[Any]) -> None:
@@ -495,7 +518,7 @@ class ChatCompletionsDecoder:
         elif key == "images" and isinstance(value, list):
             self._images += value
         elif key in _LISTS and isinstance(value, list):
-            self._lists.setdefault(key, []).extend(value)
+            _add_listed(self._lists.setdefault(key, []), value)
         elif key == "extra_content":
             self._opaque[key] = value
         elif isinstance(value, Mapping | list) or key in _PLACES or (key == "role" and value != _ROLE):
