@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract.talk import WAYS, Ran, Run, Start, Talk, run_in
+from tests.contract.conftest import run, way  # noqa: F401 - fixtures
+from tests.contract.talk import WAYS, Start, Talk
 from tests.support.scripted_server import Script, ScriptedServer
 
 NEEDED = ("boto3", "langchain_anthropic", "langchain_aws")
@@ -89,19 +90,3 @@ def start(wire: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
         yield begin
         assert [rejection.message for server in servers for rejection in server.rejections] == []
-
-
-@pytest.fixture(params=WAYS)
-def way(request: pytest.FixtureRequest) -> str:
-    """Each way to run a model."""
-    return str(request.param)
-
-
-@pytest.fixture
-def run(way: str) -> Run:
-    """Runs a model in one of the ways and gives what came of it."""
-
-    async def go(model: Any, messages: Any, **keywords: Any) -> Ran:
-        return await run_in(way, model, messages, **keywords)
-
-    return go
