@@ -26,7 +26,7 @@ from .messages.run_messages import StopReason
 
 @dataclass(frozen=True, kw_only=True)
 class Wire:
-    """How events of a kind are written, wherever they are sent or kept: every field under its name, in order.
+    """How events of a kind are written where they are sent: every field under its name, in order.
 
     Attributes:
         name: The name of the kind.

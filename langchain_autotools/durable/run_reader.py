@@ -223,7 +223,7 @@ class Story:
 
     def _is_new(self, event: RunEvent) -> bool:
         """Whether an event is new; records it."""
-        reading = _READINGS.get(type(event)) or _Reading(Story._is_more if event.wire and event.wire.is_piece else Story._is_first)
+        reading = _READINGS.get(type(event)) or (_PIECE if event.wire and event.wire.is_piece else _OTHER)
         if event.parent_run_id is None and not reading.is_new(self, event):
             return False
         if reading.note is not None:
@@ -371,7 +371,12 @@ _READINGS: Final[Mapping[type[RunEvent], _Reading]] = {
     kinds.RunEnded: _Reading(Story._is_end, Story._run_closes),
     kinds.RunFailed: _Reading(Story._is_end, Story._run_closes),
 }
-"""The kinds that open or close something. A piece of a message is new while the message is written, and any other event once."""
+"""The kinds that open or close something."""
+
+_PIECE: Final = _Reading(Story._is_more)
+"""A piece of a message, which is new while the message is written."""
+_OTHER: Final = _Reading(Story._is_first)
+"""Any other event, which is new once."""
 
 
 # ---------------------------------------------------------------------------------------------- rows while they are written

@@ -36,7 +36,7 @@ _EVERYWHERE = [
         "no LangSmith gateway",
         error=r"gateway|'NoneType' object has no attribute 'get_secret_value'",
         page=_COMMON,
-        says="There is no LangSmith gateway",
+        says="No class looks for LangSmith's gateway",
     ),
     Rule(
         STATED,
@@ -68,7 +68,7 @@ _GATEWAY = [
         "langchain_openai",
         ("*test_langsmith_gateway_api_key",),
         page=_COMMON,
-        says="There is no LangSmith gateway",
+        says="No class looks for LangSmith's gateway",
     ),
     Rule(
         STATED,
@@ -76,7 +76,7 @@ _GATEWAY = [
         "langchain_anthropic",
         ("*test_langsmith_gateway_false", "*test_langsmith_gateway_unset"),
         page=_COMMON,
-        says="There is no LangSmith gateway",
+        says="No class looks for LangSmith's gateway",
     ),
 ]
 

@@ -223,14 +223,16 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
     @property
     def _standing_keywords(self) -> dict[str, Any]:
         """The keywords of every call: what `model_kwargs` holds besides names of arguments."""
-        standing = {name: value for name, value in self.model_kwargs.items() if name not in self._argument_names()}
+        arguments = self._argument_names()
+        standing = {name: value for name, value in self.model_kwargs.items() if name not in arguments}
         choice = self.take_tool_choice(standing)
         return standing if choice is None else {**standing, "tool_choice": choice}
 
     @property
     def _further_params(self) -> dict[str, Any]:
         """The request parameters in `model_kwargs` that have the names of arguments."""
-        return {name: value for name, value in self.model_kwargs.items() if name in self._argument_names()}
+        arguments = self._argument_names()
+        return {name: value for name, value in self.model_kwargs.items() if name in arguments}
 
     def _add_standing(self, keywords: dict[str, Any]) -> None:
         standing = {name: value for name, value in self._standing_keywords.items() if name not in keywords}
