@@ -5,7 +5,7 @@ always makes v1 blocks). What is stored and sent must not depend on that, so it 
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, AIMessageChunk, InvalidToolCall
 from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
@@ -16,6 +16,7 @@ from ..messages.run_messages import adds_to_message
 from ..strict_json import read_json
 from ..tool_calls.arguments import as_text
 
+_Message = TypeVar("_Message", bound=AIMessage)
 _MEDIA = frozenset({"audio", "video"})
 
 
@@ -95,6 +96,7 @@ def with_output_version(message: AIMessage, version: str | None) -> AIMessage:
     """
     own = message.response_metadata.get("output_version")
     if version == "v1":
+        message = _with_text_blocks(message)
         blocks = _with_extras(message, list(map(_without_wrapper, message.content_blocks)))
         blocks = [block for block in blocks if block["type"] not in STANDARD_CALLS]
         plain = unnumbered(blocks)
@@ -106,6 +108,13 @@ def with_output_version(message: AIMessage, version: str | None) -> AIMessage:
         return message
     text = _unblocked(message)
     return text if _meaning(text) == _meaning(message) else message
+
+
+def _with_text_blocks(message: _Message) -> _Message:
+    """Return the message with each bare text of its content as a block: core's readers of vendors' contents pass over such a text."""
+    if not any(isinstance(part, str) for part in message.content if isinstance(message.content, list)):
+        return message
+    return message.model_copy(update={"content": [_as_block(part) if isinstance(part, str) else part for part in message.content]})
 
 
 def _meaning(message: AIMessage) -> list[Any]:
@@ -189,7 +198,7 @@ def _calls_of_chunk(chunk: AIMessageChunk) -> list[dict[str, Any]]:
 
 def _standard(chunk: AIMessageChunk) -> list[Any]:
     """Return the chunk's blocks; a vendor's own as the standard blocks that core makes of them."""
-    metadata = chunk.response_metadata
+    chunk, metadata = _with_text_blocks(chunk), chunk.response_metadata
     of_vendor = "model_provider" in metadata and metadata.get("output_version") != "v1"
     return _with_extras(chunk, list(map(_without_wrapper, chunk.content_blocks))) if of_vendor else list(chunk.content)
 
