@@ -17,7 +17,7 @@ pytestmark = pytest.mark.house
 
 PACKAGE = Path(langchain_autotools.__file__).parent
 DOCS = PACKAGE.parent / "docs"
-CONSUMERS = {"AI SDK", "AI SDK: runs inside tools", "AG-UI", "view model of notebooks and Gradio", "lines"}
+CONSUMERS = {"AI SDK", "AG-UI", "view model of notebooks and Gradio", "lines"}
 SINGLE_KINDS = {
     "durable/conversation_runs.py": "picks the messages out of what a run has emitted",
     "durable/runs.py": "raises what a run has failed with, behind its event",
