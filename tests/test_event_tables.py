@@ -17,14 +17,12 @@ pytestmark = pytest.mark.house
 
 PACKAGE = Path(langchain_autotools.__file__).parent
 DOCS = PACKAGE.parent / "docs"
-CONSUMERS = {"AI SDK", "AG-UI", "view model of notebooks and Gradio", "lines"}
+CONSUMERS = {"AI SDK", "AG-UI", "pages, notebooks and terminals"}
 SINGLE_KINDS = {
     "durable/conversation_runs.py": "picks the messages out of what a run has emitted",
     "durable/runs.py": "raises what a run has failed with, behind its event",
     "encoders/ai_sdk_messages.py": "a run of a stored history is a message that it made, or the calls that wait behind it",
-    "showing/gradio_chat.py": "the end of a run in the view model is one of two kinds",
-    "showing/page.py": "the same",
-    "showing/view_model.py": "the same",
+    "showing/view_model.py": "the end of a run in the view model is one of two kinds",
 }
 """The modules that look for events of one kind beside the tables, and why."""
 
