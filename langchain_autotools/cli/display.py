@@ -18,6 +18,8 @@ from ..messages.metadata import text_of
 from ..showing.lines import Lines
 from ..showing.view_model import CallView, EndView, JoinedText, Line, call_line
 
+_STYLES: Final = {"quiet": "dim", "call": "cyan", "result": "green", "failure": "red"}
+
 
 class Display:
     """A display that shows nothing, with a method for each notification."""
@@ -127,18 +129,41 @@ class PlainDisplay(Lines, Display):
 
     def _tell(self, line: Line, depth: int) -> None:
         """Write a line. One of a call that needs approval waits until nobody can be asked: the call was refused before."""
-        call = self.last.shown if isinstance(self.last, CallView) and not depth else None
-        if call is not None and line.style == "call" and (self.asked is None or call.name in self.asked):
-            if not call.edited:
-                self._held[call.id] = line
-                return
-            if self.last.result is not None:  # it was shown when it was allowed
-                return
-        elif call is not None and line.style in ("result", "failure") and (held := self._held.pop(call.id, None)) is not None:
-            super()._tell(held, depth)
-        elif isinstance(self.last, EndView) and self.last.error is not None and not depth:
+        part = None if depth else self.last
+        if isinstance(part, EndView) and part.error is not None:
             return  # `error` is told of it
+        if isinstance(part, CallView) and (call := part.shown) is not None:
+            if line.style == "call" and (self.asked is None or call.name in self.asked) and not (call.edited and part.result is None):
+                if not call.edited:  # else it was shown when it was allowed
+                    self._held[call.id] = line
+                return
+            if line.style in ("result", "failure") and (held := self._held.pop(call.id, None)) is not None:
+                super()._tell(held, depth)
         super()._tell(line, depth)
+
+
+class RichDisplay(PlainDisplay):
+    """The plain display with a colour for each kind of line, by `rich`.
+
+    Args:
+        answers: Where the text of answers goes.
+        remarks: Where the rest goes. Of the two, what is no terminal gets no colours.
+
+    Raises:
+        ImportError: `rich` is not installed.
+    """
+
+    def __init__(self, answers: TextIO, remarks: TextIO) -> None:
+        from rich.console import Console
+        from rich.text import Text
+
+        super().__init__(answers, remarks)
+        self._consoles = {stream: Console(file=stream, highlight=False) for stream in (answers, remarks)}
+        self._coloured = Text
+
+    def _write(self, stream: TextIO, text: str, style: str = "") -> None:
+        self._consoles[stream].print(self._coloured(text, style=_STYLES.get(style, "")), end="", soft_wrap=True)
+        stream.flush()
 
 
 # ---------------------------------------------------------------------------------------- JSON events, one a line, described in docs/cli.md
