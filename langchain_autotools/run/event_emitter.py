@@ -61,8 +61,8 @@ _CONCERN_ONE_ANOTHER = (
 )
 
 
-class RunEvents(RunObserver, TurnWrapper):
-    """Emits the events of one run, as its observer and as a wrapper of its turns.
+class RunEvents(RunObserver, TurnWrapper, CallObserver):  # type: ignore[misc]
+    """Emits the events of one run, as its observer, as that of its calls, and as a wrapper of its turns.
 
     Args:
         place: The position of the run, with its listener.
@@ -281,9 +281,22 @@ class RunEvents(RunObserver, TurnWrapper):
         every = [*calls_of(message), *awaited_calls(message)]
         self._ready(message, [(index, call) for index, call in enumerate(every) if call.id in found])
 
-    def progressed(self, call_id: str, value: Any) -> None:
+    def watch(self) -> CallObserver:
+        """Return the observer of one turn's calls."""
+        return self
+
+    def waking(self, wake: Callable[[], None]) -> AbstractContextManager[None]:
+        """Return a context in which a function is called at each event."""
+        return self._listener.waking(wake)
+
+    def entered(self, call: ToolCallRecord) -> None:
+        """Record that a call begins, in the context in which its tools will run: runs inside them are told of, if anybody listens."""
+        listener = self._listener.for_tools
+        current_scope.set(None if listener is None else Scope(listener, self._run_id, call.id, is_outermost=False))
+
+    def progressed(self, call: ToolCallRecord, value: Any) -> None:
         """Emit a tool's progress report."""
-        self._tell(CallProgress(**self._about, call_id=call_id, value=value))
+        self._tell(CallProgress(**self._about, call_id=call.id, value=value))
 
     def answered(self, result: ToolCallResult) -> None:
         """Emit the result of a call, once."""
@@ -300,15 +313,6 @@ class RunEvents(RunObserver, TurnWrapper):
         """Emit that a result's message is complete."""
         self.answered(result)
         self._tell(MessageDone(**self._about, message=result.message))
-
-    def place_of(self, call_id: str) -> Scope | None:
-        """Return the place of runs inside the tool of a call; None without a listener."""
-        listener = self._listener.for_tools
-        return None if listener is None else Scope(listener, self._run_id, call_id, is_outermost=False)
-
-    def watch(self) -> "_CallWatch":
-        """Return an observer of the calls of a batch."""
-        return _CallWatch(self)
 
     def messages_taken(self, messages: Sequence[HumanMessage]) -> None:
         """Emit that messages of the user have joined the run."""
@@ -367,36 +371,6 @@ def _locked(lock: threading.RLock, method: Callable[..., Any]) -> Callable[..., 
             return method(*args)
 
     return locked
-
-
-class _CallWatch(CallObserver):
-    """Observes the calls of a batch; made by `RunEvents.watch`."""
-
-    listens = True
-
-    def __init__(self, events: RunEvents) -> None:
-        self._events = events
-
-    @property
-    def due(self) -> bool:
-        """Whether events wait for a reader who gets them with the next chunk."""
-        return self._events.due
-
-    def waking(self, wake: Callable[[], None]) -> AbstractContextManager[None]:
-        """Return a context in which a function is called at each event."""
-        return self._events.place.listener.waking(wake)
-
-    def entered(self, call: ToolCallRecord) -> None:
-        """Record that a call begins, in the context in which its tools will run."""
-        current_scope.set(self._events.place_of(call.id))
-
-    def progressed(self, call: ToolCallRecord, value: Any) -> None:
-        """Emit a tool's progress report."""
-        self._events.progressed(call.id, value)
-
-    def answered(self, result: ToolCallResult) -> None:
-        """Emit a call's result."""
-        self._events.answered(result)
 
 
 # ----------------------------------------------------------------------------------- the vendor's own calls, so that each start has its end

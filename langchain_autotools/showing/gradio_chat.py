@@ -30,6 +30,7 @@ from .view_model import (
     MessageView,
     PartView,
     SourcesView,
+    TextView,
     VendorCallView,
     ViewModel,
     file_name,
@@ -140,7 +141,8 @@ class GradioChat:
         event = public(event)
         if event.parent_run_id is None:
             self._run_id = event.run_id
-            self._note(event)
+            if (note := _NOTES.get(type(event))) is not None:
+                note(self, event)
             event = replace(event, run_id=_ALL)  # a call that waited in one run is answered in the next
         elif event.parent_run_id == self._run_id:
             event = replace(event, parent_run_id=_ALL)
@@ -148,11 +150,6 @@ class GradioChat:
         for part in self._view_model.changed:
             self._shown[part] = _message_of(part)
         self._view_model.changed.clear()
-
-    def _note(self, event: RunEvent) -> None:
-        note = _NOTES.get(type(event))
-        if note is not None:
-            note(self, event)
 
     def _run_started(self, event: kinds.RunStarted) -> None:
         self.is_running, self.failed = True, None
@@ -246,16 +243,13 @@ async def _read(events: AsyncIterator[RunEvent], chat: GradioChat, changed: asyn
 
 
 def _message_of(part: PartView) -> _Message:
-    if isinstance(part, VendorCallView | SourcesView | FileView):
-        return _VENDOR_MESSAGES[type(part)](part)
-    if isinstance(part, CallView):
-        return {"role": "assistant", "content": _details(part), "metadata": _title(part)}
-    if isinstance(part, EndView):
-        return {"role": "assistant", "content": gradio_markdown(_end(part))}
-    if isinstance(part, MessageView):
-        return {"role": "user", "content": _gradio_message(part.message)}
-    shown = {"role": "assistant", "content": gradio_markdown(part.text)}
-    return {**shown, "metadata": {"title": "Reasoning"}} if part.is_reasoning else shown
+    message = _MESSAGES[type(part)](part)
+    return {"role": "assistant", **message} if isinstance(message, dict) else {"role": "assistant", "content": message}
+
+
+def _text_message(written: TextView) -> _Message:
+    shown = {"content": gradio_markdown(written.text)}
+    return {**shown, "metadata": {"title": "Reasoning"}} if written.is_reasoning else shown
 
 
 def _vendor_call_message(call: VendorCallView) -> _Message:
@@ -264,30 +258,23 @@ def _vendor_call_message(call: VendorCallView) -> _Message:
     state = call.status.replace("_", " ") if call.state == "running" else "" if call.state == "done" else call.state
     brief = f"{state} {vendor_call_brief(call)}".strip()
     title = {"title": _gradio_words(call.name), "log": brief, "status": "pending" if call.state == "running" else "done"}
-    shown = "\n\n".join([*texts, *([_gradio_image(call.image)] if call.image else [])])
-    return {"role": "assistant", "content": shown or _gradio_words(call.state), "metadata": title}
+    shown = "\n\n".join([*texts, *([_block(_image_tag({"url": call.image}))] if call.image else [])])
+    return {"content": shown or _gradio_words(call.state), "metadata": title}
 
 
-def _sources_message(found: SourcesView) -> _Message:
-    rows = (f"{number}. {_gradio_words(source_name(one))}{_address(one.url)}" for number, one in enumerate(found.sources, 1))
-    return {"role": "assistant", "content": "\n".join(rows)}
+def _sources_text(found: SourcesView) -> str:
+    return "\n".join(f"{number}. {_gradio_words(source_name(one))}{_address(one.url)}" for number, one in enumerate(found.sources, 1))
 
 
 def _address(url: str | None) -> str:
-    return f" {_gradio_link(url)}" if is_page(url) else ""
+    """Return an address as a link of HTML within a line; nothing where it may be none."""
+    shown = escape(url).translate(_REFERENCES) if is_page(url) else ""
+    return f' <a href="{shown}" target="_blank" rel="noopener noreferrer nofollow">{shown}</a>' if shown else ""
 
 
-def _file_message(shown: FileView) -> _Message:
+def _file_text(shown: FileView) -> str:
     """Return a file that is no image: an image stands in its message."""
-    event = shown.event
-    return {"role": "assistant", "content": "" if event.mime_type.startswith("image/") else _gradio_words(file_name(event))}
-
-
-_VENDOR_MESSAGES: Mapping[type, Callable[[Any], _Message]] = {
-    VendorCallView: _vendor_call_message,
-    SourcesView: _sources_message,
-    FileView: _file_message,
-}
+    return "" if shown.event.mime_type.startswith("image/") else _gradio_words(file_name(shown.event))
 
 
 def _title(call: CallView) -> dict[str, Any]:
@@ -334,7 +321,7 @@ def _details(call: CallView) -> str:
     return "\n\n".join([*(_gradio_code(short_result(text)) for text in texts if text), *said, *([images] if images else [])])
 
 
-def _end(end: EndView) -> str:
+def _end_text(end: EndView) -> str:
     if end.error is not None:
         return f"*The run failed: {_failure_text(end.error)}*"
     return "" if end.stop_reason in _EXPECTED else f"*The run was stopped: {str(end.stop_reason).replace('_', ' ')}*"
@@ -349,6 +336,18 @@ def _failure_text(error: BaseException) -> str:
         return "it was ended from outside"
     meaning = _OWN_MEANINGS.get(name) or next((text for end, text in _MEANINGS.items() if name.endswith(end) and name != end), None)
     return f"{meaning} ({name})" if meaning else name
+
+
+_MESSAGES: Final[Mapping[type, Callable[[Any], _Message | str]]] = {
+    MessageView: lambda given: {"role": "user", "content": _gradio_message(given.message)},
+    TextView: _text_message,
+    CallView: lambda call: {"content": _details(call), "metadata": _title(call)},
+    VendorCallView: _vendor_call_message,
+    SourcesView: _sources_text,
+    FileView: _file_text,
+    EndView: lambda end: gradio_markdown(_end_text(end)),
+}
+"""What each part is: a message of the assistant's, or its text."""
 
 
 # --------------------------------------------------------------------------------------- text of a model or a client as Markdown for Gradio
@@ -397,17 +396,6 @@ def _gradio_words(text: str) -> str:
 def _gradio_images(message: BaseMessage) -> str:
     """Return the images in a message, from their data. For an image elsewhere, which is not fetched, its address."""
     return "\n\n".join(_block(_image_tag(block)) for block in standard_blocks(message) if block["type"] == "image")
-
-
-def _gradio_image(address: str) -> str:
-    """Return an image from an address that holds its data."""
-    return _block(_image_tag({"url": address}))
-
-
-def _gradio_link(address: str) -> str:
-    """Return an address as a link of HTML within a line."""
-    shown = escape(address).translate(_REFERENCES)
-    return f'<a href="{shown}" target="_blank" rel="noopener noreferrer nofollow">{shown}</a>'
 
 
 def _gradio_message(message: BaseMessage) -> str:

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -298,13 +299,7 @@ class ViewModel:
     def _started(self, event: kinds.RunStarted, run: RunView) -> None:
         run.name = event.name
 
-    def _text(self, event: kinds.TextDelta, run: RunView) -> PartView:
-        return self._written(event, run, is_reasoning=False)
-
-    def _reasoning(self, event: kinds.ReasoningDelta, run: RunView) -> PartView:
-        return self._written(event, run, is_reasoning=True)
-
-    def _written(self, event: kinds.TextDelta | kinds.ReasoningDelta, run: RunView, *, is_reasoning: bool) -> PartView:
+    def _written(self, event: kinds.TextDelta | kinds.ReasoningDelta, run: RunView, *, is_reasoning: bool = False) -> PartView:
         last = run.parts[-1] if run.parts else None
         if not (isinstance(last, TextView) and (last.message_id, last.is_reasoning) == (event.message_id, is_reasoning)):
             last = TextView(event.message_id, is_reasoning)
@@ -320,9 +315,6 @@ class ViewModel:
             known = self._calls[key] = run, CallView(getattr(event, "name", ""))
             run.parts.append(known[1])
         return known[1]
-
-    def _call_started(self, event: kinds.CallStarted, run: RunView) -> PartView:
-        return self._call(event, run, begins=True)
 
     def _arguments(self, event: kinds.CallArgumentsDelta, run: RunView) -> PartView:
         call = self._call(event, run)
@@ -653,9 +645,9 @@ _SHOWN: Final = EventTable(
     "pages, notebooks and terminals",
     {
         kinds.RunStarted: _Shown(ViewModel._started),
-        kinds.TextDelta: _Shown(ViewModel._text, _text_lines),
-        kinds.ReasoningDelta: _Shown(ViewModel._reasoning),
-        kinds.CallStarted: _Shown(ViewModel._call_started),
+        kinds.TextDelta: _Shown(ViewModel._written, _text_lines),
+        kinds.ReasoningDelta: _Shown(partial(ViewModel._written, is_reasoning=True)),
+        kinds.CallStarted: _Shown(partial(ViewModel._call, begins=True)),
         kinds.CallArgumentsDelta: _Shown(ViewModel._arguments),
         kinds.CallReady: _Shown(ViewModel._ready, _ready_lines),
         kinds.CallDiscarded: _Shown(ViewModel._discarded, _discarded_lines),
