@@ -166,9 +166,11 @@ async def aread_conversation(
             continue
         for one in place.added(run):
             yield one
-        if run.request["kind"] != APPEND:
-            async with aclosing(aread_run(run.id, timeout, link, place.rows(run))) as events:
-                async for event in events:
-                    for one in place.placed(event):
-                        yield one
+        if run.request["kind"] == APPEND:
+            place.go_on()
+            continue
+        async with aclosing(aread_run(run.id, timeout, link, place.rows(run))) as events:
+            async for event in events:
+                for one in place.placed(event):
+                    yield one
         place.go_on()
