@@ -106,7 +106,7 @@ class FailoverRules:
     """The rules of one model's failover.
 
     Attributes:
-        errors: Predicates over an error; one of them must hold.
+        errors: Classes of errors, and predicates over an error; one of them must hold.
         first_token: Seconds within which a streamed reply must begin; None for no limit.
         ended_as: The stop reasons of a reply without text that lead to another model.
         attempts: Maximum number of attempts at a model, including the first, while another model is left.
@@ -114,7 +114,7 @@ class FailoverRules:
         after_text: Action when a model fails after text has left.
     """
 
-    errors: Sequence[Callable[[BaseException], bool]]
+    errors: Sequence[type[BaseException] | Callable[[Any], bool]]
     first_token: float | None
     ended_as: frozenset[str]
     attempts: int
@@ -129,7 +129,7 @@ class FailoverRules:
             ConfigurationError: One of them cannot work.
         """
         conditions = _conditions(model.fallback_on)
-        errors = [_predicate(one) for one in conditions if not isinstance(one, FirstToken | str)]
+        errors = [one for one in conditions if not isinstance(one, FirstToken | str)]
         times = [one.seconds for one in conditions if isinstance(one, FirstToken)]
         attempts, cooldown = model.fallback_attempts, model.cooldown
         if isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1:
@@ -143,7 +143,7 @@ class FailoverRules:
 
     def applies(self, error: BaseException) -> bool:
         """Whether another model answers this error."""
-        return any(predicate(error) for predicate in self.errors)
+        return any(isinstance(error, one) if isinstance(one, type) else bool(one(error)) for one in self.errors)
 
 
 def _is_failure(error: BaseException) -> bool:
@@ -182,10 +182,6 @@ def _conditions(given: Any) -> list[Any]:
                 f"fallback_on takes classes of errors, functions of an error, FirstToken(seconds), {stops}; not {one!r}"
             )
     return listed
-
-
-def _predicate(condition: Any) -> Callable[[BaseException], bool]:
-    return (lambda error: isinstance(error, condition)) if isinstance(condition, type) else lambda error: bool(condition(error))
 
 
 _logger = logging.getLogger("langchain_autotools")
@@ -454,16 +450,11 @@ class _Turn:
         return error
 
     def _mark(self, number: int, to: int, *, after_text: bool) -> dict[str, Any]:
-        return _failover_mark(self._models.names[number], self._models.names[to], after_text=after_text)
+        return {"from": self._models.names[number], "to": self._models.names[to], "after_text": after_text}
 
     def _notice(self, to: int, error: Exception | None, *, after_text: bool) -> Notice:
         names = self._models.names
         return Notice(ModelChanged(run_id="", from_model=names[self._number], to_model=names[to], error=error, after_text=after_text))
-
-
-def _failover_mark(from_model: str, to_model: str, *, after_text: bool) -> dict[str, Any]:
-    """Return the mark of a message: the names of both models, and whether the message is a reply cut off after text."""
-    return {"from": from_model, "to": to_model, "after_text": after_text}
 
 
 class _BrokenOff(Exception):
