@@ -10,7 +10,8 @@ from typing import NamedTuple
 import pytest
 
 import langchain_autotools
-from langchain_autotools import RunEvent
+from langchain_autotools import event_types
+from langchain_autotools.event_types import RunEvent
 from tests.support.trees import nodes_of
 
 pytestmark = pytest.mark.house
@@ -142,8 +143,8 @@ def test_no_consumer_looks_for_kinds_of_events_beside_its_table() -> None:
 
 
 def test_every_kind_of_event_is_public_and_documented() -> None:
-    """At the root of the package, in the reference and in the list of the how-to."""
+    """In its module, in the reference and in the list of the how-to."""
     reference, page = ((DOCS / name).read_text(encoding="utf-8") for name in ("reference/events.md", "howto/events.md"))
     for kind in kinds_of(PACKAGE):
-        assert kind in langchain_autotools.__all__
-        assert f"::: langchain_autotools.{kind}\n" in reference and f"\n| `{kind}` |" in page
+        assert kind in event_types.__all__
+        assert f"::: langchain_autotools.event_types.{kind}\n" in reference and f"\n| `{kind}` |" in page
