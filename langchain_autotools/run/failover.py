@@ -486,9 +486,6 @@ class _FailoverModels:
         self._models = [model, *(fallback.model_copy(update=shared) for fallback in model.fallbacks)]
         self._forms: dict[int, tuple[WireForm, WireForm]] = {}  # by model: the one that it was made of, and its own
 
-    def __len__(self) -> int:
-        return len(self._models)
-
     @cached_property
     def names(self) -> Sequence[str]:
         """The models' names, `<vendor>/<model>`; of several with one name with a number."""
@@ -510,7 +507,7 @@ class _FailoverModels:
         marks = failover_marks(messages)
         current = self._number_of(marks[-1].get("to")) if marks else 0
         failed = {self.names.index(name) for mark in open_cuts(messages) if (name := mark.get("from")) in self.names}
-        numbers = [(current + place) % len(self) for place in range(len(self))]
+        numbers = [(current + place) % len(self._models) for place in range(len(self._models))]
         return [number for number in numbers if number not in failed] or numbers[:1]
 
     def _number_of(self, name: Any) -> int:
@@ -542,7 +539,7 @@ class _FailoverModels:
         Raises:
             ConfigurationError: One cannot; the text names the model and what it cannot take.
         """
-        for number in range(1, len(self)):
+        for number in range(1, len(self._models)):
             self._keywords(number, request)
             self._form(number, request)
 
@@ -691,21 +688,13 @@ def _check_fallbacks(model: Any, tools: Sequence[Any]) -> None:
             raise ConfigurationError(
                 f"the fallback {kind} has tools of its own, which would not be declared: the run's are those of its model"
             )
-        unused = sorted(_settings_of(fallback, model))
+        known, given = type(fallback).model_fields, _OF_RUNS & fallback.model_fields_set
+        unused = [one for one in sorted(given) if getattr(fallback, one) not in (getattr(model, one), known[one].get_default())]
         if unused:
             raise ConfigurationError(
                 f"{', '.join(unused)} of the fallback {kind} would have no effect: a run has the settings of the model that begins it"
             )
         _declarations_for(model, fallback, tools)
-
-
-def _settings_of(fallback: Any, model: Any) -> set[str]:
-    """Return the names of the run settings of a fallback that differ from those of the model that begins the run."""
-    return {
-        name
-        for name in _OF_RUNS & fallback.model_fields_set
-        if getattr(fallback, name) not in (getattr(model, name), type(fallback).model_fields[name].get_default())
-    }
 
 
 # ---------------------------------------------------------------------------------------------- a limit on the time until a reply begins

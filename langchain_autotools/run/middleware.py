@@ -273,14 +273,11 @@ class _ModelCalls:
         added = [] if same else [name for tool in tools if not is_builtin(tool) and (name := declared_name(tool)) not in known]
         if added:
             raise ConfigurationError(f"a middleware adds tools that the run does not have: {', '.join(map(repr, added))}")
-        made = with_changes(
-            own,
-            messages=[*([] if asked.system_message is None else [asked.system_message]), *asked.messages],
-            model=own.model if asked.model is self._model else asked.model,
-            tools=own.tools if same else tools,
-            tool_choice=own.tool_choice if asked.tool_choice is self._choice else asked.tool_choice,
-            keywords={**own.keywords, **asked.model_settings} if asked.model_settings else own.keywords,
-        )
+        messages = [*([] if asked.system_message is None else [asked.system_message]), *asked.messages]
+        model = own.model if asked.model is self._model else asked.model
+        choice = own.tool_choice if asked.tool_choice is self._choice else asked.tool_choice
+        keywords = {**own.keywords, **asked.model_settings} if asked.model_settings else own.keywords
+        made = with_changes(own, messages, model, own.tools if same else tools, choice, keywords)
         self._attempts.append(Attempt(made))
         return self._attempts[-1]
 
