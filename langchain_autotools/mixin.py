@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, contextmanager
 from decimal import Decimal
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast, overload
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -273,10 +274,8 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
         trace = driven.trace(self, config)
         with concise(), _failing(driven, streamed=True):
             with trace:
-                for chunks in drive(driven, trace):
-                    if trace.records:
-                        trace.record(chunks)
-                    yield from chunks
+                parts = drive(driven, trace)
+                yield from chain.from_iterable(map(trace.record, parts) if trace.records else parts)
             trace.end()
 
     async def astream(

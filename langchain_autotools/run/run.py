@@ -66,8 +66,7 @@ def drive(driven: "Driven", trace: "Trace") -> Iterator[Chunks]:
     while (action := driven.next()) is not None:
         steps, take, done = driven.phase(action, trace.child)
         try:
-            for step in steps:
-                yield take(step)
+            yield from map(take, steps)
         finally:
             if hasattr(steps, "close"):
                 steps.close()
@@ -745,8 +744,9 @@ class Trace:
         known = ensure_config(self.child)
         return str(known.get("run_id") or uuid.uuid4()), known.get("run_name") or self._model.get_name()
 
-    def record(self, chunks: Iterable[AIMessageChunk]) -> None:
-        """Record chunks for the output of the parent run."""
+    def record(self, chunks: Chunks) -> Chunks:
+        """Record chunks for the output of the parent run, and return them."""
+        return chunks
 
     def end(self, message: AIMessage | None = None) -> None:
         """Report the end of the parent run, with the message or the sum of the recorded chunks."""
@@ -779,10 +779,11 @@ class _RunTrace(Trace, Generic[_Manager]):
         """Return the id and the name of the parent run."""
         return str(self._manager.run_id), self._name
 
-    def record(self, chunks: Iterable[AIMessageChunk]) -> None:
-        """Record chunks for the output of the parent run."""
+    def record(self, chunks: Chunks) -> Chunks:
+        """Record chunks for the output of the parent run, and return them."""
         for chunk in chunks:
             self._sum.add(chunk)
+        return chunks
 
     def _output(self, message: AIMessage | None) -> AIMessage | None:
         return message or (self._sum.message() if self._sum else None)
