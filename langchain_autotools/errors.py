@@ -192,11 +192,18 @@ class map_errors:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
             return
-        translate = next((self._table[cls] for cls in type(error).__mro__ if cls in self._table), None)
-        new = error if translate is None else translate(error)
+        new = translated(error, self._table)
         if new is not error:
-            _forget_inner_frames(error)
             raise new from error
+
+
+def translated(error: BaseException, table: Mapping[type[BaseException], Callable[[BaseException], BaseException]]) -> BaseException:
+    """Return what a table makes of an error, by the nearest class of the error's MRO; the error itself where the table has none."""
+    translate = next((table[cls] for cls in type(error).__mro__ if cls in table), None)
+    new = error if translate is None else translate(error)
+    if new is not error:
+        _forget_inner_frames(error)
+    return new
 
 
 def _forget_inner_frames(error: BaseException | None) -> None:
