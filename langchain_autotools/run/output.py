@@ -17,7 +17,7 @@ from ..compat import UNPARSABLE
 from ..messages.blocks import is_call_block
 from ..messages.calls import ToolCallRecord, entries_of_awaited, id_of_item, records_of
 from ..messages.metadata import ASKED, CACHED_ID, KEY, attach_messages, text_of, without_cached_id
-from ..messages.run_messages import OPEN_CALLS, Separators, generation_id, number_messages, serialize_messages, shown_entries
+from ..messages.run_messages import OPEN_CALLS, Separators, generation_id, numbered, serialize_messages, shown_entries
 from ..strict_json import read_object
 from .loop import RunOutcome
 
@@ -205,7 +205,7 @@ class RunOutput:
         cached = own.get(CACHED_ID) if isinstance(own, Mapping) else None
         self._generation = generation_id(message, self._position + len(self.handed_out), cached)
         message = message if cached is None else without_cached_id(message)
-        (self._message,) = number_messages(self._generation, [message])
+        self._message = numbered(message, self._generation, 0)
         self._joints.ended(message)
         return self._message, self.carrier_chunk(self._message)
 
@@ -280,7 +280,7 @@ class RunOutput:
     def _records(self, outcome: RunOutcome) -> dict[str, Any]:
         """Return the records of the calls left to the caller, so that they are sent back as the model wrote them."""
         wanted = {call.id for call in outcome.pending}
-        opened = shown_entries(None, outcome.opened)
+        opened = shown_entries(None, outcome.opened) if outcome.opened else ()
         own = (self._message.response_metadata.get(KEY) or {}) if self._message else {}
         kept = {key: value for key, value in own.items() if key not in ("calls", "awaits")}
         awaited = [entry for call_id, entry in entries_of_awaited(outcome.asked).items() if call_id in wanted] if outcome.asked else []
