@@ -271,7 +271,9 @@ def carried_messages(message: BaseMessage) -> list[BaseMessage] | None:
         messages: list[Any] = messages_from_dict(entries)
     except _MISREAD:
         messages = [_read(entry) for entry in entries]
-    kept = [one for one in messages if isinstance(one, AIMessage | ToolMessage) or (type(one) is HumanMessage and bool(one.id))]
+    kept: list[BaseMessage] = [
+        one for one in messages if isinstance(one, AIMessage | ToolMessage) or (type(one) is HumanMessage and bool(one.id))
+    ]
     if len(kept) != len(messages):
         known = set(map(id, kept))
         foreign = sorted({type(one).__name__ for one in messages if id(one) not in known})
