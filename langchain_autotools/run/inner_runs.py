@@ -99,18 +99,18 @@ class InnerRuns:
         spent = cost_of_replies([*paid_replies(self._messages), *inside.as_messages()], self._prices)
         return Decimal(0) if spent is None else Decimal(str(limit)) - spent
 
-    def _bounded(self, call: Any) -> Any:
-        """Return the `CallSettings` of a run inside, bounded by what is left."""
-        left, limits = self._left(), call.limits
-        changes: dict[str, Any] = {}
+    def _bounded(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings of a run inside by name, bounded by what is left."""
+        left, bounded = self._left(), dict(values)
         if left.token_budget is not None:
-            changes["token_budget"] = _smaller(limits.token_budget, max(1, left.token_budget))
+            bounded["token_budget"] = _smaller(values["token_budget"], max(1, left.token_budget))
         if left.max_tool_calls is not None:
-            changes["max_tool_calls"] = _smaller(limits.max_tool_calls, left.max_tool_calls)
-        if left.max_cost is None:
-            return replace(call, limits=replace(limits, **changes))
-        changes["max_cost"] = _smaller(None if limits.max_cost is None else Decimal(str(limits.max_cost)), max(_LEAST_COST, left.max_cost))
-        return replace(call, limits=replace(limits, **changes), prices=self._prices)
+            bounded["max_tool_calls"] = _smaller(values["max_tool_calls"], left.max_tool_calls)
+        if left.max_cost is not None:
+            own = values["max_cost"]
+            bounded["max_cost"] = _smaller(None if own is None else Decimal(str(own)), max(_LEAST_COST, left.max_cost))
+            bounded["prices"] = self._prices
+        return bounded
 
 
 def _smaller(own: Any, left: Any) -> Any:
