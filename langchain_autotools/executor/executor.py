@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -75,21 +75,21 @@ class Setting:
     lifted: bool = False
 
 
-def checked_boolean(name: str, value: Any) -> bool:
-    """Return True or False; raise for anything else.
+def setting(is_right: Callable[[Any], bool], words: str, **rest: Any) -> Setting:
+    """Return a setting whose values a condition tells from others, and words from them in the error.
 
-    Raises:
-        ConfigurationError: It is neither.
+    Args:
+        is_right: Whether a value can work.
+        words: What a value must be.
+        **rest: The setting's other attributes.
     """
-    if not isinstance(value, bool):
-        raise ConfigurationError(f"{name} must be True or False, not {value!r}")
-    return value
 
+    def checked(name: str, value: Any) -> Any:
+        if not is_right(value):
+            raise ConfigurationError(f"{name} must be {words}, not {value!r}")
+        return value
 
-def _checked_concurrency(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ConfigurationError(f"{name} must be a whole number of at least 1, or None, not {value!r}")
-    return value
+    return Setting(checked, **rest)
 
 
 def checked_listener(name: str, listener: Any) -> Any:
@@ -105,8 +105,12 @@ def checked_listener(name: str, listener: Any) -> Any:
 
 _LISTENER = Setting(checked_listener)
 EXECUTION: Mapping[str, Setting] = {
-    "parallel": Setting(checked_boolean),
-    "max_concurrency": Setting(_checked_concurrency, min),
+    "parallel": setting(lambda value: isinstance(value, bool), "True or False"),
+    "max_concurrency": setting(
+        lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 1,
+        "a whole number of at least 1, or None",
+        join=min,
+    ),
     "on_executing": _LISTENER,
     "on_executed": _LISTENER,
     "on_progress": _LISTENER,
@@ -190,18 +194,6 @@ class ReadsCalls(Portable):
     approvals: Approvals | None
     parallel: bool | None
     _declared: Mapping[str, Any] = MappingProxyType({})
-
-    def _with_handlers(self, handlers: Any, client_tools: Mapping[str, str]) -> Approvals:
-        """Take handlers beside the tools, and return the rule for their calls."""
-        from .handlers import Handlers  # here, because it costs every other program its import
-
-        added = Handlers.read(handlers, client_tools)
-        self.handlers = made = added if self.handlers is None else self.handlers.over(added)
-        taken = sorted(made.tools.keys() & self.tools.keys())
-        if taken:
-            raise ConfigurationError(f"no tool may have the name of a handler: {', '.join(map(repr, taken))}")
-        self.prepared = PreparedTools(made.beside(self.tools))
-        return Approvals(of_handlers=made.need_approval)
 
     def find(self, name: str) -> BaseTool | None:
         """Return the tool that a model means by `name`; None if there is none, or if the name is ambiguous.
@@ -412,7 +404,15 @@ class ToolExecutor(ReadsCalls):
         return other
 
     def _add_handlers(self, handlers: Any, client_tools: Mapping[str, str]) -> None:
-        rule = self._with_handlers(handlers, client_tools)
+        from .handlers import Handlers  # here, because it costs every other program its import
+
+        added = Handlers.read(handlers, client_tools)
+        self.handlers = made = added if self.handlers is None else self.handlers.over(added)
+        taken = sorted(made.tools.keys() & self.tools.keys())
+        if taken:
+            raise ConfigurationError(f"no tool may have the name of a handler: {', '.join(map(repr, taken))}")
+        self.prepared = PreparedTools(made.beside(self.tools))
+        rule = Approvals(of_handlers=made.need_approval)
         self.approvals = rule if self.approvals is None else rule.over(self.approvals)
         self._govern(self.policies or Policies())
 
@@ -692,15 +692,8 @@ def _read_calls(calls: Calls) -> list[ToolCallRecord]:
     return [record if record.id else replace(record, id=f"call_{position}") for position, record in enumerate(records)]
 
 
-class HasResults(Protocol):
-    """The interface of running calls whose results can be settled."""
-
-    def settled(self) -> list[ToolCallResult]:
-        """Return the result of each call."""
-
-
 @contextmanager
-def _attaching_results(results: HasResults) -> Iterator[None]:
+def _attaching_results(results: ToolCallBatch | AsyncToolCallBatch) -> Iterator[None]:
     """A context manager that attaches the results of running calls to an exception that ends them."""
     try:
         yield

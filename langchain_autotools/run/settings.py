@@ -23,7 +23,7 @@ from ..errors import ConfigurationError
 from ..event_bus import current_scope
 from ..executor import ToolExecutor
 from ..executor.approvals import Admission, Approvals, Reservation
-from ..executor.executor import EXECUTION, Setting, checked_boolean, checked_listener, read_settings
+from ..executor.executor import EXECUTION, Setting, checked_listener, read_settings, setting
 from ..executor.names import OtherwiseNamed, tool_keys, tool_name
 from ..executor.nested_runs import current_nested_runs
 from ..executor.run_tool import is_run_tool
@@ -51,7 +51,6 @@ _OUTPUT = "ls_structured_output_format"
 """The keyword of a call whose output has a schema, as LangChain's tracing knows it."""
 
 _OF_ANOTHER = frozenset({"model", "model_name"})
-_NEAR = 2
 
 AfterText = Literal["continue", "raise"]
 """Action when a model fails after text has left: another model goes on with the reply, or the error is raised."""
@@ -63,47 +62,27 @@ AfterText = Literal["continue", "raise"]
 # `Setting` in its type says is all that is known of it anywhere else: which values are refused, and how those of several places are joined.
 
 
-_of_runs = partial(Setting, at=("call",))
+_of_runs = partial(setting, at=("call",))
 """A setting that no executor has."""
 
 
 def _limit(above: float, words: str) -> Setting:
     """A number that None lifts."""
 
-    def checked(name: str, value: Any) -> Any:
-        # Decimal's NaN refuses to be compared by size
-        if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or value != value or not value > above:
-            raise ConfigurationError(f"{name} must be {words}, or None for no limit, not {value!r}")
-        return value
+    def is_right(value: Any) -> bool:  # Decimal's NaN refuses to be compared by size
+        return isinstance(value, int | float | Decimal) and not isinstance(value, bool) and value == value and value > above
 
-    return _of_runs(checked, lifted=True)
+    return _of_runs(is_right, f"{words}, or None for no limit", lifted=True)
 
 
 _LIMIT = _limit(0, "greater than 0")
-
-
-def _checked_names(name: str, value: Any) -> Any:
-    if isinstance(value, str) or not isinstance(value, Collection):
-        raise ConfigurationError(f"{name} must be a list of names of tools, not {value!r}")
-    return value
-
-
-def _checked_word(name: str, value: Any) -> Any:
-    if value not in get_args(OnLimit):
-        raise ConfigurationError(f"{name} must be one of {', '.join(get_args(OnLimit))}, not {value!r}")
-    return value
-
-
-def _checked_condition(name: str, value: Any) -> Any:
-    if not callable(value) or iscoroutinefunction(value):
-        raise ConfigurationError(f"{name} must be a function that returns True or False at once, not {value!r}")
-    return value
-
-
-def _checked_text(name: str, value: Any) -> Any:
-    if not isinstance(value, str):
-        raise ConfigurationError(f"{name} must be a text, not {value!r}")
-    return value
+_NAMES = _of_runs(lambda value: isinstance(value, Collection) and not isinstance(value, str), "a list of names of tools")
+_ON_LIMIT = _of_runs(lambda value: value in get_args(OnLimit), f"one of {', '.join(get_args(OnLimit))}")
+_STOP_WHEN = _of_runs(
+    lambda value: callable(value) and not iscoroutinefunction(value), "a function that returns True or False at once", lifted=True
+)
+_BOOLEAN = _of_runs(lambda value: isinstance(value, bool), "True or False")
+_TEXT = _of_runs(lambda value: isinstance(value, str), "a text")
 
 
 def _checked_prices(name: str, value: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -141,18 +120,18 @@ class RunFields(BaseModel, defer_build=True):
     request (`on_limit="answer"` acts as `return`). Without `tools` it limits the single reply."""
     no_progress: Annotated[int | None, _limit(1, "2 or more")] = 3
     """Number of turns in a row with the same calls and the same results after which a run ends."""
-    polling_tools: Annotated[Sequence[str], _of_runs(_checked_names)] = ()
+    polling_tools: Annotated[Sequence[str], _NAMES] = ()
     """Names of tools exempt from the no-progress check, such as one that polls a job."""
-    on_limit: Annotated[OnLimit, _of_runs(_checked_word)] = "answer"
+    on_limit: Annotated[OnLimit, _ON_LIMIT] = "answer"
     """Action when a limit is reached: `answer` requests one last answer without tools, `return` returns the run as it is,
     `raise` raises `LimitReachedError`."""
-    before_turn: Annotated[Any, _of_runs(checked_listener)] = Field(default=None, exclude=True, repr=False)
+    before_turn: Annotated[Any, Setting(checked_listener, at=("call",))] = Field(default=None, exclude=True, repr=False)
     """Function that may change the next request of a run: it gets a `NextTurn` and returns one, or None. May be asynchronous in
     asynchronous runs."""
     middleware: Any = Field(default=(), exclude=True, repr=False)
     """LangChain's middleware, the outermost first: objects whose `wrap_model_call` stands around each turn and whose `wrap_tool_call`
     around each call. Their `tools` join the model's. One that needs other hooks or a state is refused."""
-    stop_when: Annotated[Any, _of_runs(_checked_condition, lifted=True)] = Field(default=None, exclude=True, repr=False)
+    stop_when: Annotated[Any, _STOP_WHEN] = Field(default=None, exclude=True, repr=False)
     """Condition that ends a run: a function called with a `RunSoFar` after each turn whose calls are answered. If it returns True the
     run ends with the stop reason `stop_when`, without another request."""
 
@@ -181,12 +160,12 @@ class RunFields(BaseModel, defer_build=True):
     default_policy: Annotated[Any, EXECUTION["default_policy"]] = Field(default=None, exclude=True, repr=False)
     """The `ToolPolicy` of all other tools, and for unset fields of `policies`: `ToolPolicy(timeout=10)` limits each call of a tool."""
 
-    prices: Annotated[Any, _of_runs(_checked_prices)] = Field(default=None, exclude=True, repr=False)
+    prices: Annotated[Any, Setting(_checked_prices, at=("call",))] = Field(default=None, exclude=True, repr=False)
     """Prices for `max_cost` by the name of the model, in place of those of the price data; as `run_cost` takes them."""
 
-    message_separator: Annotated[str, _of_runs(_checked_text)] = "\n"
+    message_separator: Annotated[str, _TEXT] = "\n"
     """The separator in the run's text between the texts of two turns, unless the first ends in white space."""
-    carry_messages: Annotated[bool, _of_runs(checked_boolean)] = True
+    carry_messages: Annotated[bool, _BOOLEAN] = True
     """Whether the run message carries the new messages as data."""
     on_executing: Annotated[Any, EXECUTION["on_executing"]] = Field(default=None, exclude=True, repr=False)
     """Callback for each call just before it runs."""
@@ -216,7 +195,8 @@ SETTINGS: Mapping[str, Setting] = {
 }
 """The settings of runs by name."""
 
-_OF_RUNS = {name: RunFields.model_fields[name].default for name, one in SETTINGS.items() if "executor" not in one.at}
+_DEFAULTS = {name: RunFields.model_fields[name].default for name in SETTINGS}
+_OF_EXECUTION = {name: _DEFAULTS.pop(name) for name in EXECUTION}
 _OF_CALLS = ("resume", "message", "cancel", "journal", "output_check")
 _LIMITS = tuple(one.name for one in fields(Limits))
 
@@ -354,9 +334,10 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
         check_output(keywords, caller_tools, form.choice.allowed)
         alone = not (own.tools or own.handlers or added or toolbox.caller_tools)
         optional["outputs"] = None if alone else {*_output_names(keywords)}
-    executor = own.between(call, of_fields)
-    if form.choice.single:
-        executor.parallel = False
+    executor = own.between(call, of_fields) if call or of_fields else own
+    if form.choice.single or executor.approvals is not None:
+        executor = copy(executor)
+        executor.parallel = False if form.choice.single else executor.parallel
     if (approvals := executor.approvals) is not None:
         approvals = approvals if around is None else around.governs(approvals)
         executor.approvals = replace(approvals, judged=True)
@@ -455,7 +436,8 @@ def call_settings(model: Configured, keywords: dict[str, Any]) -> tuple[dict[str
 
     Returns:
         The settings that no executor has, by name: the call's, else the model's field; also which limits need to know the usage of tokens
-        (`usage_limits`). Then how the call wants the tools' calls executed, and how the model's fields do, as `read_settings` returns it.
+        (`usage_limits`). Then how the call wants the tools' calls executed, and how the model's fields do where they do not say what holds
+        anyway, as `read_settings` returns it.
 
     Raises:
         ConfigurationError: A setting cannot work, a keyword has no effect at a call, or is very nearly the name of one that has.
@@ -463,11 +445,11 @@ def call_settings(model: Configured, keywords: dict[str, Any]) -> tuple[dict[str
     _check_names(model, keywords)
     given = {name: keywords.pop(name) for name in RUN_KEYWORDS & keywords.keys()}
     given = {name: value for name, value in given.items() if value is not None or (name in SETTINGS and SETTINGS[name].lifted)}
-    values = {name: given[name] if name in given else getattr(model, name) for name in _OF_RUNS}
-    for name, default in _OF_RUNS.items():
-        value, setting = values[name], SETTINGS[name]
-        if value is not default and (value is not None or not setting.lifted):
-            values[name] = setting.check(name, value)
+    values = {name: given[name] if name in given else getattr(model, name) for name in _DEFAULTS}
+    for name, default in _DEFAULTS.items():
+        value, row = values[name], SETTINGS[name]
+        if value is not default and (value is not None or not row.lifted):
+            values[name] = row.check(name, value)
     values["usage_limits"] = [name for name in ("token_budget", "context_window") if values[name] is not None]
     if values["context_window"] is None and "context_window" not in given:
         values["context_window"] = _window_of_profile(model, keywords)
@@ -476,8 +458,9 @@ def call_settings(model: Configured, keywords: dict[str, Any]) -> tuple[dict[str
         values["message"] = _message(values["message"], values["resume"])
     if values["cancel"] is not None:
         values["cancel"] = checked_cancel(values["cancel"])
-    call = read_settings({name: given[name] for name in EXECUTION if name in given}) if given else {}
-    return values, call, read_settings({name: getattr(model, name) for name in EXECUTION})
+    call = {name: given[name] for name in _OF_EXECUTION if name in given}
+    of_fields = {name: value for name, default in _OF_EXECUTION.items() if (value := getattr(model, name)) is not default}
+    return values, read_settings(call) if call else call, read_settings(of_fields) if of_fields else of_fields
 
 
 def drop_settings(model: Configured, keywords: dict[str, Any]) -> dict[str, Any] | None:
@@ -545,23 +528,16 @@ def _is_known(model: Any, name: str) -> bool:
 @lru_cache(maxsize=512)
 def _nearest(name: str) -> str | None:
     """Return the run keyword within two letters of `name`."""
-    near = [(_distance(name, keyword), keyword) for keyword in sorted(RUN_KEYWORDS) if abs(len(name) - len(keyword)) <= _NEAR]
-    distance, keyword = min(near, default=(_NEAR + 1, ""))
-    return keyword if distance <= _NEAR else None
+    return next((one for edits in (1, 2) for one in sorted(RUN_KEYWORDS) if _is_near(name, one, edits)), None)
 
 
-def _distance(one: str, other: str) -> int:
-    """Return the edit distance of two words."""
-    row: Sequence[int] = range(len(other) + 1)
-    for number, letter in enumerate(one, 1):
-        last, above = number, number - 1
-        made = [last]
-        for column, against in enumerate(other, 1):
-            last = min(last + 1, row[column] + 1, above + (letter != against))
-            above = row[column]
-            made.append(last)
-        row = made
-    return row[-1]
+def _is_near(one: str, other: str, edits: int) -> bool:
+    """Whether at most so many letters are left out, put in or changed between two words."""
+    while one and other and one[0] == other[0]:
+        one, other = one[1:], other[1:]
+    if not one or not other or not edits:
+        return len(one) + len(other) <= edits
+    return any(_is_near(*rest, edits - 1) for rest in ((one[1:], other), (one, other[1:]), (one[1:], other[1:])))
 
 
 # ---------------------------------------------------------------------------------------------- the optional parts
