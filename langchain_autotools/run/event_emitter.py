@@ -61,7 +61,7 @@ _CONCERN_ONE_ANOTHER = (
 )
 
 
-class RunEvents(RunObserver, TurnWrapper, CallObserver):  # type: ignore[misc]
+class RunEvents(RunObserver, TurnWrapper):
     """Emits the events of one run, as its observer, as that of its calls, and as a wrapper of its turns.
 
     Args:
