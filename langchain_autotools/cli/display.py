@@ -78,12 +78,6 @@ def _error_line(error: BaseException) -> str:
     return f"{text} (on the command line: -o {wanted[1]} VALUE)" if wanted else text
 
 
-def _print_error(error: BaseException) -> None:
-    """Print one line on standard error."""
-    sys.stdout.flush()
-    print(f"error: {_error_line(error)}", file=sys.stderr, flush=True)
-
-
 # ------------------------------------------------------------------------------------ plain text: answers on one stream, remarks on another
 
 
@@ -124,7 +118,8 @@ class PlainDisplay(Lines, Display):
     def error(self, error: Exception) -> None:
         """Print one line on standard error."""
         self._end_answer()
-        _print_error(error)
+        self._answers.flush()
+        print(f"error: {_error_line(error)}", file=sys.stderr, flush=True)
 
     def _tell(self, line: Line, depth: int) -> None:
         """Write a line. One of a call that needs approval waits until nobody can be asked: the call was refused before."""
