@@ -47,7 +47,8 @@ def public(event: RunEvent, *, artifacts: bool = False) -> RunEvent:
         event: The event.
         artifacts: Whether the artifacts of tools are for the reader.
     """
-    views = _views_of(type(event))
+    kind: Any = type(event)
+    views = _views_of(kind)
     if not views:
         return event
     seen = {name: view(getattr(event, name), artifacts) for name, view in views}

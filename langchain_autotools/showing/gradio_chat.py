@@ -21,22 +21,9 @@ from ..messages.blocks import standard_blocks
 from ..messages.display import printable, short_result, text_and_media
 from ..messages.metadata import text_of
 from ..strict_json import mend_surrogates
+from . import view_model as views
 from .markdown import markdown_parts
 from .page import part_text, value_text
-from .view_model import (
-    CallView,
-    EndView,
-    FileView,
-    MessageView,
-    PartView,
-    SourcesView,
-    TextView,
-    VendorCallView,
-    ViewModel,
-    file_name,
-    source_name,
-    vendor_call_brief,
-)
 
 _UPDATE_SECONDS: Final = 0.2
 _IDLE_SECONDS: Final = 5.0  # a page that was closed is noticed when something is sent to it
@@ -121,18 +108,18 @@ class GradioChat:
         self.pending: list[PendingCall] = []
         self.is_running = False
         self.failed: str | None = None
-        self._view_model = ViewModel()
+        self._view_model = views.ViewModel()
         self._run_id = ""
-        self._shown: dict[PartView | str, _Message] = {}
+        self._shown: dict[views.PartView | str, _Message] = {}
 
     @property
     def messages(self) -> list[_Message]:
         """The messages, the value of `gr.Chatbot`."""
         return [message for part, message in self._shown.items() if message["content"] and not self._is_decided(part)]
 
-    def _is_decided(self, part: PartView | str) -> bool:
+    def _is_decided(self, part: views.PartView | str) -> bool:
         """Whether a part stands for a call that waited inside another one, and no longer waits: that one shows what came of it."""
-        if not isinstance(part, CallView) or part.record is not None or part.pending is None:
+        if not isinstance(part, views.CallView) or part.record is not None or part.pending is None:
             return False
         return part.pending not in self.pending
 
@@ -242,28 +229,28 @@ async def _read(events: AsyncIterator[RunEvent], chat: GradioChat, changed: asyn
 # ---------------------------------------------------------------------------------------------- messages
 
 
-def _message_of(part: PartView) -> _Message:
+def _message_of(part: views.PartView) -> _Message:
     message = _MESSAGES[type(part)](part)
     return {"role": "assistant", **message} if isinstance(message, dict) else {"role": "assistant", "content": message}
 
 
-def _text_message(written: TextView) -> _Message:
+def _text_message(written: views.TextView) -> _Message:
     shown = {"content": gradio_markdown(written.text)}
     return {**shown, "metadata": {"title": "Reasoning"}} if written.is_reasoning else shown
 
 
-def _vendor_call_message(call: VendorCallView) -> _Message:
+def _vendor_call_message(call: views.VendorCallView) -> _Message:
     result = "" if call.done is None or call.done.output is None else value_text(call.done.output, indent=2)
     texts = [_gradio_code(short_result(text)) for text in (call.written, result) if text]
     state = call.status.replace("_", " ") if call.state == "running" else "" if call.state == "done" else call.state
-    brief = f"{state} {vendor_call_brief(call)}".strip()
+    brief = f"{state} {views.vendor_call_brief(call)}".strip()
     title = {"title": _gradio_words(call.name), "log": brief, "status": "pending" if call.state == "running" else "done"}
     shown = "\n\n".join([*texts, *([_block(_image_tag({"url": call.image}))] if call.image else [])])
     return {"content": shown or _gradio_words(call.state), "metadata": title}
 
 
-def _sources_text(found: SourcesView) -> str:
-    return "\n".join(f"{number}. {_gradio_words(source_name(one))}{_address(one.url)}" for number, one in enumerate(found.sources, 1))
+def _sources_text(found: views.SourcesView) -> str:
+    return "\n".join(f"{number}. {_gradio_words(views.source_name(one))}{_address(one.url)}" for number, one in enumerate(found.sources, 1))
 
 
 def _address(url: str | None) -> str:
@@ -272,12 +259,12 @@ def _address(url: str | None) -> str:
     return f' <a href="{shown}" target="_blank" rel="noopener noreferrer nofollow">{shown}</a>' if shown else ""
 
 
-def _file_text(shown: FileView) -> str:
+def _file_text(shown: views.FileView) -> str:
     """Return a file that is no image: an image stands in its message."""
-    return "" if shown.event.mime_type.startswith("image/") else _gradio_words(file_name(shown.event))
+    return "" if shown.event.mime_type.startswith("image/") else _gradio_words(views.file_name(shown.event))
 
 
-def _title(call: CallView) -> dict[str, Any]:
+def _title(call: views.CallView) -> dict[str, Any]:
     """Return the heading of a call's panel, which Gradio opens while the call runs and folds afterwards."""
     state = call.state
     detail = _WORDS.get(state, call.discarded or "")
@@ -291,7 +278,7 @@ def _title(call: CallView) -> dict[str, Any]:
     return title if state == "waiting" else {**title, "status": "pending" if state in _BUSY else "done"}
 
 
-def _outcome(call: CallView, message: ToolMessage) -> str:
+def _outcome(call: views.CallView, message: ToolMessage) -> str:
     """Return the outcome of a call as text: an error's sentence, or the rejection of a call."""
     text = text_and_media(message)
     if message.status != "error":
@@ -306,7 +293,7 @@ def _outcome(call: CallView, message: ToolMessage) -> str:
     return f"Rejected: {decision.value}" if decision.value else "Rejected: it did not run."
 
 
-def _details(call: CallView) -> str:
+def _details(call: views.CallView) -> str:
     record = call.shown
     args: Any = call.written if record is None else record.args if record.args is not None else record.arguments
     if record is None and call.pending is not None:
@@ -321,7 +308,7 @@ def _details(call: CallView) -> str:
     return "\n\n".join([*(_gradio_code(short_result(text)) for text in texts if text), *said, *([images] if images else [])])
 
 
-def _end_text(end: EndView) -> str:
+def _end_text(end: views.EndView) -> str:
     if end.error is not None:
         return f"*The run failed: {_failure_text(end.error)}*"
     return "" if end.stop_reason in _EXPECTED else f"*The run was stopped: {str(end.stop_reason).replace('_', ' ')}*"
@@ -339,13 +326,13 @@ def _failure_text(error: BaseException) -> str:
 
 
 _MESSAGES: Final[Mapping[type, Callable[[Any], _Message | str]]] = {
-    MessageView: lambda given: {"role": "user", "content": _gradio_message(given.message)},
-    TextView: _text_message,
-    CallView: lambda call: {"content": _details(call), "metadata": _title(call)},
-    VendorCallView: _vendor_call_message,
-    SourcesView: _sources_text,
-    FileView: _file_text,
-    EndView: lambda end: gradio_markdown(_end_text(end)),
+    views.MessageView: lambda given: {"role": "user", "content": _gradio_message(given.message)},
+    views.TextView: _text_message,
+    views.CallView: lambda call: {"content": _details(call), "metadata": _title(call)},
+    views.VendorCallView: _vendor_call_message,
+    views.SourcesView: _sources_text,
+    views.FileView: _file_text,
+    views.EndView: lambda end: gradio_markdown(_end_text(end)),
 }
 """What each part is: a message of the assistant's, or its text."""
 

@@ -15,21 +15,8 @@ from ..event_types import partial_arguments
 from ..messages.calls import ToolCallRecord
 from ..messages.display import call_text, escaped, printable, quoted, short_call, short_result, text_and_media
 from ..strict_json import mend_surrogates
+from . import view_model as views
 from .markdown import markdown_html
-from .view_model import (
-    CallView,
-    EndView,
-    FileView,
-    MessageView,
-    PartView,
-    SourcesView,
-    TextView,
-    VendorCallView,
-    file_name,
-    source_name,
-    vendor_call_brief,
-    vendor_text,
-)
 
 _ONE_LINE: Final = 100  # a call that is longer opens while it is written
 _BRIEF: Final = 160
@@ -49,7 +36,7 @@ _IMAGE_ADDRESS: Final = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif);base6
 _WHAT_NEXT: Final = "decisions = [call.approve() for call in pending_calls(run)]\nrun = model.resume(history, decisions)"
 
 
-def part_html(part: PartView) -> str:
+def part_html(part: views.PartView) -> str:
     """Return a part of a run as HTML.
 
     Nothing in it comes from the model or a tool but words: no tag, no address that is loaded. Formulas are not set either.
@@ -57,11 +44,11 @@ def part_html(part: PartView) -> str:
     return f'<div class="at-piece tex2jax_ignore mathjax_ignore">{_HTML[type(part)](part)}</div>'
 
 
-def _message_html(given: MessageView) -> str:
+def _message_html(given: views.MessageView) -> str:
     return f'<div class="at-given">{_block_html(_words(given.message.type), text_and_media(given.message))}</div>'
 
 
-def _text_html(written: TextView) -> str:
+def _text_html(written: views.TextView) -> str:
     shown = markdown_html(written.text)
     if not written.is_reasoning:
         return shown
@@ -70,15 +57,15 @@ def _text_html(written: TextView) -> str:
     return _folded("reasoning", '<span class="at-name">Reasoning</span>', [("brief", brief)], shown)
 
 
-def part_text(part: PartView) -> str:
+def part_text(part: views.PartView) -> str:
     """Return a part of a run as plain text, for places without HTML."""
-    if isinstance(part, VendorCallView | SourcesView | FileView):
-        return printable(mend_surrogates(vendor_text(part)))
-    if isinstance(part, TextView):
+    if isinstance(part, views.VendorCallView | views.SourcesView | views.FileView):
+        return printable(mend_surrogates(views.vendor_text(part)))
+    if isinstance(part, views.TextView):
         return printable(mend_surrogates("" if part.is_reasoning else part.text))
-    if isinstance(part, MessageView):
+    if isinstance(part, views.MessageView):
         return printable(mend_surrogates(quoted(part.message)))
-    if isinstance(part, EndView):
+    if isinstance(part, views.EndView):
         return f"[{part.text}]"
     outcome = short_result(text_and_media(part.result.message)) if part.result is not None else part.state
     edited = " (edited)" if part.is_edited else ""
@@ -88,7 +75,7 @@ def part_text(part: PartView) -> str:
 # ---------------------------------------------------------------------------------------------- calls
 
 
-def _call_html(call: CallView) -> str:
+def _call_html(call: views.CallView) -> str:
     state, text = call.state, _call_line(call)
     duration = call.result.duration if call.result is not None else 0.0
     time = f"{duration:.1f} s" if duration >= _LEAST_SECONDS else ""
@@ -98,14 +85,14 @@ def _call_html(call: CallView) -> str:
     return _folded(state, _code_name(short_call(text)), marks, "".join(_details_html(call)), is_open=is_open)
 
 
-def _call_line(call: CallView) -> str:
+def _call_line(call: views.CallView) -> str:
     if call.shown is not None:
         return call_text(call.shown)
     so_far = ToolCallRecord("", call.name, call.written, partial_arguments(call.written))
     return f"{call_text(so_far)[:-1]}…"
 
 
-def _brief(call: CallView) -> str:
+def _brief(call: views.CallView) -> str:
     """Return the latest state of a call, for one line."""
     if call.result is not None:
         shown = text_and_media(call.result.message)
@@ -117,7 +104,7 @@ def _brief(call: CallView) -> str:
     return f"{line[:_BRIEF]}…" if len(line) > _BRIEF else line
 
 
-def _details_html(call: CallView) -> Iterator[str]:
+def _details_html(call: views.CallView) -> Iterator[str]:
     yield _arguments_html(call)
     if call.pending is not None:
         yield from (_block_html(title, text) for title, text in titled_words_of_tool(call.pending).items())
@@ -134,7 +121,7 @@ def _details_html(call: CallView) -> Iterator[str]:
         yield _block_html("Error" if failed else "Result", short_result(text_and_media(call.result.message)))
 
 
-def _arguments_html(call: CallView) -> str:
+def _arguments_html(call: views.CallView) -> str:
     """Return the arguments by name, in full if a decision is needed."""
     if call.pending is not None:
         args: Any = call.pending.args
@@ -149,7 +136,7 @@ def _arguments_html(call: CallView) -> str:
     return f"<table><tbody>{rows}</tbody></table>" if rows else ""
 
 
-def _end_html(end: EndView) -> str:
+def _end_html(end: views.EndView) -> str:
     bad = "" if end.error is None else " at-bad"
     end_html = f'<p class="at-end{bad}">{_words(end.text)}</p>'
     if not (end.waiting and end.top):
@@ -162,9 +149,9 @@ def _end_html(end: EndView) -> str:
 # ---------------------------------------------------------------------------------------------- what the vendor does
 
 
-def _vendor_call_html(call: VendorCallView) -> str:
+def _vendor_call_html(call: views.VendorCallView) -> str:
     word = call.status.replace("_", " ") if call.state == "running" else ""
-    marks = [("brief", vendor_call_brief(call)), ("word", word or ("" if call.state == "done" else call.state))]
+    marks = [("brief", views.vendor_call_brief(call)), ("word", word or ("" if call.state == "done" else call.state))]
     details = _block_html("Input", short_result(call.written)) if call.written else ""
     if call.done is not None and call.done.output is not None:
         details += _block_html("Error" if call.done.failed else "Result", short_result(value_text(call.done.output, indent=2)))
@@ -172,8 +159,8 @@ def _vendor_call_html(call: VendorCallView) -> str:
     return _folded(call.state, _code_name(call.name), marks, details) + image
 
 
-def _sources_html(found: SourcesView) -> str:
-    rows = [f"<li>{_linked_html(source_name(one), one.url)}</li>" for one in found.sources]
+def _sources_html(found: views.SourcesView) -> str:
+    rows = [f"<li>{_linked_html(views.source_name(one), one.url)}</li>" for one in found.sources]
     return f'<p class="at-label">Sources</p><ol>{"".join(rows)}</ol>' if rows else ""
 
 
@@ -184,11 +171,11 @@ def _linked_html(name: str, address: str | None) -> str:
     return f'<a href="{escape(address)}" target="_blank" rel="noopener noreferrer nofollow">{_words(name)}</a>'
 
 
-def _file_html(shown: FileView) -> str:
+def _file_html(shown: views.FileView) -> str:
     event = shown.event
     if event.mime_type in _IMAGES and event.data is not None:
         return _image_html(f"data:{event.mime_type};base64,{event.data}", event.name or "image")
-    return f"<p>{_linked_html(file_name(event), event.url)}</p>"
+    return f"<p>{_linked_html(views.file_name(event), event.url)}</p>"
 
 
 def _image_html(address: str, name: str) -> str:
@@ -197,13 +184,13 @@ def _image_html(address: str, name: str) -> str:
 
 
 _HTML: Final[Mapping[type, Callable[[Any], str]]] = {
-    MessageView: _message_html,
-    TextView: _text_html,
-    CallView: _call_html,
-    VendorCallView: _vendor_call_html,
-    SourcesView: _sources_html,
-    FileView: _file_html,
-    EndView: _end_html,
+    views.MessageView: _message_html,
+    views.TextView: _text_html,
+    views.CallView: _call_html,
+    views.VendorCallView: _vendor_call_html,
+    views.SourcesView: _sources_html,
+    views.FileView: _file_html,
+    views.EndView: _end_html,
 }
 
 
