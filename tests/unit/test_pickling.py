@@ -50,6 +50,7 @@ from langchain_autotools import (
     mcp_server,
     new_messages,
 )
+from langchain_autotools.agent import AgentResult
 from langchain_autotools.errors import DecisionProblem
 from langchain_autotools.event_types import MessageDone, RunEvent
 from langchain_autotools.pricing import RunCost, TurnCost
