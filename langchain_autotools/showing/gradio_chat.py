@@ -249,19 +249,10 @@ def _vendor_call_message(call: views.VendorCallView) -> _Message:
     return {"content": shown or _gradio_words(call.state), "metadata": title}
 
 
-def _sources_text(found: views.SourcesView) -> str:
-    return "\n".join(f"{number}. {_gradio_words(views.source_name(one))}{_address(one.url)}" for number, one in enumerate(found.sources, 1))
-
-
 def _address(url: str | None) -> str:
     """Return an address as a link of HTML within a line; nothing where it may be none."""
     shown = escape(url).translate(_REFERENCES) if is_page(url) else ""
     return f' <a href="{shown}" target="_blank" rel="noopener noreferrer nofollow">{shown}</a>' if shown else ""
-
-
-def _file_text(shown: views.FileView) -> str:
-    """Return a file that is no image: an image stands in its message."""
-    return "" if shown.event.mime_type.startswith("image/") else _gradio_words(views.file_name(shown.event))
 
 
 def _title(call: views.CallView) -> dict[str, Any]:
@@ -330,8 +321,12 @@ _MESSAGES: Final[Mapping[type, Callable[[Any], _Message | str]]] = {
     views.TextView: _text_message,
     views.CallView: lambda call: {"content": _details(call), "metadata": _title(call)},
     views.VendorCallView: _vendor_call_message,
-    views.SourcesView: _sources_text,
-    views.FileView: _file_text,
+    views.SourcesView: lambda found: "\n".join(
+        f"{number}. {_gradio_words(views.source_name(one))}{_address(one.url)}" for number, one in enumerate(found.sources, 1)
+    ),
+    views.FileView: lambda shown: (
+        "" if shown.event.mime_type.startswith("image/") else _gradio_words(views.file_name(shown.event))  # an image stands in its message
+    ),
     views.EndView: lambda end: gradio_markdown(_end_text(end)),
 }
 """What each part is: a message of the assistant's, or its text."""

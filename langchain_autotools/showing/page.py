@@ -44,10 +44,6 @@ def part_html(part: views.PartView) -> str:
     return f'<div class="at-piece tex2jax_ignore mathjax_ignore">{_HTML[type(part)](part)}</div>'
 
 
-def _message_html(given: views.MessageView) -> str:
-    return f'<div class="at-given">{_block_html(_words(given.message.type), text_and_media(given.message))}</div>'
-
-
 def _text_html(written: views.TextView) -> str:
     shown = markdown_html(written.text)
     if not written.is_reasoning:
@@ -184,7 +180,9 @@ def _image_html(address: str, name: str) -> str:
 
 
 _HTML: Final[Mapping[type, Callable[[Any], str]]] = {
-    views.MessageView: _message_html,
+    views.MessageView: lambda given: (
+        f'<div class="at-given">{_block_html(_words(given.message.type), text_and_media(given.message))}</div>'
+    ),
     views.TextView: _text_html,
     views.CallView: _call_html,
     views.VendorCallView: _vendor_call_html,

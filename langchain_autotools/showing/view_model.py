@@ -1,7 +1,7 @@
 """The view model of runs: their events, combined to what a page, a notebook or a terminal shows of them."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -240,9 +240,17 @@ class Change(NamedTuple):
     part: PartView | None
 
     def lines(self) -> "Iterator[Line]":
-        """Yield what a terminal writes of it on lines of their own."""
-        shown = _SHOWN.get(type(self.event))
-        return iter(()) if shown is None or shown.lines is None else shown.lines(self.event, self.run, self.part)
+        """Yield what a terminal writes of it on lines of their own. The text of a run that no tool made is written as it comes."""
+        event, run, part = self
+        shown = _SHOWN.get(type(event))
+        if run.depth and isinstance(part, TextView) and not part.is_reasoning:
+            *whole, run.line = (run.line + getattr(event, "text", "")).split("\n")
+            yield from map(Line, whole)
+        elif shown is not None and shown.lines is not None:
+            if run.line:
+                yield Line(run.line)
+            run.line = ""
+            yield from shown.lines(event, run, part)
 
 
 class ViewModel:
@@ -507,8 +515,6 @@ _PIECES: Final[Mapping[type[RunEvent], Callable[[JoinedText, Any], str]]] = {
 
 
 # ---------------------------------------------------------------------------------------------- lines of a terminal
-#
-# The text of a run that no tool made is no line: it is written as it comes.
 
 
 class Line(NamedTuple):
@@ -549,24 +555,6 @@ def _sources_of(event: Any, run: RunView) -> SourcesView | None:
     return next((part for part in run.parts if isinstance(part, SourcesView) and part.message_id == event.message_id), None)
 
 
-def _rest(run: RunView) -> Iterator[Line]:
-    """Yield the last line of the text of a run inside a tool, as far as it has come."""
-    if run.line:
-        yield Line(run.line)
-    run.line = ""
-
-
-def _text_lines(event: kinds.TextDelta, run: RunView, _: PartView) -> Iterator[Line]:
-    if run.depth:
-        *whole, run.line = (run.line + event.text).split("\n")
-        yield from map(Line, whole)
-
-
-def _ready_lines(event: kinds.CallReady, run: RunView, _: PartView) -> Iterator[Line]:
-    yield from _rest(run)
-    yield call_line(event.call)
-
-
 def _progress_lines(event: kinds.CallProgress, run: RunView, _: PartView) -> Iterator[Line]:
     value = event.value if isinstance(event.value, str) else to_json(event.value)
     yield Line(f"… {_called(event.call_id, run)}: {_one_line_of(value)}")
@@ -579,23 +567,14 @@ def _result_lines(event: kinds.CallResult, run: RunView, _: PartView) -> Iterato
     yield Line(f"← {_called(event.call_id, run, event.call.name)}: {_one_line_of(text_and_media(event.message))}", style)
 
 
-def _discarded_lines(event: kinds.CallDiscarded, run: RunView, _: PartView) -> Iterator[Line]:
-    yield Line(f"(a call came to nothing: {_one_line_of(event.reason)})")
-
-
 def _message_lines(event: kinds.MessageDone, run: RunView, _: PartView | None) -> Iterator[Line]:
     """Yield a message that a run took from its user; of another one, the sources behind it."""
     if event.message.type == "human":
         yield Line(quoted(event.message))
         return
-    yield from _rest(run)
     found = _sources_of(event, run)
     for number, one in enumerate(found.sources if found else (), 1):
         yield Line(f"[{number}] {_one_line_of(source_line(one))}")
-
-
-def _model_changed_lines(event: kinds.ModelChanged, run: RunView, _: None) -> Iterator[Line]:
-    yield Line(f"({_one_line_of(event.to_model)} goes on, after {_one_line_of(event.from_model)})")
 
 
 def _pending_lines(event: kinds.CallsPending, run: RunView, _: None) -> Iterator[Line]:
@@ -605,24 +584,13 @@ def _pending_lines(event: kinds.CallsPending, run: RunView, _: None) -> Iterator
             yield Line(f"  {title}: {_one_line_of(text)}")
 
 
-def _vendor_call_started_lines(event: kinds.VendorCallStarted, run: RunView, _: PartView) -> Iterator[Line]:
-    yield from _rest(run)
-    yield Line(f"⌕ {_one_line_of(event.name)}…", "call")
-
-
 def _vendor_call_lines(event: kinds.VendorCallDone, run: RunView, call: VendorCallView) -> Iterator[Line]:
     brief = vendor_call_brief(call)
     line = f"⌕ {_one_line_of(f'{event.name}: {brief}' if brief else event.name)}"
     yield Line(f"{line} (failed)", "failure") if event.failed else Line(line, "result")
 
 
-def _file_lines(event: kinds.FileMade, run: RunView, _: PartView) -> Iterator[Line]:
-    yield from _rest(run)
-    yield Line(f"[{_one_line_of(file_name(event))}]", "result")
-
-
 def _end_lines(event: kinds.RunEnded | kinds.RunFailed, run: RunView, end: EndView) -> Iterator[Line]:
-    yield from _rest(run)
     yield Line(f"[{end.text}]", "quiet" if end.error is None else "failure")
 
 
@@ -634,36 +602,40 @@ class _Shown(NamedTuple):
 
     Attributes:
         part: Changes the view of its run, and returns the part that has changed; None for nothing.
-        lines: Yields the lines of a terminal; None for none.
+        lines: Returns the lines of a terminal; None for none.
     """
 
     part: Callable[[ViewModel, Any, RunView], PartView | None] | None
-    lines: Callable[[Any, RunView, Any], Iterator[Line]] | None = None
+    lines: Callable[[Any, RunView, Any], Iterable[Line]] | None = None
 
 
 _SHOWN: Final = EventTable(
     "pages, notebooks and terminals",
     {
         kinds.RunStarted: _Shown(ViewModel._started),
-        kinds.TextDelta: _Shown(ViewModel._written, _text_lines),
+        kinds.TextDelta: _Shown(ViewModel._written),
         kinds.ReasoningDelta: _Shown(partial(ViewModel._written, is_reasoning=True)),
         kinds.CallStarted: _Shown(partial(ViewModel._call, begins=True)),
         kinds.CallArgumentsDelta: _Shown(ViewModel._arguments),
-        kinds.CallReady: _Shown(ViewModel._ready, _ready_lines),
-        kinds.CallDiscarded: _Shown(ViewModel._discarded, _discarded_lines),
+        kinds.CallReady: _Shown(ViewModel._ready, lambda event, run, _: [call_line(event.call)]),
+        kinds.CallDiscarded: _Shown(
+            ViewModel._discarded, lambda event, run, _: [Line(f"(a call came to nothing: {_one_line_of(event.reason)})")]
+        ),
         kinds.CallProgress: _Shown(ViewModel._progress, _progress_lines),
         kinds.CallResult: _Shown(ViewModel._result, _result_lines),
         kinds.MessageDone: _Shown(ViewModel._message_done, _message_lines),
         kinds.MessageDiscarded: _Shown(ViewModel._message_discarded),
-        kinds.ModelChanged: _Shown(NOTHING, _model_changed_lines),
+        kinds.ModelChanged: _Shown(
+            NOTHING, lambda event, run, _: [Line(f"({_one_line_of(event.to_model)} goes on, after {_one_line_of(event.from_model)})")]
+        ),
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: NOTHING,
         kinds.CallsPending: _Shown(ViewModel._pending, _pending_lines),
-        kinds.VendorCallStarted: _Shown(ViewModel._vendor_call, _vendor_call_started_lines),
+        kinds.VendorCallStarted: _Shown(ViewModel._vendor_call, lambda event, run, _: [Line(f"⌕ {_one_line_of(event.name)}…", "call")]),
         kinds.VendorCallProgress: _Shown(ViewModel._vendor_call_progress),
         kinds.VendorCallDone: _Shown(ViewModel._vendor_call_done, _vendor_call_lines),
         kinds.SourceFound: _Shown(ViewModel._source),
-        kinds.FileMade: _Shown(ViewModel._file, _file_lines),
+        kinds.FileMade: _Shown(ViewModel._file, lambda event, run, _: [Line(f"[{_one_line_of(file_name(event))}]", "result")]),
         kinds.RunEnded: _Shown(ViewModel._ended, _end_lines),
         kinds.RunFailed: _Shown(ViewModel._ended, _end_lines),
     },
