@@ -481,10 +481,6 @@ def _result_inside(part: Chunk, event: kinds.CallResult) -> Chunk:
     return _run_part(part)
 
 
-def _message_inside(part: Chunk, event: kinds.MessageDone) -> Chunk | None:
-    return _run_part(part, text=part["text"] + event.message.text) if isinstance(event.message, AIMessage) else None
-
-
 def _metadata(ended: kinds.RunEnded) -> Chunk:
     metadata = {"stop_reason": ended.stop_reason, "max_turns_reached": ended.max_turns_reached, "turns": ended.turns}
     return metadata if ended.usage is None else {**metadata, "usage": ended.usage}
@@ -514,7 +510,10 @@ _CHUNKS: Final = EventTable(
         kinds.CallDiscarded: _Made(UIMessageChunks._discarded),
         kinds.CallProgress: _Made(UIMessageChunks._progress),
         kinds.CallResult: _Made(UIMessageChunks._result, _result_inside),
-        kinds.MessageDone: _Made(UIMessageChunks._message_done, _message_inside),
+        kinds.MessageDone: _Made(
+            UIMessageChunks._message_done,
+            lambda part, event: _run_part(part, text=part["text"] + event.message.text) if isinstance(event.message, AIMessage) else None,
+        ),
         kinds.MessageDiscarded: _Made(UIMessageChunks._message_discarded),
         kinds.ModelChanged: _Made(UIMessageChunks._model_changed),
         kinds.MessagesAdded: NOTHING,

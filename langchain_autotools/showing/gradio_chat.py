@@ -158,13 +158,10 @@ class GradioChat:
     def _calls_pending(self, event: kinds.CallsPending) -> None:
         self.pending = list(event.calls)
 
-    def _run_ended(self, event: kinds.RunEnded) -> None:
-        self.is_running = False
-        self.pending = self.pending if event.stop_reason == "calls_pending" else []
-        self.failed = None
-
-    def _run_failed(self, event: kinds.RunFailed) -> None:
-        self.is_running, self.pending, self.failed = False, [], event.run_id
+    def _ended(self, event: kinds.RunEnded | kinds.RunFailed) -> None:
+        reason = getattr(event, "stop_reason", None)
+        self.is_running, self.failed = False, event.run_id if reason is None else None
+        self.pending = self.pending if reason == "calls_pending" else []
 
     def _show(self, key: str, kind: str, content: str) -> None:
         if kind in _ROLES:
@@ -178,8 +175,8 @@ _NOTES: Final[Mapping[type[RunEvent], Callable[[GradioChat, Any], None]]] = {
     kinds.MessageDone: GradioChat._message,
     kinds.MessagesAdded: GradioChat._added,
     kinds.CallsPending: GradioChat._calls_pending,
-    kinds.RunEnded: GradioChat._run_ended,
-    kinds.RunFailed: GradioChat._run_failed,
+    kinds.RunEnded: GradioChat._ended,
+    kinds.RunFailed: GradioChat._ended,
 }
 """What is noted beside the view model."""
 

@@ -75,7 +75,10 @@ def show(stream: Any) -> Any:
     if isinstance(stream, AIMessage):
         return _show(events_of(stream))
     if isinstance(stream, BaseMessage | list | tuple):
-        return _show(history_events([stream] if isinstance(stream, BaseMessage) else _messages_of(stream)))
+        history = [stream] if isinstance(stream, BaseMessage) else stream
+        if strange := [type(one).__name__ for one in history if not isinstance(one, BaseMessage)]:
+            raise ConfigurationError(f"show takes a history as a list of messages, and this one has a {strange[0]} in it")
+        return _show(history_events(history))
     if isinstance(stream, AsyncIterator):
         return _ashow(aevents(stream))
     if not isinstance(stream, Iterator):
@@ -90,13 +93,6 @@ def _show(happened: Any) -> None:
     with _screen() as output, closing(happened):
         for one in happened:
             output.show(one)
-
-
-def _messages_of(history: Sequence[Any]) -> Sequence[BaseMessage]:
-    strange = next((one for one in history if not isinstance(one, BaseMessage)), None)
-    if strange is not None:
-        raise ConfigurationError(f"show takes a history as a list of messages, and this one has a {type(strange).__name__} in it")
-    return history
 
 
 async def _ashow(stream: AsyncEventStream) -> AIMessage:

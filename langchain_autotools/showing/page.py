@@ -96,8 +96,7 @@ def _brief(call: views.CallView) -> str:
         shown = call.discarded
     else:
         shown = value_text(call.progress[-1]) if call.progress else ""
-    line = " ".join(shown[: 2 * _BRIEF].split())
-    return f"{line[:_BRIEF]}…" if len(line) > _BRIEF else line
+    return views.brief(shown)
 
 
 def _details_html(call: views.CallView) -> Iterator[str]:

@@ -447,8 +447,12 @@ def file_name(event: FileMade) -> str:
 
 def vendor_call_brief(call: VendorCallView) -> str:
     """Return what a call is called with, for one line."""
-    words = ", ".join(value if isinstance(value, str) else to_json(value) for value in (call.args or {}).values())
-    line = escaped(" ".join(words[: 2 * _BRIEF].split()))
+    return brief(", ".join(value if isinstance(value, str) else to_json(value) for value in (call.args or {}).values()))
+
+
+def brief(text: str) -> str:
+    """Return the beginning of a text on one line."""
+    line = escaped(" ".join(text[: 2 * _BRIEF].split()))
     return f"{line[:_BRIEF]}…" if len(line) > _BRIEF else line
 
 
