@@ -30,7 +30,7 @@ from .run.adopted_models import AdoptingMeta, adopted, one_turn_model
 from .run.binding import BindableChatModel, BoundChatModel
 from .run.decisions import open_calls
 from .run.run import Driven, Run, SingleAnswer, adrive, drive
-from .run.settings import NOT_PER_CALL, Configured, RunFields, Toolbox, drop_settings, form_of, run_parts, run_settings, toolbox_of
+from .run.settings import RUN_KEYWORDS, Configured, RunFields, Toolbox, drop_settings, form_of, run_parts, run_settings, toolbox_of
 from .run.turn_wrappers import TurnRequest, TurnWrapper, WireForm, generator_of
 from .turn.model import readable_messages, tool_labels
 from .turn.tools import format_tool_choice
@@ -48,7 +48,7 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
     behaves like any LangChain chat model; `bind_tools` declares tools and never executes them.
     """
 
-    _not_per_call: ClassVar[frozenset[str]] = BindableChatModel._not_per_call | NOT_PER_CALL
+    _not_per_call: ClassVar[frozenset[str]] = BindableChatModel._not_per_call | (RunFields.model_fields.keys() - RUN_KEYWORDS - {"tools"})
     _toolbox: Toolbox | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")

@@ -23,7 +23,7 @@ from ..errors import ConfigurationError
 from ..event_bus import current_scope
 from ..executor import ToolExecutor
 from ..executor.approvals import Admission, Approvals, Reservation
-from ..executor.executor import EXECUTION, Setting, checked_listener, read_settings, setting
+from ..executor.executor import EXECUTION, Setting, read_settings
 from ..executor.names import OtherwiseNamed, tool_keys, tool_name
 from ..executor.nested_runs import current_nested_runs
 from ..executor.run_tool import is_run_tool
@@ -62,7 +62,7 @@ AfterText = Literal["continue", "raise"]
 # `Setting` in its type says is all that is known of it anywhere else: which values are refused, and how those of several places are joined.
 
 
-_of_runs = partial(setting, at=("call",))
+_of_runs = partial(Setting.of, at=("call",))
 """A setting that no executor has."""
 
 
@@ -125,7 +125,7 @@ class RunFields(BaseModel, defer_build=True):
     on_limit: Annotated[OnLimit, _ON_LIMIT] = "answer"
     """Action when a limit is reached: `answer` requests one last answer without tools, `return` returns the run as it is,
     `raise` raises `LimitReachedError`."""
-    before_turn: Annotated[Any, Setting(checked_listener, at=("call",))] = Field(default=None, exclude=True, repr=False)
+    before_turn: Annotated[Any, Setting(EXECUTION["on_executed"].check, at=("call",))] = Field(default=None, exclude=True, repr=False)
     """Function that may change the next request of a run: it gets a `NextTurn` and returns one, or None. May be asynchronous in
     asynchronous runs."""
     middleware: Any = Field(default=(), exclude=True, repr=False)
@@ -202,9 +202,6 @@ _LIMITS = tuple(one.name for one in fields(Limits))
 
 RUN_KEYWORDS = frozenset({*_OF_CALLS, *(name for name, one in SETTINGS.items() if "call" in one.at)})
 """Keywords of a call that configure a run and never reach the vendor."""
-
-NOT_PER_CALL = frozenset(RunFields.model_fields) - RUN_KEYWORDS - {"tools"}
-"""The fields that are no keywords of a call: given to one they would have no effect."""
 
 
 # ---------------------------------------------------------------------------------------------- a model's tools
@@ -595,12 +592,12 @@ def run_parts(
     """Compose the optional parts of a run, or of a single reply.
 
     Args:
-        values: The settings of the call, as `call_settings` returns them.
+        values: The settings of the call, as `call_settings` returns them; of a single reply its end alone.
         wrappers: Wrappers of turns that the model and the call bring.
         call_wrappers: Wrappers of calls, likewise, the outermost first.
         approvals: What calls need before they run; None for nothing.
     """
-    cancel, seconds, journal = values["cancel"], values["deadline"], values["journal"]
+    cancel, seconds, journal = values["cancel"], values["deadline"], values.get("journal")
     around = list(wrappers)
     clock, new_uuid = time.monotonic, _random_uuid
     admissions: Sequence[Admission] = ()
@@ -615,7 +612,7 @@ def run_parts(
     if (place := current_scope.get()) is not None:
         from .event_emitter import RunEvents  # here, because it costs every other program its import
 
-        observer = events = RunEvents(place, values["message_separator"])
+        observer = events = RunEvents(place, values.get("message_separator", ""))
         around.append(events)
     claimed = _UNCLAIMED
     if approvals is not None and approvals.claim is not None:
@@ -624,7 +621,7 @@ def run_parts(
         claimed = turn = ClaimedTurn(approvals.claim, end)
         around.append(turn)
     turns = Turns(around) if around else _UNWRAPPED
-    meter = None if values["max_cost"] is None else partial(_meter, values)
+    meter = None if values.get("max_cost") is None else partial(_meter, values)
     return RunParts(end, clock, observer, turns, admissions, meter, call_wrappers, new_uuid, claimed)
 
 
