@@ -188,7 +188,7 @@ class SingleTurnChatModel(BaseChatModel):
     lists_content: ClassVar[bool] = False
     """Whether the content of replies to requests with tools is always a list of blocks, never a string."""
 
-    _not_per_call: ClassVar[frozenset[str]] = frozenset({"skip_invalid_tools", "approval_key", "middleware", "handlers"})
+    _not_per_call: ClassVar[frozenset[str]] = frozenset({"skip_invalid_tools"})
     """Arguments of the constructor that are refused as keywords of a call, where they would have no effect."""
     _first_request_only: ClassVar[frozenset[str]] = frozenset()
     """Names of the parameters that apply only to the first request of a run: repeated, they would prevent its end."""
