@@ -43,7 +43,7 @@ def _as_approved(
     assert run is not None  # only calls that run have wrappers
     bound = call is not before.call and (approved is not None or is_concerned(before.call, call))
     if bound and not any(_is_same(call, one) for one in (before.call, approved or before.call)):
-        return ends_as(_changed_result(run, before.call, call) if may_wait else _refused_change(before.call))
+        return ends_as(_changed_result(run, before.call, call) if may_wait else failed(before.call, _REFUSED, PermissionError))
     if approved is not None:
         planned = replace(planned, call=approved)
     if run.call is not planned.call:
@@ -70,7 +70,7 @@ def _as_listed(before: ToolCallRecord, may_wait: bool, proceed: Proceed, planned
     if not changes:
         return (yield from proceed(planned))
     if not may_wait or run.tried:
-        return failed(before, _OTHER_TOOL, PermissionError(_OTHER_TOOL))
+        return failed(before, _OTHER_TOOL, PermissionError)
     return _waiting_result(run, with_definitions(before, None if now is None else {before.name: now}), call.args or {}, _REDEFINED, changes)
 
 
@@ -118,7 +118,7 @@ def _changed_result(run: ToolRun, before: ToolCallRecord, after: ToolCallRecord)
         after: The call as they have changed it.
     """
     if run.tried:  # what has run cannot wait
-        return _refused_change(before)
+        return failed(before, _REFUSED, PermissionError)
     tool = source_tool(run.prepared.tool)
     if before.definitions is None and tool is not None and tool.definition is not None:
         before = replace(before, definitions={before.name: tool.definition})
@@ -139,14 +139,9 @@ def _waiting_result(
     """
     record = replace(outer_call(run), call=call).changed(args, changes)
     text = text.format(arguments=compact(record["calls"][0]["args"]))
-    result = failed(call, text, PermissionError(text))
+    result = failed(call, text, PermissionError)
     metadata = metadata_of_open_run(record)
     return replace(result, message=result.message.model_copy(update={"id": f"open-{uuid.uuid4()}", "response_metadata": metadata}))
-
-
-def _refused_change(call: ToolCallRecord) -> ToolCallResult:
-    """Return the result of a changed call that cannot wait: one inside a bundle, or one that has run before."""
-    return failed(call, _REFUSED, PermissionError(_REFUSED))
 
 
 _logger = logging.getLogger("langchain_autotools")
@@ -398,7 +393,7 @@ class Batch:
         """Wait until a call may begin; leave it pending, or answer it, if one before it waits, or no time is left."""
         if self._waits and planned.call.run is None:
             is_reply = self._options.in_run and self._options.turn
-            return ends_as(failed(planned.call, _BEHIND, RuntimeError(_BEHIND)) if is_reply else PENDING)
+            return ends_as(failed(planned.call, _BEHIND, RuntimeError) if is_reply else PENDING)
         if self._exclusive:
             return self._after_others(number, planned, proceed)
         return ends_as(overdue_result(planned.call)) if self._end.is_over() else proceed(planned)
@@ -410,8 +405,8 @@ class Batch:
         end = time.monotonic() + (run.timeout or max((other.timeout or 0.0 for other in beside), default=0.0))
         while any(not other.ended for other in beside) and not (self._closed or self._failures or self._must_end()):
             if time.monotonic() >= end:
-                text = _NOT_ALONE.format(name=(run.call if number in self._exclusive else beside[0].call).name)
-                return failed(run.call, text, TimeoutError(text))
+                alone = run if number in self._exclusive else beside[0]
+                return failed(run.call, _NOT_ALONE.format(name=alone.call.name), TimeoutError)
             yield Pause(_POLL_SECONDS)
         return overdue_result(planned.call) if self._end.is_over() else (yield from proceed(planned))
 

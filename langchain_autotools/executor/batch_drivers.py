@@ -37,6 +37,7 @@ from .user_functions import (
     deeper,
     run_in_thread,
     running_loop,
+    settle,
 )
 
 _logger = logging.getLogger("langchain_autotools")
@@ -287,10 +288,7 @@ class _ThreadBatch(Batch):
 
         def work() -> None:
             begun.set()
-            try:
-                outcome.set_result(overdue_result(run.call) if self._end.is_over() else run.invoke())
-            except BaseException as error:
-                outcome.set_exception(error)
+            settle(outcome, lambda: overdue_result(run.call) if self._end.is_over() else run.invoke())
 
         try:
             job = run_in_thread(partial(deeper(copy_context()).run, work), self._threads)

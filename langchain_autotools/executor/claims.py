@@ -158,15 +158,14 @@ class Claims:
         with self._lock:
             self._answers[key] = answer
             is_late = key in self._left or self._over
-        undo = self._undo_late(key, answer) if is_late else None
+        undo: UserCall | None = None
+        if is_late and self.owned and answer == "left":
+            undo = self._claim.end, self._owner
+        elif is_late and (answer == "mine" if self.owned else answer is True):
+            undo = self.release(key)
         if undo is not None:
             call_user(*undo, lambda: False, lambda: None)
         return answer
-
-    def _undo_late(self, key: str, answer: Any) -> UserCall | None:
-        if self.owned:
-            return (self._claim.end, self._owner) if answer == "left" else self.release(key) if answer == "mine" else None
-        return self.release(key) if answer is True else None
 
     def late_answer(self, key: str) -> Any:
         """Return the store's answer about a key if it came as the wait ended; `NOTHING` if there was none."""
@@ -358,7 +357,7 @@ class Reserved:
         if said == "mine" or (said == "left" and (not runs or goes_on_by_itself(answer))):
             return answer
         if said == "left":
-            return _with_result(answer, failed(call, _TAKEN, AlreadyResumedError(_TAKEN)), key)
+            return _with_result(answer, failed(call, _TAKEN, AlreadyResumedError), key)
         if said == "running":
             raise AlreadyResumedError(_RUNNING)
         if said is NOTHING:
@@ -662,7 +661,7 @@ class KeyClaims(CallClaims):
             _logger.warning("the run has ended before claim said anything about call %s, which does not run", call.id)
             self.given[number] = overdue_result(call)
         elif answer is False:
-            self.given[number] = failed(call, _TAKEN, AlreadyResumedError(_TAKEN))
+            self.given[number] = failed(call, _TAKEN, AlreadyResumedError)
             self._refused = True
         else:
             self.given[number] = _kept_result(self._answers[number], answer, self._claims)

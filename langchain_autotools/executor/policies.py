@@ -71,7 +71,10 @@ class ToolPolicy:
 
     def __post_init__(self) -> None:
         """Raise if a setting cannot work."""
-        object.__setattr__(self, "timeout", _checked_seconds("timeout", self.timeout))
+        if self.timeout is not None:
+            if isinstance(self.timeout, bool) or not isinstance(self.timeout, int | float) or not self.timeout > 0:
+                raise ConfigurationError(f"timeout must be a positive number of seconds, or None, not {self.timeout!r}")
+            object.__setattr__(self, "timeout", float(self.timeout))
         if self.retry is not None:
             object.__setattr__(self, "retry", checked_retry("retry", self.retry))
         _check("retry_on", self.retry_on, tuple, "a tuple of error types")
@@ -93,9 +96,8 @@ class ToolPolicy:
 
     def over(self, other: "ToolPolicy | None") -> "ToolPolicy":
         """Return this policy with its unset fields taken from the other one."""
-        if other is None:
-            return self
-        return replace(self, **{name: value for name, value in _set_fields(other).items() if getattr(self, name) is None})
+        unset = [one.name for one in fields(self) if getattr(self, one.name) is None]
+        return self if other is None else replace(self, **{name: getattr(other, name) for name in unset})
 
     @property
     def retry_settings(self) -> RetryPolicy | RetryStrategies | None:
@@ -139,23 +141,9 @@ def checked_cache(name: str, cache: Any) -> Any:
     return cache
 
 
-def _checked_seconds(name: str, value: Any) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise ConfigurationError(f"{name} must be a positive number of seconds, or None, not {value!r}")
-    return float(value)
-
-
 def _check(name: str, value: Any, kind: Any, words: str) -> None:
     if value is not None and not isinstance(value, kind):
         raise ConfigurationError(f"{name} must be {words}, not {value!r}")
-
-
-def _set_fields(policy: ToolPolicy) -> dict[str, Any]:
-    """Return the fields of a policy that are set."""
-    values = {one.name: getattr(policy, one.name) for one in fields(policy)}
-    return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True)

@@ -364,7 +364,12 @@ def fields_of(schema: Any) -> Mapping[str, ReadAs]:
     by_alias = newer.get("validate_by_alias") is not False
     if fields:
         return {
-            name: ReadAs(name, info.rebuild_annotation(), info.is_required(), _paths(name, info.validation_alias, by_name, by_alias))
+            name: ReadAs(
+                name,
+                info.rebuild_annotation(),
+                info.is_required(),
+                [(name,)] if info.validation_alias is None else _paths(name, info.validation_alias, by_name, by_alias),
+            )
             for name, info in fields.items()
         }
     if dataclasses.is_dataclass(schema) or is_typeddict(schema):
@@ -373,18 +378,9 @@ def fields_of(schema: Any) -> Mapping[str, ReadAs]:
 
 
 def _paths(name: str, alias: Any, by_name: bool, by_alias: bool) -> list[Path]:
-    choices = [] if alias is None or not by_alias else alias.choices if isinstance(alias, AliasChoices) else [alias]
+    choices = [] if not by_alias else alias.choices if isinstance(alias, AliasChoices) else [alias]
     paths: list[Path] = [tuple(one.path) if isinstance(one, AliasPath) else (one,) for one in choices]
     return [(name,), *paths] if by_name or not paths else sorted(paths, key=len)
-
-
-def _aliases_of(info: FieldInfo) -> Iterator[str]:
-    """Yield the aliases under which a pydantic model accepts a field."""
-    choices = info.validation_alias.choices if isinstance(info.validation_alias, AliasChoices) else [info.validation_alias]
-    for alias in (info.alias, *choices):
-        first = alias.path[0] if isinstance(alias, AliasPath) else alias
-        if isinstance(first, str):
-            yield first
 
 
 def put(data: Any, path: Path, value: Any) -> None:

@@ -229,11 +229,9 @@ class ToolArguments:
             kept = {name: value for name, value in schema["properties"].items() if name in self.declared}
             required = [name for name in schema.get("required", ()) if name in self.declared]
             return Declaration({**schema, "properties": kept, "required": required}, self.tool, schema, self._enforced)
-        if (
-            not self._is_own
-            and self._declared_by_core() == set(self.declared)
-            and (self._is_older or schema.model_config.get("alias_generator") is None)
-        ):
+        # TypedDicts and dataclasses inside have the generator of aliases around them
+        renames = not self._is_older and schema.model_config.get("alias_generator") is not None
+        if not (self._is_own or renames) and self._declared_by_core() == set(self.declared):
             return None
         made = subset(self._name, schema, {name: self._reads[name].field for name in self.declared})
         return Declaration(made, self.tool, schema, self._enforced)
@@ -635,9 +633,8 @@ class PreparedTool:
         self.arguments = ToolArguments(inside)
         kind: Any = type(inside)
         self.asynchronous = "_arun" in self.arguments.signatures or not is_core(kind.ainvoke)
-        self.only_asynchronous = self.asynchronous and (
-            "_run" not in self.arguments.signatures or _only_raises(getattr(kind._run, "__code__", None))
-        )
+        raises = _only_raises(getattr(kind._run, "__code__", None))
+        self.only_asynchronous = self.asynchronous and (raises or "_run" not in self.arguments.signatures)
         is_core_run, is_core_invoke = _goes_through_core(inside), is_core(kind.invoke) and is_core(kind.ainvoke)
         self.observed = tool is inside and is_core_run and is_core_invoke
         self._methods: dict[str, Any] = {}  # through which core runs the tool, so that its arguments meet none of core's own

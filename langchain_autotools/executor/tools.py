@@ -76,6 +76,7 @@ def source_tool(tool: BaseTool) -> SourceTool | None:
 
 _logger = logging.getLogger("langchain_autotools")
 
+_tell_once = functools.lru_cache(1_000)(_logger.warning)
 _T = TypeVar("_T")
 _DECLARATION = "is a declaration: it says what a tool takes, not what it does. Pass a function or a BaseTool, or declare it with bind_tools"
 
@@ -258,11 +259,6 @@ def _from_callable(value: Any, name: str) -> BaseTool:
     if not arguments.keys() <= set(names):
         description, arguments = inspect.getdoc(source) or "", {}
     return StructuredTool(name=name, description=description, args_schema=schema_of(signature, name, arguments), **way)
-
-
-@functools.lru_cache(1_000)
-def _tell_once(text: str) -> None:
-    _logger.warning(text)
 
 
 # ---------------------------------------------------------------------------------------------- pickling

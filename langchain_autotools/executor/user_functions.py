@@ -19,6 +19,8 @@ from typing import Any, Generic, Protocol, TypeVar
 NOTHING: Any = object()
 """The return value if the run has ended first."""
 
+_T = TypeVar("_T")
+
 UserCall = tuple[Callable[[Any], Any], Any]
 """A function of the caller's, possibly asynchronous, and its argument."""
 
@@ -104,8 +106,13 @@ def _in_thread(
 def _answer_into(outcome: Future[Any], function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool]) -> None:
     if not outcome.set_running_or_notify_cancel():
         return
+    settle(outcome, lambda: NOTHING if is_over() else function(argument))  # it may have waited for its thread
+
+
+def settle(outcome: Future[_T], function: Callable[..., _T], *args: Any) -> None:
+    """Set the result of a future to what a function returns or raises."""
     try:
-        outcome.set_result(NOTHING if is_over() else function(argument))  # it may have waited for its thread
+        outcome.set_result(function(*args))
     except BaseException as error:
         outcome.set_exception(error)
 
@@ -163,7 +170,7 @@ class ListenerCalls:
                 _call_each(listeners, values)
             return True
         outcome: Future[None] = Future()
-        self._put(partial(copy_context().run, _settle, outcome, listeners, values))
+        self._put(partial(copy_context().run, settle, outcome, _call_each, listeners, values))
         while not wait([outcome], _timeout(self._bounds)).done:
             if self._bounds.grace() == 0:
                 _warn()
@@ -191,14 +198,6 @@ class ListenerCalls:
                 self._thread = threading.get_ident()
                 work = self._queue.popleft()
             work()
-
-
-def _settle(outcome: Future[None], listeners: _Listeners, values: tuple[Any, ...]) -> None:
-    try:
-        _call_each(listeners, values)
-        outcome.set_result(None)
-    except BaseException as error:
-        outcome.set_exception(error)
 
 
 def _call_each(listeners: _Listeners, values: tuple[Any, ...]) -> None:
@@ -457,19 +456,6 @@ def _start_stalled() -> None:
             _start(job, depth, may_wait=True)
 
 
-def _threads_after_fork() -> None:
-    """Reset the state in a forked child process, which has none of its parent's threads but maybe a held lock."""
-    global _lock, _watched
-    _lock = threading.Lock()
-    _free.clear()
-    _depths.clear()
-    _watched = False
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_threads_after_fork)
-
-
 # ---------------------------------------------------------------------------------------------- event loops
 #
 # Event loops for the asynchronous tools of synchronous callers.
@@ -478,8 +464,6 @@ if hasattr(os, "register_at_fork"):
 # in another thread, and answers, the tool runs on it. All others run on one loop in a daemon thread. It starts when it is first needed
 # and lives as long as the process, so that what tools keep on it stays usable from one call to the next. A tool that itself waits, on
 # its loop, for a synchronous run would wait for its own loop; such an inner run is given another one, and so on.
-
-_T = TypeVar("_T")
 
 Home = Callable[[], asyncio.AbstractEventLoop | None]
 """A function that returns the loop that tools belong to; None if it is unknown or gone."""
@@ -647,12 +631,22 @@ async def _awaited(awaitable: Awaitable[_T]) -> _T:
     return await awaitable
 
 
-def _loops_after_fork() -> None:
-    """Reset the loops in a forked child process. The parent's loops are kept unused: closing them would close shared files."""
-    global _lock
+def _after_fork() -> None:
+    """Reset the state in a forked child process, which has none of its parent's threads but maybe a held lock.
+
+    The parent's loops are kept unused: closing them would close shared files.
+    """
+    global _lock, _watched
     _lock = threading.Lock()
+    _free.clear()
+    _depths.clear()
+    _watched = False
     _left_behind.extend(_loops)
     _loops.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 @atexit.register
@@ -662,7 +656,3 @@ def _stop_loops() -> None:
         thread.loop.call_soon_threadsafe(thread.loop.stop)
     for thread in _loops:
         thread.join(timeout=1.0)  # a tool that blocks its loop must not keep the program alive
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_loops_after_fork)
