@@ -1,5 +1,6 @@
 """The common part of synchronous or asynchronous batches of running calls, with what stands around each call."""
 
+import asyncio
 import logging
 import time
 import uuid
@@ -23,7 +24,7 @@ from .plan import Answer, PlannedCall, not_approved, unknown_tool
 from .policies import ToolPolicy
 from .results import ToolCallResult, cancelled_result, describe, failed, overdue_result
 from .run_tool import outer_call
-from .steps import PENDING, Attempt, BatchEnded, CallUser, CallWrapper, Outcome, Pause, Proceed, Steps, ends_as, policy_steps
+from .steps import PENDING, Attempt, BatchEnded, CallUser, CallWrapper, Outcome, Own, Pause, Proceed, Step, Steps, ends_as, policy_steps
 from .tools import source_tool
 from .user_functions import NOTHING, UserCall
 
@@ -232,10 +233,6 @@ class Batch:
     def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
         self.calls: tuple[ToolCallRecord, ...] = tuple(answer.call for answer in answers)
         self._options = options
-        self._on_executing = options.on_executing
-        self._on_executed = options.on_executed
-        self._on_progress = options.on_progress
-        self._threads = options.threads
         self._end = options.end
         self._observer = options.observer
         self._ended_at: float | None = None
@@ -252,6 +249,7 @@ class Batch:
         self._own_claims = None if options.in_run else options.claims
         self._held: list[int] = []  # the calls whose results are there, and wait for a call to be taken
         self._unreported: set[int] = set()  # results of which nobody has been told meanwhile
+        self._progress: Progress | AsyncProgress | None = None
         self._set(answers)
 
     def _set(self, answers: Sequence[Answer]) -> None:
@@ -357,6 +355,64 @@ class Batch:
             yield one, late
 
     # ------------------------------------------------------------------------------------------ one call
+
+    def _answering(self, index: int) -> Generator[Step, Any, None]:
+        """Yield the steps of a planned call and of telling its result. Exceptions are recorded; only the batch's cancellation is raised."""
+        try:
+            outcome = yield from self._steps(index)
+            if self._progress is not None:
+                yield Own(self._progress.end, (index,))
+            with self._lock:
+                told = self._take_up(index, outcome)
+            if told is None:
+                self._wake()
+                return
+            yield from self._telling(told)
+            with self._lock:
+                self._ready |= {index} - self._failures.keys()
+                self._wake()
+        except BatchEnded:
+            pass
+        except asyncio.CancelledError as error:
+            if self._awaits and self._closed:
+                raise
+            self._fail(index, error)
+        except BaseException as error:
+            self._fail(index, error)
+
+    def _telling(self, indexes: Sequence[int]) -> Generator[Step, Any, None]:
+        """Yield the steps of telling results."""
+        for index in indexes:
+            if self._options.on_executed:
+                yield Own(self._tell, (self._options.on_executed, self._results[index]))
+            number = self._numbers[index]
+            if self._observer is not None and index == self._places[number][-1]:
+                self._observer.answered(self._answered(number))
+
+    def _telling_at_end(self, results: Sequence[ToolCallResult], *, raises: bool) -> Generator[Step, Any, None]:
+        """Yield the steps of telling results of calls that were cut off; what a listener raises may be only logged."""
+        for result in results if self._options.on_executed else ():
+            try:
+                yield Own(self._tell, (self._options.on_executed, result))
+            except Exception:
+                if raises:
+                    raise
+                # the batch ends for another reason, which must not be hidden
+                _logger.warning("on_executed failed for a call that was cut off", exc_info=True)
+
+    def _tell(self, listeners: Sequence[Callable[..., Any]], *values: Any) -> Any:
+        """Call the caller's functions; False, or an awaitable of it, if the batch ended before they did."""
+        raise NotImplementedError
+
+    def _wake(self) -> None:
+        """Let whoever waits for a result look again."""
+
+    def _fail(self, index: int, error: BaseException) -> None:
+        """Record what has ended a call, unless that was answered when it was stopped."""
+        with self._lock:
+            if not (self._closed and isinstance(error, asyncio.CancelledError)):
+                self._failures[index] = error
+            self._wake()
 
     def _steps(self, index: int) -> Steps:
         """Return the steps of a planned call with its wrappers. A call that only needs an answer has at most the outermost of them.

@@ -82,6 +82,18 @@ class CallUser(NamedTuple):
     keeps: bool = False
 
 
+class Own(NamedTuple):
+    """A step: call a function of the batch's own, whose result a batch of tasks awaits. The generator receives the result.
+
+    Attributes:
+        function: The function.
+        args: Its arguments.
+    """
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+
+
 class InThread(NamedTuple):
     """A step: call a function in the thread of the call. The generator receives its result. For threads only.
 
@@ -107,7 +119,7 @@ class Wrap(NamedTuple):
     keeps: bool = True
 
 
-Step = Attempt | Pause | Follow | CallUser | InThread | Wrap | Awaited
+Step = Attempt | Pause | Follow | CallUser | Own | InThread | Wrap | Awaited
 
 
 Steps = Generator[Step, Any, Outcome]
