@@ -86,7 +86,13 @@ class Approvals:
         Raises:
             ConfigurationError: One of them cannot work.
         """
-        made = cls(approve=_function("approve", approve), key=_checked_key(key), claim=checked_claim(claim))
+        if approve is not None and not callable(approve):
+            raise ConfigurationError(f"approve must be a function that is called, not {type(approve).__name__}")
+        if isinstance(key, str) and key:
+            key = SecretStr(key)
+        if not isinstance(key, SecretStr | None):
+            raise ConfigurationError("approval_key must be a SecretStr, or a text that is not empty")
+        made = cls(approve=approve, key=key, claim=checked_claim(claim))
         if rule is None or isinstance(rule, bool):
             return replace(made, every=bool(rule))
         if callable(rule):
@@ -371,20 +377,6 @@ def checked_rule_answer(needed: Any) -> bool:
     return needed
 
 
-def _function(name: str, value: Any) -> Any:
-    if value is not None and not callable(value):
-        raise ConfigurationError(f"{name} must be a function that is called, not {type(value).__name__}")
-    return value
-
-
-def _checked_key(key: Any) -> SecretStr | None:
-    if key is None or isinstance(key, SecretStr):
-        return key
-    if not isinstance(key, str) or not key:
-        raise ConfigurationError("approval_key must be a SecretStr, or a text that is not empty")
-    return SecretStr(key)
-
-
 # ---------------------------------------------------------------------------------------------- pickling
 
 
@@ -443,17 +435,14 @@ class Gate:
                     waits = True
                     continue
             ready = self.plan(answer, decision) if call.waits else answer
-            if self.claims is not None and self._is_claimed(ready, call, identity):
+            # where the store only takes keys, a decision is claimed about a call that runs here
+            decided = self.resumed or identity.record is not None or call.waits is not None or call.decision is not None
+            runs = _would_run(ready.call) and not goes_on_by_itself(ready)
+            if decided and self.claims is not None and (self.claims.owned or runs):
                 ready = replace(ready, claim_key=self.approvals.claim_key(call, identity))
             passed.append(ready)
         self.govern(passed)
         return passed
-
-    def _is_claimed(self, answer: Answer, call: ToolCallRecord, identity: CallIdentity) -> bool:
-        """Whether a decision about a call exists, and is claimed: where the store only takes keys, that of a call that runs here."""
-        decided = self.resumed or identity.record is not None or call.waits is not None or call.decision is not None
-        owned = self.claims is not None and self.claims.owned
-        return decided and (owned or (_would_run(answer.call) and not goes_on_by_itself(answer)))
 
     def _ask(self, call: ToolCallRecord, identity: CallIdentity) -> Generator[UserCall, Any, Decision | None]:
         if self.approvals.approve is None:

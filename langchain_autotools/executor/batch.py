@@ -43,7 +43,8 @@ def _as_approved(
     run, call, approved = planned.run, planned.call, before.call.approved
     assert run is not None  # only calls that run have wrappers
     bound = call is not before.call and (approved is not None or is_concerned(before.call, call))
-    if bound and not any(_is_same(call, one) for one in (before.call, approved or before.call)):
+    shown = (before.call, approved or before.call)  # as a human is shown them
+    if bound and not any(one.args == call.args or plain_json(one, one.args) == plain_json(call, call.args) for one in shown):
         return ends_as(_changed_result(run, before.call, call) if may_wait else failed(before.call, _REFUSED, PermissionError))
     if approved is not None:
         planned = replace(planned, call=approved)
@@ -103,11 +104,6 @@ _BEHIND = (
     "Not run: a call before it waits for a decision, and calls run one after another. Call it again once that one has its result, if it is "
     "still needed."
 )
-
-
-def _is_same(one: ToolCallRecord, other: ToolCallRecord) -> bool:
-    """Whether two forms of a call have the same arguments, as a human is shown them."""
-    return one.args == other.args or plain_json(one, one.args) == plain_json(other, other.args)
 
 
 def _changed_result(run: ToolRun, before: ToolCallRecord, after: ToolCallRecord) -> ToolCallResult:
@@ -269,7 +265,8 @@ class Batch:
         policies = [one.run.policy for one in self._planned if one.run is not None and one.run.policy is not None]
         for policy in () if self._awaits else policies:
             policy.check_synchronous()
-        self._exclusive = _exclusive(answers) if policies else frozenset()
+        exclusive = [one.run is not None and one.run.policy is not None and one.run.policy.exclusive for one in self._planned]
+        self._exclusive = {number for number, alone in zip(self._numbers, exclusive, strict=True) if alone}
         self._late: list[tuple[int, ToolRun]] = []  # beside exclusive calls: those that have timed out, and may still run
         self._limit = min(self._options.limit or len(answers), len(answers))
         if (claims := self._options.claims) is not None and any(answer.claim_key for answer in answers):
@@ -593,12 +590,6 @@ def _attempted_once(planned: PlannedCall) -> Steps:
     """Run the tool once, and return its result."""
     result: ToolCallResult = yield Attempt(1)
     return result
-
-
-def _exclusive(answers: Sequence[Answer]) -> frozenset[int]:
-    """Return the numbers of the exclusive calls."""
-    policies = [(number, one.run.policy) for number, answer in enumerate(answers) for one in answer.planned if one.run is not None]
-    return frozenset(number for number, policy in policies if policy is not None and policy.exclusive)
 
 
 def log_abandoned(run: ToolRun) -> None:

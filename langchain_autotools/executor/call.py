@@ -135,7 +135,8 @@ class ToolRun:
         """Run the tool in this thread. Requires a context of its own.
 
         Raises:
-            BaseException: what must not be told to the model, see `_passes_through`.
+            BaseException: what must not be told to the model: what is no `Exception` (KeyboardInterrupt, SystemExit; not a stray
+                GeneratorExit), and what `_failed` lets pass.
         """
         try:
             tool, call, config = self._begin()
@@ -149,7 +150,8 @@ class ToolRun:
         """Run the tool on the running loop. Requires a task of its own.
 
         Raises:
-            BaseException: what must not be told to the model, see `_passes_through`.
+            BaseException: what must not be told to the model: what is no `Exception` (KeyboardInterrupt, SystemExit; not a stray
+                GeneratorExit), and what `_failed` lets pass.
         """
         try:
             tool, call, config = self._begin()
@@ -209,31 +211,18 @@ class ToolRun:
             return cancelled_result(self.call, executed=self.executed, duration=self.duration())
         if isinstance(error, NoException):
             error = error.args[0]
-        if _passes_through(error) or (self.call.run is not None and isinstance(error, NOT_CONTINUED)):
+        # an interrupt or a parent command of LangGraph, or what a callback handler with `raise_error=True` raised
+        ends_run = not isinstance(error, Exception | GeneratorExit) or is_graph_signal(error) or raised_by_handler(error, __name__)
+        if ends_run or (self.call.run is not None and isinstance(error, NOT_CONTINUED)):
             raise error
         _logger.debug("tool %s fails, call %s", self.prepared.tool.name, self.call.id, exc_info=error)
         text = " ".join(filter(None, [self._explained(error), self._nested.note(self.call)]))
         return failed(self.call, text, error, duration=self.duration(), executed=self.executed)
 
     def _explained(self, error: BaseException) -> str:
-        if isinstance(error, ValidationError | ValidationErrorV1) and self._concerns_arguments(error):
-            return self.prepared.arguments.described(error, self.call.name)
+        if isinstance(error, ValidationError | ValidationErrorV1):
+            schema = getattr(error, "title", None) or getattr(getattr(error, "model", None), "__name__", None)
+            # of the call's arguments, and not of something that the tool did with them
+            if not self.executed if self.prepared.observed else schema == self.prepared.arguments.title:
+                return self.prepared.arguments.described(error, self.call.name)
         return str(error) if isinstance(error, ConfigurationError) else describe(error)
-
-    def _concerns_arguments(self, error: ValidationError | ValidationErrorV1) -> bool:
-        """Whether an error concerns the call's arguments, and not something that the tool did with them."""
-        if self.prepared.observed:
-            return not self.executed
-        schema = getattr(error, "title", None) or getattr(getattr(error, "model", None), "__name__", None)
-        return schema == self.prepared.arguments.title
-
-
-def _passes_through(error: BaseException) -> bool:
-    """Whether an exception ends the run instead of becoming a result for the model.
-
-    That is what is no `Exception` (KeyboardInterrupt, SystemExit; not a stray GeneratorExit), LangGraph's interrupts and parent
-    commands, a resume value that the graph must ask for again, and what a callback handler with `raise_error=True` raised.
-    """
-    if not isinstance(error, Exception | GeneratorExit):
-        return True
-    return is_graph_signal(error) or raised_by_handler(error, __name__)

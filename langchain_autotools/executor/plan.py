@@ -105,18 +105,15 @@ class Meaning:
     def _checked(self, call: ToolCallRecord) -> ToolCallRecord:
         if call.args is None or self.only is None:
             return call
-        valid = self._validated(call) if callable(self.only) else call
+        valid = call
+        if callable(self.only) and self.arguments is not None and call.toolset is None and call.name not in self.caller_tools:
+            arguments = self.arguments(call.name)
+            valid = call if arguments is None else arguments.validated(call)
         if valid.args is None:
             return valid
         if self._allows(valid, self.only):
             return call
         return replace(call, args=None, why=forbidden(call.shown_name, self.only))
-
-    def _validated(self, call: ToolCallRecord) -> ToolCallRecord:
-        if self.arguments is None or call.toolset is not None or call.name in self.caller_tools:
-            return call
-        arguments = self.arguments(call.name)
-        return call if arguments is None else arguments.validated(call)
 
     def _allows(self, call: ToolCallRecord, only: Only) -> bool:
         """Whether a call may be executed. A name of one of the tools here means that tool, and no other by one of its other names."""
@@ -215,12 +212,6 @@ class Answer:
     place: PositionSetter | None = None
     claim_key: str | None = None
 
-    @property
-    def returns_direct(self) -> bool:
-        """Whether the result of its tool goes to the user instead of back to the model."""
-        planned = self.planned[0]
-        return planned.call is self.call and planned.run is not None and planned.run.prepared.tool.return_direct
-
     def result(self, results: Sequence[ToolCallResult], *, ended: bool = True) -> ToolCallResult:
         """Return the call's result from those of its planned calls; `ended`: whether one of them ended by itself."""
         if self.planned[0].call is self.call:
@@ -229,7 +220,11 @@ class Answer:
             result = _combined(self.call, results) if ended else _stopped(self.call, results)
         ran = self.call.approved or self.call
         if ran.edited and self.call.args is not None and not is_changed(result):
-            result = _ran_with(result, ran)
+            is_from_it = result.executed or result.message.status == "success"  # a result from a cache is that of an earlier call
+            message = with_note(result.message, (_RAN_WITH if is_from_it else _CHANGED_TO).format(arguments=ran.arguments))
+            # with the arguments in a note and as data: the history contains the model's own
+            metadata = with_own_metadata(message.response_metadata, {**own_metadata(message), "edited_arguments": ran.args})
+            result = replace(result, message=message.model_copy(update={"response_metadata": metadata}))
         return self.placed(result)
 
     def placed(self, result: ToolCallResult) -> ToolCallResult:
@@ -238,14 +233,6 @@ class Answer:
             kept = {**result.message.additional_kwargs, "type": self.call.answer}
             result = replace(result, message=result.message.model_copy(update={"additional_kwargs": kept}))
         return result if self.place is None else self.place(result)
-
-
-def _ran_with(result: ToolCallResult, call: ToolCallRecord) -> ToolCallResult:
-    """Return the result of a call with edited arguments, with these in a note and as data: the history contains the model's own."""
-    ran = result.executed or result.message.status == "success"  # a result from a cache is that of an earlier call
-    message = with_note(result.message, (_RAN_WITH if ran else _CHANGED_TO).format(arguments=call.arguments))
-    metadata = with_own_metadata(message.response_metadata, {**own_metadata(message), "edited_arguments": call.args})
-    return replace(result, message=message.model_copy(update={"response_metadata": metadata}))
 
 
 def position_setters(calls: Calls) -> Iterable[PositionSetter | None]:
@@ -266,20 +253,13 @@ def _not_run(call: ToolCallRecord) -> ToolCallResult:
     """Return the result of a call without arguments to run with: its result was decided, or it cannot run."""
     decision = call.decision
     if decision is not None and call.answer is not None and (call.handler is None or decision.action in ("reject", "respond")):
-        return _answered_for_vendor(call)
+        why = (decision.value or DENIED) if decision.action == "reject" else None
+        content = why or (APPROVED if decision.action == "approve" else content_for_vendor(decision.value))
+        message = ToolMessage(content=content, tool_call_id=call.id, name=call.spelling, status="error" if why else "success")
+        return ToolCallResult(call, message, PermissionError(why) if why else None, executed=False, attempts=0)
     if decision is not None and decision.action == "respond":
         return ToolCallResult(call, tool_message_of(call, decision.value)[0], executed=False, attempts=0)
     return failed(call, call.why or NOT_ONE_OBJECT, ValueError)
-
-
-def _answered_for_vendor(call: ToolCallRecord) -> ToolCallResult:
-    """Return the result of a call that is the vendor's own item and was decided."""
-    decision = call.decision
-    why = (decision.value or DENIED) if decision.action == "reject" else None
-    content = why or (APPROVED if decision.action == "approve" else content_for_vendor(decision.value))
-    status: Any = "error" if why else "success"
-    message = ToolMessage(content=content, tool_call_id=call.id, name=call.spelling, status=status)
-    return ToolCallResult(call, message, PermissionError(why) if why else None, executed=False, attempts=0)
 
 
 def content_for_vendor(value: Any) -> Any:

@@ -119,11 +119,6 @@ class ToolPolicy:
         return None if self.timeout == math.inf else self.timeout
 
     @property
-    def changes_calls(self) -> bool:
-        """Whether the policy has any setting but a timeout."""
-        return any((self.retry_on, self.caches, self.max_output, self.exclusive, self.progress))
-
-    @property
     def caches(self) -> bool:
         """Whether results are cached, also in an empty mapping."""
         return self.cache is not None and self.cache is not False
@@ -206,7 +201,8 @@ class Policies:
                 raise ConfigurationError(f"the policy of {name!r} has rerun and no retry_on, so that nothing is tried again")
             if policy.cache_key is not None and policy.cache is None:
                 raise ConfigurationError(f"the policy of {name!r} has a cache_key and no cache")
-        return {name: policy for name, policy in found.items() if policy.changes_calls}
+        settings = {name: (one.retry_on, one.caches, one.max_output, one.exclusive, one.progress) for name, one in found.items()}
+        return {name: policy for name, policy in found.items() if any(settings[name])}
 
 
 # ---------------------------------------------------------------------------------------------- cache
@@ -227,10 +223,6 @@ class SharedResult:
 
     result: ToolCallResult
     timeout: float | None = None
-
-    def is_for(self, timeout: float | None) -> bool:
-        """Whether the result is valid for a call with this timeout (None: none): one with a longer timeout may succeed."""
-        return self.timeout is None or (timeout is not None and timeout <= self.timeout)
 
 
 SharedFuture = Future[SharedResult | None]

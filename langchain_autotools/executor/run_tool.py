@@ -188,19 +188,6 @@ def _continued_call(call: ToolCallRecord, record: Mapping[str, Any], decisions: 
 _NAMELESS = "{kind} as a tool needs a name: as_tool(name=...), a mapping of name to tool, or the model's own name="
 
 
-class Runs(Protocol):
-    """An object that makes runs, each in a conversation of its own."""
-
-    def run(self, question: HumanMessage | None, *, history: Sequence[BaseMessage], config: RunnableConfig, **kwargs: Any) -> Any:
-        """Ask a question after a conversation, or (with `resume` in place of the question) go on with it."""
-
-    async def arun(self, question: HumanMessage | None, *, history: Sequence[BaseMessage], config: RunnableConfig, **kwargs: Any) -> Any:
-        """Like `run`, asynchronously."""
-
-    def check(self, decisions: Sequence[Decision], *, history: Sequence[BaseMessage]) -> Sequence[DecisionProblem]:
-        """Return why a run could not go on with these decisions; empty if it can."""
-
-
 @dataclass(frozen=True)
 class ModelRuns:
     """The runs of a model.
@@ -238,8 +225,8 @@ class RunTool(BaseTool):
     args_schema: Any = _Question
 
     @classmethod
-    def of(cls, runs: Runs, kind: str, name: str | None, description: str | None) -> "RunTool":
-        """Return the tool that asks `runs`.
+    def of(cls, runs: Any, kind: str, name: str | None, description: str | None) -> "RunTool":
+        """Return the tool that asks `runs`, an object with the methods of `ModelRuns`.
 
         Raises:
             ConfigurationError: It has no name.

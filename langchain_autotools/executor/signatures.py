@@ -300,10 +300,6 @@ def _needed(parameter: Parameter, value: Any, needs: str) -> Any:
     raise ConfigurationError(f"the tool cannot run here: its argument {parameter.name!r} needs {needs}")
 
 
-def _write_nothing(_: Any) -> None:
-    """A stream writer outside a graph, which does nothing."""
-
-
 def tool_runtime(context: InjectionContext) -> Any:
     """Return the `ToolRuntime` of a call."""
     kind = graph_class("ToolRuntime")
@@ -312,7 +308,7 @@ def tool_runtime(context: InjectionContext) -> Any:
         **{name: getattr(graph, name, None) for name in ("context", "store", "execution_info", "server_info")},
         "state": {"messages": list(context.messages)},
         "config": context.config,
-        "stream_writer": getattr(graph, "stream_writer", _write_nothing),
+        "stream_writer": getattr(graph, "stream_writer", lambda _: None),
         "tool_call_id": context.call.id,
         "tools": list(context.tools),
     }
@@ -557,7 +553,8 @@ def as_annotated(value: Any, annotation: Any, leaf: Leaf) -> Any:
             value = as_annotated(value, part, leaf)
         return value
     if isinstance(value, list) and parts and origin is not Literal:
-        items = [as_annotated(item, part, leaf) for item, part in zip(value, _item_types(parts, len(value)), strict=False)]
+        kinds = parts if len(parts) == len(value) and parts[-1] is not ... else [parts[0]] * len(value)
+        items = [as_annotated(item, kind, leaf) for item, kind in zip(value, kinds, strict=False)]
         return origin(items) if leaf is as_strict and origin in (tuple, set, frozenset) else items
     if not isinstance(value, dict):
         return leaf(value, annotation)
@@ -576,8 +573,3 @@ def _instance(value: dict[str, Any], kind: Any) -> Any:
         return TypeAdapter(kind).validate_python(value)
     except ValidationError:
         return value
-
-
-def _item_types(parts: tuple[Any, ...], size: int) -> Sequence[Any]:
-    """Return the type of each item of a list or tuple."""
-    return parts if len(parts) == size and parts[-1] is not ... else [parts[0]] * size

@@ -109,6 +109,7 @@ class ToolArguments:
         supplied: The parameters and fields that the program supplies, by name.
         single: Whether the function takes one argument, whatever its name.
         sources: What of the program the tool receives.
+        title: The name of the class that validates; "" where none does.
         misread: An argument that core's own way would lose; None if it would lose none.
 
     Raises:
@@ -123,6 +124,7 @@ class ToolArguments:
         self._schema, self._enforced = _schema(tool, self.signatures)
         is_class = not isinstance(self._schema, Mapping | None)
         self._inferred = is_class and _is_inferred(self._schema, self.signatures)
+        self.title: str = getattr(self._schema, "__name__", "")
         self._is_older, self._is_own = is_v1(self._schema), is_own(self._schema)
         reads = fields_of(self._schema) if is_class else {}
         self._reads = {str(read.paths[0][0]) if self._is_own else name: read for name, read in reads.items()}
@@ -162,11 +164,6 @@ class ToolArguments:
     def needs_program(self) -> bool:
         """Whether the tool is given more than its own arguments: something injected, or the configuration."""
         return bool(self._inner or self.sources - {"callbacks", "run_manager"})
-
-    @property
-    def title(self) -> str:
-        """The name of the class that validates; "" where none does."""
-        return getattr(self._schema, "__name__", "")
 
     def _check(self, executed: bool) -> None:
         """Raise for an argument that would not reach the function."""
@@ -341,8 +338,9 @@ class ToolArguments:
             return schema.model_validate(self._input(given, supplied) if self._renamed or supplied else given)
         except ValidationError as first:
             error = first
+        is_whole = all(one.name in supplied or not one.required for one in self._fields)
         try:
-            made = (self._relaxed if self._is_whole(supplied) else schema).model_validate_json(dumps(self._input(args)))
+            made = (self._relaxed if is_whole else schema).model_validate_json(dumps(self._input(args)))
             made.__dict__.update({self._reads[name].field: value for name, value in supplied.items()})
             return made
         except ValidationError as second:
@@ -352,9 +350,6 @@ class ToolArguments:
         if not self._has_members:
             raise error
         return schema.model_validate(self._input(self._changed(args, as_strict), supplied))
-
-    def _is_whole(self, supplied: Mapping[str, Any]) -> bool:
-        return all(one.name in supplied or not one.required for one in self._fields)
 
     def _of(self, made: Any) -> dict[str, Any]:
         """Return the values of a validated model by name."""

@@ -490,7 +490,9 @@ class _LoopThread(threading.Thread):
     def run(self) -> None:
         asyncio.set_event_loop(self.loop)
         try:
-            self._serve()
+            while not self.ending:  # exceptions that pass through asyncio, or a tool that stops the loop, do not end other tools
+                with suppress(KeyboardInterrupt, SystemExit):
+                    self.loop.run_forever()
         finally:
             tasks = asyncio.all_tasks(self.loop)
             for task in tasks:
@@ -498,12 +500,6 @@ class _LoopThread(threading.Thread):
             self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
             self.loop.run_until_complete(self.loop.shutdown_asyncgens())
             self.loop.close()
-
-    def _serve(self) -> None:
-        """Run the loop permanently: exceptions that pass through asyncio, or a tool that stops the loop, do not end other tools."""
-        while not self.ending:
-            with suppress(KeyboardInterrupt, SystemExit):
-                self.loop.run_forever()
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
