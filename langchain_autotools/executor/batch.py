@@ -327,10 +327,10 @@ class Batch:
         return self._answers[number].result([one for one in results if one is not None]).message
 
     def _patience_with(self, *, keeps: bool = True) -> tuple[Callable[[], bool], Callable[[], float | None]]:
-        """Return the limits of waiting for the store of claims: to store a result it has a second more than the run."""
+        """Return the limits of waiting for a function of the caller's; one that keeps what was done has a second more than the run."""
         if not keeps:
-            return self._must_end, self.patience
-        return lambda: self.grace() == 0, lambda: self.patience() if (left := self.grace()) is None else left
+            return self._must_end, self._end.patience
+        return lambda: self._grace() == 0, lambda: self._end.patience() if (left := self._grace()) is None else left
 
     def _due(self, number: int) -> Iterator[tuple[int, Sequence[int]]]:
         """Yield the calls whose results can be delivered now that this call has one, each with its results that nobody was told of.
@@ -536,16 +536,7 @@ class Batch:
         """Whether the batch must end now."""
         return self._end.is_over() or self._end.is_set()
 
-    def patience(self) -> float | None:
-        """Return the seconds to wait before checking the end again; None for no limit."""
-        return self._end.patience()
-
-    @property
-    def may_end(self) -> bool:
-        """Whether anything but its last result may end the batch."""
-        return self._end.may_come
-
-    def grace(self) -> float | None:
+    def _grace(self) -> float | None:
         """Return the seconds left for running work when the batch must end; None while it need not."""
         if not self._must_end():
             return None

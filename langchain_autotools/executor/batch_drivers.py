@@ -86,7 +86,7 @@ class _ThreadBatch(Batch):
     def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
         super().__init__(answers, options)
         self._lock = self._changed = threading.Condition()
-        self._listeners = ListenerCalls(self)
+        self._listeners = ListenerCalls(self._end, *self._patience_with())
         self._tasks: set[BackgroundTask[ToolCallResult | BaseException]] = set()
         self._jobs: list[Job] = []
         self._next = self._active = 0
@@ -239,7 +239,7 @@ class _ThreadBatch(Batch):
 
     def _ask(self, question: UserCall) -> Any:
         """Call a function that decides about a call before it begins."""
-        return NOTHING if self._must_end() else call_user(*question, self._must_end, self.patience, self._options.threads)
+        return NOTHING if self._must_end() else call_user(*question, self._must_end, self._end.patience, self._options.threads)
 
     def _reports(self) -> Progress | AsyncProgress:
         if self._progress is None:
@@ -535,7 +535,7 @@ class _TaskBatch(Batch):
 
     async def _ask(self, question: UserCall) -> Any:
         """Call a function that decides about a call before it begins."""
-        return NOTHING if self._must_end() else await acall_user(*question, self._must_end, self.patience, self._options.threads)
+        return NOTHING if self._must_end() else await acall_user(*question, self._must_end, self._end.patience, self._options.threads)
 
     def _reports(self) -> Progress | AsyncProgress:
         if self._progress is None:
@@ -548,7 +548,7 @@ class _TaskBatch(Batch):
         await self._tell(self._options.on_progress, report.call, report.value)
 
     def _tell(self, listeners: Sequence[Callable[..., Any]], *values: Any) -> Awaitable[bool]:
-        return acall_listeners(self, listeners, *values)
+        return acall_listeners(self._end, *self._patience_with(), listeners, *values)
 
     async def _run_in_thread(self, run: ToolRun) -> ToolCallResult:
         loop = asyncio.get_running_loop()

@@ -7,7 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -34,6 +34,7 @@ NOT_CONTINUED = (ConfigurationError, AlreadyResumedError)
 """The errors of a run inside a call that does not go on with what was decided, and waits as before."""
 
 
+@dataclass(eq=False, repr=False)
 class ToolRun:
     """One execution of one tool call.
 
@@ -60,40 +61,32 @@ class ToolRun:
         budget: What bounds and counts runs inside; None if nothing does.
     """
 
-    def __init__(
-        self,
-        call: ToolCallRecord,
-        prepared: PreparedTool,
-        config: RunnableConfig,
-        messages: Sequence[BaseMessage],
-        tools: Mapping[str, BaseTool],
-        timeout: float | None,
-        home: Home,
-        approvals: Any = None,
-        *,
-        found: bool = False,
-    ) -> None:
-        self.call = call
-        self.messages = messages
-        self.approvals = approvals
+    call: ToolCallRecord
+    prepared: PreparedTool
+    config: InitVar[RunnableConfig]
+    messages: Sequence[BaseMessage]
+    tools: InitVar[Mapping[str, BaseTool]]
+    timeout: float | None
+    home: Home
+    approvals: Any = None
+    found: bool = field(default=False, kw_only=True)
+    budget: InnerBudget | None = field(default=None, init=False)
+    policy: ToolPolicy | None = field(default=None, init=False)
+    cached: CachedCall | None = field(default=None, init=False)
+    tried: int = field(default=0, init=False)
+    ended: bool = field(default=False, init=False)
+    stopped_by: Exception | None = field(default=None, init=False)
+    is_late: bool = field(default=False, init=False)
+    ends_with_batch: bool = field(default=False, init=False)
+    reporting: Reporting | None = field(default=None, init=False)
+
+    def __post_init__(self, config: RunnableConfig, tools: Mapping[str, BaseTool]) -> None:
         self.within = current_nested_runs.get()
-        self.budget: InnerBudget | None = None
-        self.prepared = prepared
-        self.timeout = timeout
-        self.home = home
-        self.policy: ToolPolicy | None = None
-        self.cached: CachedCall | None = None
-        self.found = found
-        self.executed = not prepared.observed  # where its code is not seen, it must be taken to have run
-        self.tried = 0
-        self.ended = False
-        self.stopped_by: Exception | None = None
+        self.executed = not self.prepared.observed  # where its code is not seen, it must be taken to have run
         self.started = time.perf_counter()
-        self.is_late = self.ends_with_batch = False
-        self.reporting: Reporting | None = None
+        self.context = InjectionContext(self.call, config, self.messages, tuple(tools.values()))
         self._nested = NestedRuns(self)
-        self.context = InjectionContext(call, config, messages, tuple(tools.values()))
-        self._late = f"timed out after {timeout:g} s" if timeout is not None else ""
+        self._late = f"timed out after {self.timeout:g} s" if self.timeout is not None else ""
 
     def change(self, call: ToolCallRecord) -> None:
         """Set the arguments of a changed call; its result is then not shared with equal calls."""

@@ -229,30 +229,26 @@ SharedFuture = Future[SharedResult | None]
 """A running call shared by equal calls. Its result is None if it is not valid for them, so that one of them must run."""
 
 
+@dataclass(eq=False, repr=False)
 class CachedCall:
     """One call whose result may be cached, or in progress.
 
-    Args:
+    Attributes:
         call: The call.
         mapping: Keeps the results.
         cache_key: Gives what stands for the arguments; None where they do.
         direct: Whether the tool's results go to the user.
     """
 
-    def __init__(
-        self,
-        call: ToolCallRecord,
-        mapping: MutableMapping[str, Any],
-        cache_key: Callable[[Mapping[str, Any]], Any] | None,
-        *,
-        direct: bool = False,
-    ) -> None:
-        self._call = call
-        self._results = _results_in(mapping)
-        self._cache_key = cache_key
-        self._direct = direct
-        self._key = ""
-        self._token: Token[Any] | None = None
+    call: ToolCallRecord
+    mapping: MutableMapping[str, Any]
+    cache_key: Callable[[Mapping[str, Any]], Any] | None
+    direct: bool = False
+    _key: str = ""
+    _token: Token[Any] | None = None
+
+    def __post_init__(self) -> None:
+        self._results = _results_in(self.mapping)
 
     def enter(self) -> ToolCallResult | SharedFuture | None:
         """Return the cached result, or the flight to wait for. None: the caller runs the call, then leaves.
@@ -260,7 +256,7 @@ class CachedCall:
         Raises:
             ConfigurationError: The key of the call is nothing that JSON can write.
         """
-        self._key = self._key or _cache_key(self._call, self._cache_key)
+        self._key = self._key or _cache_key(self.call, self.cache_key)
         led, this = _led.get(), (id(self._results), self._key)
         inside = this in led  # this very call is being run around this one: waiting for that would never end
         found = self._results.read(self._key) if inside else self._results.enter(self._key)
@@ -280,18 +276,18 @@ class CachedCall:
 
     def landed(self, result: ToolCallResult) -> ToolCallResult:
         """Return the result of a flight as this call's own."""
-        update = {"tool_call_id": self._call.id, "name": self._call.spelling, "id": None, "content": copy.deepcopy(result.message.content)}
+        update = {"tool_call_id": self.call.id, "name": self.call.spelling, "id": None, "content": copy.deepcopy(result.message.content)}
         message = result.message.model_copy(update=update)
-        return replace(result, call=self._call, message=message, duration=0.0, executed=False, attempts=0)
+        return replace(result, call=self.call, message=message, duration=0.0, executed=False, attempts=0)
 
     def _kept(self, found: Mapping[str, Any]) -> ToolCallResult:
         message = ToolMessage(
             content=copy.deepcopy(found["content"]),
             artifact=found.get("artifact"),
-            tool_call_id=self._call.id,
-            name=self._call.spelling,
+            tool_call_id=self.call.id,
+            name=self.call.spelling,
         )
-        return ToolCallResult(self._call, message, return_direct=self._direct, executed=False, attempts=0)
+        return ToolCallResult(self.call, message, return_direct=self.direct, executed=False, attempts=0)
 
 
 def _cache_key(call: ToolCallRecord, cache_key: Callable[[Mapping[str, Any]], Any] | None) -> str:

@@ -14,7 +14,9 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
+
+from ..deadline import Deadline
 
 NOTHING: Any = object()
 """The return value if the run has ended first."""
@@ -126,35 +128,23 @@ _logger = logging.getLogger("langchain_autotools")
 _Listeners = Iterable[Callable[..., Any]]
 
 
-class Bounds(Protocol):
-    """The interface of a batch's end, at which all running work stops."""
-
-    @property
-    def may_end(self) -> bool:
-        """Whether anything but its last result may end the batch."""
-
-    def patience(self) -> float | None:
-        """Return the seconds to wait before checking the end again; None for no limit."""
-
-    def grace(self) -> float | None:
-        """Return the seconds left for running work when the batch must end; None while it need not."""
-
-
 class ListenerCalls:
     """Calls the callbacks of a synchronous batch, one at a time.
 
     A batch that may end early has them called in a thread of their own, in the order in which they are due.
 
     Args:
-        bounds: When the batch ends.
+        end: When the batch ends.
+        is_over: Whether listeners are to be waited for no longer.
+        patience: Returns the seconds until the next check; None for no limit.
 
     Attributes:
         lock: Is held while listeners are called in the thread that they are due in.
     """
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, end: Deadline, is_over: Callable[[], bool], patience: Callable[[], float | None]) -> None:
         self.lock = threading.RLock()
-        self._bounds = bounds
+        self._end, self._is_over, self._patience = end, is_over, patience
         self._queue: deque[Callable[[], None]] = deque()
         self._turn = threading.Lock()
         self._thread: int | None = None
@@ -165,14 +155,14 @@ class ListenerCalls:
         Raises:
             BaseException: What one of them raised.
         """
-        if not self._bounds.may_end or threading.get_ident() == self._thread:
+        if not self._end.may_come or threading.get_ident() == self._thread:
             with self.lock:
                 _call_each(listeners, values)
             return True
         outcome: Future[None] = Future()
         self._put(partial(copy_context().run, settle, outcome, _call_each, listeners, values))
-        while not wait([outcome], _timeout(self._bounds)).done:
-            if self._bounds.grace() == 0:
+        while not wait([outcome], self._patience()).done:
+            if self._is_over():
                 _warn()
                 return False
         outcome.result()
@@ -210,28 +200,29 @@ def _call_each(listeners: _Listeners, values: tuple[Any, ...]) -> None:
             task.result()
 
 
-async def acall_listeners(bounds: Bounds, listeners: _Listeners, *values: Any) -> bool:
-    """Call the callbacks on the running loop; False if the batch ended before they did.
+async def acall_listeners(
+    end: Deadline, is_over: Callable[[], bool], patience: Callable[[], float | None], listeners: _Listeners, *values: Any
+) -> bool:
+    """Call the callbacks on the running loop; False if the batch ended before they did. Parameters as of `ListenerCalls`.
 
     A synchronous listener holds the loop, and cannot be left.
     """
     ended = True
     for listener in listeners:
         answer = listener(*values)
-        if inspect.isawaitable(answer):
-            ended = await _ends(answer, bounds) and ended
+        if inspect.isawaitable(answer) and end.may_come:
+            ended = await _ends(answer, is_over, patience) and ended
+        elif inspect.isawaitable(answer):
+            await answer
     return ended
 
 
-async def _ends(answer: Awaitable[Any], bounds: Bounds) -> bool:
+async def _ends(answer: Awaitable[Any], is_over: Callable[[], bool], patience: Callable[[], float | None]) -> bool:
     """Whether an asynchronous callback ends before its batch."""
-    if not bounds.may_end:
-        await answer
-        return True
     task = asyncio.ensure_future(answer)
     try:
-        while not (await asyncio.wait([task], timeout=_timeout(bounds)))[0]:
-            if bounds.grace() == 0:
+        while not (await asyncio.wait([task], timeout=patience()))[0]:
+            if is_over():
                 _warn()
                 return False
         await task
@@ -240,11 +231,6 @@ async def _ends(answer: Awaitable[Any], bounds: Bounds) -> bool:
         if not task.done():
             task.add_done_callback(lambda left: left.cancelled() or left.exception())  # nobody else will look at it
             task.cancel()
-
-
-def _timeout(bounds: Bounds) -> float | None:
-    grace = bounds.grace()
-    return bounds.patience() if grace is None else grace
 
 
 def _warn() -> None:
