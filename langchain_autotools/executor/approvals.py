@@ -235,21 +235,17 @@ class Approvals:
         given = by_position(decisions, known, lambda number: self._shown_digest(judged[number], known[number]), results, refusals)
         for number, decision in given.items():
             with refusals.collected():
-                self._check_given(judged[number], decision, known[number])
                 record, call = known[number].record, judged[number]
+                if record is None and call.waits in FOR_CALLER:
+                    self.check_unrecorded(call, decision, str(call.waits), caller_digest(known[number]))
+                else:
+                    self.check(call, decision, self._recorded(call, known[number]))
                 bound = call if record is None else bound_as_recorded(call, record)
                 made[number] = replace(bound, waits=call.waits or "approval", decision=decision)
         runs = [call for call in made if call.args is not None and call.waits is None and (call.inner or arguments(call.name) is not None)]
         if alone and runs:
             _logger.warning("%s: %s", _BESIDE, ", ".join(f"{call.name} ({call.id})" for call in runs[:20]))
         return made
-
-    def _check_given(self, call: ToolCallRecord, decision: Decision, identity: CallIdentity) -> None:
-        """Raise if a decision is not about this call of a batch."""
-        if identity.record is None and call.waits in FOR_CALLER:
-            self.check_unrecorded(call, decision, str(call.waits), caller_digest(identity))
-        else:
-            self.check(call, decision, self._recorded(call, identity))
 
     def recorded(self, message: AIMessage, calls: Sequence[ToolCallRecord], new_uuid: Callable[[str], str] | None = None) -> AIMessage:
         """Return the message with a record of each waiting call; `new_uuid` creates a call's UUID from the call's id."""
@@ -299,21 +295,22 @@ class Approvals:
 
     # ------------------------------------------------------------------------------------------ what was decided
 
-    def check_key(self) -> None:
-        """Raise if the approval key is missing because the model was pickled.
+    def checked_key(self) -> str | None:
+        """Return the key of the digests; None where there is none.
 
         Raises:
-            ConfigurationError: It was: this is a copy that came out of a pickle.
+            ConfigurationError: It is missing because the model was pickled: this is a copy that came out of a pickle.
         """
-        if self.key is not None and not self.key.get_secret_value():
+        key = None if self.key is None else self.key.get_secret_value()
+        if key == "":
             raise ConfigurationError(
                 "approval_key is in no pickle: give it to this copy, which needs it to show calls and to read decisions"
             )
+        return key
 
     def digest(self, call: ToolCallRecord, kind: str, nonce: str) -> str:
         """Return the digest of a pending call."""
-        self.check_key()
-        return digest_of(call, kind, nonce, None if self.key is None else self.key.get_secret_value())
+        return digest_of(call, kind, nonce, self.checked_key())
 
     def check_record(self, call: ToolCallRecord, record: Mapping[str, Any]) -> None:
         """Raise if a call is not the one in its record.
@@ -321,7 +318,8 @@ class Approvals:
         Raises:
             DecisionsError: It, or its record, was changed since the model wrote it, or the key is another one.
         """
-        if not same_digest(record["digest"], self.digest(bound_as_recorded(call, record), record["kind"], record["uuid"])):
+        digest = self.digest(bound_as_recorded(call, record), record["kind"], record["uuid"])
+        if not same_digest(record["digest"], digest):
             text = f"call {call.id!r} is not the call that was shown: its name, its arguments, its record or approval_key has changed since"
             raise refusal(record["uuid"], call.id, text)
 

@@ -45,7 +45,12 @@ def _as_approved(
     bound = call is not before.call and (approved is not None or is_concerned(before.call, call))
     shown = (before.call, approved or before.call)  # as a human is shown them
     if bound and not any(one.args == call.args or plain_json(one, one.args) == plain_json(call, call.args) for one in shown):
-        return ends_as(_changed_result(run, before.call, call) if may_wait else failed(before.call, _REFUSED, PermissionError))
+        if not may_wait or run.tried:  # what has run cannot wait
+            return ends_as(failed(before.call, _REFUSED, PermissionError))
+        tool, waiting = source_tool(run.prepared.tool), before.call
+        if waiting.definitions is None and tool is not None and tool.definition is not None:
+            waiting = replace(waiting, definitions={waiting.name: tool.definition})
+        return ends_as(_waiting_result(run, waiting, call.args or {}, _WAITS))
     if approved is not None:
         planned = replace(planned, call=approved)
     if run.call is not planned.call:
@@ -104,22 +109,6 @@ _BEHIND = (
     "Not run: a call before it waits for a decision, and calls run one after another. Call it again once that one has its result, if it is "
     "still needed."
 )
-
-
-def _changed_result(run: ToolRun, before: ToolCallRecord, after: ToolCallRecord) -> ToolCallResult:
-    """Return the result of a changed call: it waits for approval with the changed arguments, which its metadata keeps.
-
-    Args:
-        run: The execution of the call.
-        before: The call before its wrappers.
-        after: The call as they have changed it.
-    """
-    if run.tried:  # what has run cannot wait
-        return failed(before, _REFUSED, PermissionError)
-    tool = source_tool(run.prepared.tool)
-    if before.definitions is None and tool is not None and tool.definition is not None:
-        before = replace(before, definitions={before.name: tool.definition})
-    return _waiting_result(run, before, after.args or {}, _WAITS)
 
 
 def _waiting_result(
@@ -479,7 +468,8 @@ class Batch:
                 self._claims.begins(self._numbers[index])
             run = planned.run
             if run is not None and run.prepared.reports:
-                run.report_to(self._reports(), index, self._options.turn)
+                self._progress = self._progress or self._reports()
+                run.report_to(self._progress, index, self._options.turn)
         return proceed(planned)
 
     def _attempts(self, planned: PlannedCall) -> Steps:
@@ -516,7 +506,7 @@ class Batch:
         return ()
 
     def _reports(self) -> Progress | AsyncProgress:
-        """The receiver of progress reports, created when the first reporting call begins."""
+        """Return a receiver of progress reports, for when the first reporting call begins."""
         raise NotImplementedError
 
     def _may_wait(self, seconds: float) -> bool:

@@ -147,7 +147,9 @@ class _ThreadBatch(Batch):
         while (number := self._take(contexts)) is not None:
             contexts[number].run(self._execute, number)
             if self._exclusive:
-                self._give_back(number)
+                with self._changed:
+                    self._taken.discard(number)
+                    self._changed.notify_all()
         with self._changed:
             self._active -= 1
             self._changed.notify_all()
@@ -163,11 +165,6 @@ class _ThreadBatch(Batch):
             if self._exclusive:
                 self._taken.add(number)
             return number
-
-    def _give_back(self, number: int) -> None:
-        with self._changed:
-            self._taken.discard(number)
-            self._changed.notify_all()
 
     def _may_take(self, contexts: Collection[int]) -> bool:
         """Whether the next call may begin beside the running ones, or none is left to begin."""
@@ -242,9 +239,7 @@ class _ThreadBatch(Batch):
         return NOTHING if self._must_end() else call_user(*question, self._must_end, self._end.patience, self._options.threads)
 
     def _reports(self) -> Progress | AsyncProgress:
-        if self._progress is None:
-            self._progress = Progress(self._fail, self._tell_progress, self._listeners.lock)
-        return self._progress
+        return Progress(self._fail, self._tell_progress, self._listeners.lock)
 
     def _tell_progress(self, report: ProgressReport) -> None:
         if self._observer is not None:
@@ -489,16 +484,14 @@ class _TaskBatch(Batch):
         self._sight.stay_in_sight()
         if self._observer is not None:
             self._observer.entered(self._answers[number].call)
-        if self._exclusive and (before := self._before(number)):
+        alone = self._exclusive  # they begin after all earlier calls, and the others after the earlier ones among them
+        before = [task for place, task in enumerate(self._tasks[:number]) if number in alone or place in alone] if alone else ()
+        if before:
             await asyncio.wait(before)
         async with slots:
             for index in self._places[number]:
                 if number not in self._pending:
                     await adriven(self._answering(index), partial(self._carry_out, index))
-
-    def _before(self, number: int) -> list[asyncio.Task[None]]:
-        """Return the tasks that must end before a call begins: all earlier ones, or those among them that are exclusive."""
-        return [task for place, task in enumerate(self._tasks[:number]) if number in self._exclusive or place in self._exclusive]
 
     async def _attempt(self, run: ToolRun, number: int) -> ToolCallResult:
         announced = number > 1 or await self._tell(self._options.on_executing, run.call)
@@ -538,9 +531,7 @@ class _TaskBatch(Batch):
         return NOTHING if self._must_end() else await acall_user(*question, self._must_end, self._end.patience, self._options.threads)
 
     def _reports(self) -> Progress | AsyncProgress:
-        if self._progress is None:
-            self._progress = AsyncProgress(self._failures.__setitem__, self._tell_progress)
-        return self._progress
+        return AsyncProgress(self._failures.__setitem__, self._tell_progress)
 
     async def _tell_progress(self, report: ProgressReport) -> None:
         if self._observer is not None:

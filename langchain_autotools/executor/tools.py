@@ -271,9 +271,6 @@ class _Reference:
     module: str
     name: str
 
-    def tool(self) -> Any:
-        return pkgutil.resolve_name(f"{self.module}:{self.name}")
-
 
 def dump_tools(owner: str, tools: Any) -> Any:
     """Return the tools for a pickle: a decorated function (whose schema class is created on the spot) by reference.
@@ -301,7 +298,7 @@ def _labelled(tools: Any) -> dict[str, Any]:
 
 def restore_tools(tools: Any) -> Any:
     """Restore tools from `dump_tools`."""
-    return _change_each(lambda value: value.tool() if isinstance(value, _Reference) else value, tools)
+    return _change_each(lambda one: pkgutil.resolve_name(f"{one.module}:{one.name}") if isinstance(one, _Reference) else one, tools)
 
 
 def _change_each(change: Callable[[Any], Any], tools: Any) -> Any:

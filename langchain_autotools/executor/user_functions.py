@@ -125,6 +125,8 @@ def settle(outcome: Future[_T], function: Callable[..., _T], *args: Any) -> None
 
 _logger = logging.getLogger("langchain_autotools")
 
+_NOT_AWAITED = "a listener (on_executing, on_executed or on_progress) is not waited for any longer: its batch of calls has ended"
+
 _Listeners = Iterable[Callable[..., Any]]
 
 
@@ -163,7 +165,7 @@ class ListenerCalls:
         self._put(partial(copy_context().run, settle, outcome, _call_each, listeners, values))
         while not wait([outcome], self._patience()).done:
             if self._is_over():
-                _warn()
+                _logger.warning(_NOT_AWAITED)
                 return False
         outcome.result()
         return True
@@ -223,7 +225,7 @@ async def _ends(answer: Awaitable[Any], is_over: Callable[[], bool], patience: C
     try:
         while not (await asyncio.wait([task], timeout=patience()))[0]:
             if is_over():
-                _warn()
+                _logger.warning(_NOT_AWAITED)
                 return False
         await task
         return True
@@ -231,10 +233,6 @@ async def _ends(answer: Awaitable[Any], is_over: Callable[[], bool], patience: C
         if not task.done():
             task.add_done_callback(lambda left: left.cancelled() or left.exception())  # nobody else will look at it
             task.cancel()
-
-
-def _warn() -> None:
-    _logger.warning("a listener (on_executing, on_executed or on_progress) is not waited for any longer: its batch of calls has ended")
 
 
 # ---------------------------------------------------------------------------------------------- threads
