@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast, o
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
-from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr, model_validator
 
@@ -33,7 +32,7 @@ from .run.failover import AfterText
 from .run.loop import OnLimit
 from .run.run import Driven, Run, SingleAnswer, adrive, drive
 from .run.settings import CallSettings, Configured, Toolbox, drop_settings, form_of, run_parts, run_request, run_settings, toolbox_of
-from .run.turn_wrappers import TurnRequest, TurnWrapper, WireForm, generator_of
+from .run.turn_wrappers import TurnRequest, TurnWrapper, generator_of
 from .turn.model import Secret, readable_messages, tool_labels
 from .turn.tools import format_tool_choice
 from .turn.turn import Turn
@@ -221,7 +220,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
         """Return a new run over the input, or the reply of a model that has no tools of its own; its keywords are removed from `kwargs`."""
         if not (self.tools or self.handlers or _needs_run(self, kwargs)) and kwargs.get("journal") is None:
             return SingleAnswer(self, input, kwargs, streamed=streamed, async_api=async_api)
-        messages, open_start = input_messages(self, _converted(input)), self.continues_conversation(kwargs)
+        messages, open_start = input_messages(self, input), self.continues_conversation(kwargs)
         settings = run_settings(self, self._own_tools(), kwargs, messages)
         call = settings.call
         claim = None if settings.approvals is None else settings.approvals.claim
@@ -230,7 +229,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
             self, {**kwargs, "tools": settings.form.tools}, async_api=async_api
         )
         request = run_request(self, settings, parts, kwargs, streams=streams)
-        return Run(messages, settings, parts, request, open_start=open_start, streamed=streamed, async_api=async_api)
+        return Run(messages, settings, parts, request, open_start=open_start, async_api=async_api)
 
     def invoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
         """Answer the input: run the whole tool loop if the model has `tools`, else one turn.
@@ -277,7 +276,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
         """
         if not (recorded or self.tools or self.handlers or _needs_run(self, kwargs)):
             self._driven(history, kwargs, streamed=False)  # which says what such a model lacks
-        messages, open_start = input_messages(self, _converted(history)), self.continues_conversation(kwargs)
+        messages, open_start = input_messages(self, history), self.continues_conversation(kwargs)
         settings = run_settings(self, self._own_tools(), kwargs, messages)
         plan = settings.plan
         repaired = repair(messages, open_end=True, open_start=open_start)
@@ -358,36 +357,23 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
 
     def _turn_parts(self, request: TurnRequest) -> Iterator[AIMessage]:
         """Make a request: an LLM run of core."""
-        stream, invoke = super().stream, super().invoke
-        keywords = {**request.keywords, **_request_form(self, request).keywords(request.choice)}
+        keywords = _keywords(self, request)
         if request.streams:
-            return stream(_converted(request.messages), request.config, **keywords)
-        return _invoked(partial(invoke, _converted(request.messages), request.config, **keywords))
+            return super().stream(request.messages, request.config, **keywords)
+        return _invoked(partial(super().invoke, request.messages, request.config, **keywords))
 
     def _aturn_parts(self, request: TurnRequest) -> AsyncGenerator[AIMessage, None]:
         """Like `_turn_parts`, asynchronously."""
-        stream, invoke = super().astream, super().ainvoke
-        keywords = {**request.keywords, **_request_form(self, request).keywords(request.choice)}
+        keywords = _keywords(self, request)
         if request.streams:
-            return generator_of(cast("AsyncIterator[AIMessage]", stream(_converted(request.messages), request.config, **keywords)))
-        return _awaited(partial(invoke, _converted(request.messages), request.config, **keywords))
+            return generator_of(cast("AsyncIterator[AIMessage]", super().astream(request.messages, request.config, **keywords)))
+        return _awaited(partial(super().ainvoke, request.messages, request.config, **keywords))
 
 
-def _request_form(model: Configured, request: TurnRequest) -> WireForm:
-    """What a request says besides its messages, in the form of the wire of the model that makes it."""
-    if request.form.model is model or request.form.model is None:
-        return request.form
-    return form_of(model, request)
-
-
-def _converted(given: Any) -> Any:
-    """Return a list of messages as a prompt, whose messages core takes as they are; any other input unchanged."""
-    if type(given) is not list:
-        return given
-    for cls in {*map(type, given)}:
-        if not issubclass(cls, BaseMessage):
-            return given
-    return ChatPromptValue.model_construct(messages=given)
+def _keywords(model: Configured, request: TurnRequest) -> dict[str, Any]:
+    """Return all keywords of a request, in the form of the wire of the model that makes it."""
+    form = request.form if request.form.model is model or request.form.model is None else form_of(model, request)
+    return {**request.keywords, **form.keywords(request.choice)}
 
 
 def _invoked(ask: Callable[[], AIMessage]) -> Iterator[AIMessage]:

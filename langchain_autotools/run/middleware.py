@@ -34,6 +34,7 @@ from ..executor.user_functions import NOTHING, run_beside
 from ..messages.blocks import is_call_block
 from ..messages.incremental import copy_containers
 from ..messages.metadata import KEY, with_rejected
+from ..turn.stored_messages import canonical_message
 from ..turn.tools import is_builtin
 from .before_turn import declared_name, with_changes
 from .turn_wrappers import ENDS, AsyncProceed, Proceed, Restart, Stored, TurnPart, TurnRequest, TurnWrapper, generator_of
@@ -184,7 +185,8 @@ class Attempt:
 
     def end(self) -> AIMessage:
         """Return the whole reply in its stored form."""
-        self.message = self.request.model._stored_message(self._whole or self._sum.message(), self.request.output_version)
+        whole = canonical_message(self._whole or self._sum.message())
+        self.message = self.request.model._stored_message(whole, self.request.output_version)
         return self.message
 
 

@@ -28,11 +28,6 @@ _REFUSAL = "refusal"
 _ALONE = frozenset({"calls", "blocked", "origin", REJECTED})
 
 
-def stored_message(message: AIMessage, output_version: str | None, *, brief: bool = False) -> AIMessage:
-    """Return a turn's message in its stored form: calls by the verdict, content in the model's configured form."""
-    return with_output_version(canonical_message(message, stored=True, brief=brief), output_version)
-
-
 def canonical_message(message: AIMessage, *, stored: bool = False, brief: bool = False) -> AIMessage:
     """Return a finished turn as one plain message, its calls rebuilt from the verdict.
 
@@ -55,9 +50,16 @@ def canonical_message(message: AIMessage, *, stored: bool = False, brief: bool =
             for record in records
             if not record["ok"]
         ]
-        if stored:
-            values["response_metadata"] = _stored(message.response_metadata, verdict, brief=brief)
-    return AIMessage(**values)
+    made = AIMessage(**values)
+    return stored_form(made, brief=brief) if stored else made
+
+
+def stored_form(message: AIMessage, *, brief: bool = False) -> AIMessage:
+    """Return a canonical message with what of the verdict a stored message keeps; `brief` as of `canonical_message`."""
+    verdict = message.response_metadata.get(KEY)
+    if not isinstance(verdict, Mapping) or "blocked" not in verdict:
+        return message
+    return message.model_copy(update={"response_metadata": _stored(message.response_metadata, verdict, brief=brief)})
 
 
 def caller_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
