@@ -333,14 +333,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
     # ------------------------------------------------------------------------------------------ one request of a run
 
     def _turn_wrappers(self) -> Sequence[TurnWrapper]:
-        """What stands around each turn of the model's runs besides what belongs to every run."""
-        return self._failover(lambda: [tool for _, tool in self._own_tools().objects])
-
-    def _failover(self, tools: Callable[[], Sequence[Any]]) -> Sequence[TurnWrapper]:
-        """Return the failover of a run of the model; nothing without fallbacks.
-
-        Args:
-            tools: Returns the tools that the model declares itself.
+        """Return what stands around each turn of the model's runs besides what belongs to every run: failover, where it has fallbacks.
 
         Raises:
             ConfigurationError: A fallback cannot take the model's place.
@@ -349,7 +342,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
             return ()
         from .run.failover import Failover  # here, because it costs every other program its import
 
-        return (Failover(self, tools()),)
+        return (Failover(self, [tool for _, tool in self._own_tools().objects]),)
 
     def _for_one_turn(self, model: Any, tools: Sequence[Any] = ()) -> Any:
         """Return any chat model as one for single turns, which declare these tools."""

@@ -140,6 +140,7 @@ def _mended(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -
         apply_removals,
         expand_runs,
         partial(apply_removals, last=True),
+        fold_chunks,  # between which a removal stood
         translate_functions,
         read_blocks,
         name_calls,

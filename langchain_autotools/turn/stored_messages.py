@@ -73,18 +73,15 @@ def caller_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
 def _stored(metadata: Mapping[str, Any], verdict: Mapping[str, Any], *, brief: bool, reasons: bool = False) -> dict[str, Any]:
     records = verdict["calls"]
     brief = brief and not verdict.keys() - _ALONE  # what a wire remembers of a reply holds for the calls as they were written
-    kept = [_stored_entry(record, brief=brief, reasons=reasons) for record in records]
+    names = ("id", "sent_id", "arguments", "wire_id", "extra", *(["why"] if reasons else []))
+    kept = [{name: record[name] for name in names if name in record} for record in records]
+    for entry, record in zip(kept, records, strict=True) if brief else ():
+        if not record["ok"] or as_text(read_json(record["arguments"])) == record["arguments"]:
+            del entry["arguments"]
     if brief and not adds_to_message(kept, mixed=len({record["ok"] for record in records}) > 1):
         kept = []
     own = {key: value for key, value in verdict.items() if key not in ("calls", "blocked")} | ({"calls": kept} if kept else {})
     return with_own_metadata(metadata, own)
-
-
-def _stored_entry(record: Mapping[str, Any], *, brief: bool, reasons: bool) -> dict[str, Any]:
-    names = ["id", "sent_id", "arguments", "wire_id", "extra", *(["why"] if reasons else [])]
-    if brief and (not record["ok"] or as_text(read_json(record["arguments"])) == record["arguments"]):
-        names.remove("arguments")
-    return {key: record[key] for key in names if key in record}
 
 
 # ---------------------------------------------------------------------------------------------- the content by the output version

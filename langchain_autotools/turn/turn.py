@@ -150,7 +150,7 @@ class Turn:
     @cached_property
     def _digest(self) -> str:
         """The digest of the history, computed on first access."""
-        return fold_over(self.messages, _Digest, _Digest).state.hexdigest()
+        return str(fold_over(self.messages, _Digest, _Digest).state.hexdigest())
 
     def _sent_id(self, position: int) -> str:
         """Return the id to send for the turn's call at `position`, derived from the history so that a replay gives the same."""
