@@ -192,13 +192,19 @@ class map_errors:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
             return
-        translate = next((self._table[cls] for cls in type(error).__mro__ if cls in self._table), None)
-        new = error if translate is None else translate(error)
+        new = translated(error, self._table)
         if new is not error:
-            for one in _with_causes(error):  # a refused connection has 80 lines of library code
-                if not any(_is_users(frame) for frame, _ in walk_tb(one.__traceback__)):  # such as an HTTP transport of their own
-                    one.__traceback__ = None
             raise new from error
+
+
+def translated(error: BaseException, table: Mapping[type[BaseException], Callable[[BaseException], BaseException]]) -> BaseException:
+    """Return what a table makes of an error, by the nearest class of the error's MRO; the error itself where the table has none."""
+    translate = next((table[cls] for cls in type(error).__mro__ if cls in table), None)
+    new = error if translate is None else translate(error)
+    for one in _with_causes(error) if new is not error else ():  # a refused connection has 80 lines of library code
+        if not any(_is_users(frame) for frame, _ in walk_tb(one.__traceback__)):  # such as an HTTP transport of their own
+            one.__traceback__ = None
+    return new
 
 
 def _with_causes(error: BaseException | None) -> list[BaseException]:

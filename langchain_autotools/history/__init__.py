@@ -29,7 +29,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from ..messages.calls import call_ids
 from ..messages.incremental import MessageMemo, growing
 from ..messages.metadata import FAILOVER, is_cut_reply, own_metadata
-from .expansion import expand, expand_runs
+from .expansion import expand, expand_runs, join_generations, split_generations
 from .pairing import Finding, Item, Problem, ProblemKind, drop_empty, messages_of, soundness
 from .repairs import (
     apply_removals,
@@ -51,9 +51,11 @@ __all__ = [
     "drop_orphans",
     "expand",
     "explain",
+    "join_generations",
     "merge_runs",
     "order_results",
     "repair",
+    "split_generations",
     "validate",
 ]
 

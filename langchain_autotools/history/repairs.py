@@ -121,7 +121,7 @@ def translate_functions(items: list[Item]) -> Finding:
     open_calls: dict[str, str] = {}  # name of each function that was called and not yet answered -> id of the call
     for source, message in items:
         new: BaseMessage = message
-        call = message.additional_kwargs.get("function_call")
+        call: Any = message.additional_kwargs.get("function_call")
         name = call.get("name") if isinstance(call, dict) else None
         if isinstance(message, FunctionMessage) and message.name in open_calls:
             fields = {name: value for name, value in message.__dict__.items() if name != "type"}
