@@ -6,9 +6,8 @@ asynchronously; what they decide is decided in `run/`. `with_tools` gives the sa
 """
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast, overload
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -23,15 +22,14 @@ from .executor.approvals import portable_key
 from .executor.steps import CallWrapper
 from .executor.tools import dump_tools, restore_tools
 from .history import repair
-from .messages.metadata import keep_reply
 from .pickling import refuse, unportable
 from .run.adopted_models import AdoptingMeta, adopted, one_turn_model
 from .run.binding import BindableChatModel, BoundChatModel
 from .run.decisions import open_calls
 from .run.run import Driven, Run, SingleAnswer, adrive, drive
 from .run.settings import Configured, RunFields, Toolbox, drop_settings, form_of, run_parts, run_settings, toolbox_of
-from .run.turn_wrappers import TurnRequest, TurnWrapper, generator_of
-from .turn.model import readable_messages, tool_labels
+from .run.turn_wrappers import TurnRequest, TurnWrapper
+from .turn.model import akeeping_reply, keeping_reply, readable_messages, tool_labels
 from .turn.tools import format_tool_choice
 from .turn.turn import Turn
 
@@ -256,40 +254,26 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
         keywords = _keywords(self, request)
         if request.streams:
             return super().stream(request.messages, request.config, **keywords)
-        return _invoked(partial(super().invoke, request.messages, request.config, **keywords))
+        invoke = super().invoke
+        return keeping_reply(invoke(request.messages, request.config, **keywords) for _ in range(1))
 
     def _aturn_parts(self, request: TurnRequest) -> AsyncGenerator[AIMessage, None]:
         """Like `_turn_parts`, asynchronously."""
         keywords = _keywords(self, request)
         if request.streams:
-            return generator_of(cast("AsyncIterator[AIMessage]", super().astream(request.messages, request.config, **keywords)))
-        return _awaited(partial(super().ainvoke, request.messages, request.config, **keywords))
+            return cast("AsyncGenerator[AIMessage, None]", super().astream(request.messages, request.config, **keywords))
+        invoke = super().ainvoke
+
+        async def whole() -> AsyncGenerator[AIMessage, None]:
+            yield await invoke(request.messages, request.config, **keywords)
+
+        return akeeping_reply(whole())
 
 
 def _keywords(model: Configured, request: TurnRequest) -> dict[str, Any]:
     """Return all keywords of a request, in the form of the wire of the model that makes it."""
     form = request.form if request.form.model is model or request.form.model is None else form_of(model, request)
     return {**request.keywords, **form.keywords(request.choice)}
-
-
-def _invoked(ask: Callable[[], AIMessage]) -> Iterator[AIMessage]:
-    """Yield a reply that comes whole."""
-    try:
-        message = ask()
-    except BaseException as error:
-        keep_reply(error)
-        raise
-    yield message
-
-
-async def _awaited(ask: Callable[[], Awaitable[AIMessage]]) -> AsyncGenerator[AIMessage, None]:
-    """Yield a reply that comes whole, asynchronously."""
-    try:
-        message = await ask()
-    except BaseException as error:
-        keep_reply(error)
-        raise
-    yield message
 
 
 def _objects() -> Iterator[str]:

@@ -42,19 +42,8 @@ _PLACES = ("url", "file_id", "file_uri", "fileUri", "file_url", "image_url", "au
 _NESTED = ("source", "file", "input_audio", "image_url", "resource", *INLINE_KEYS)
 _OF_BLOCKS = frozenset(
     {
-        *(
-            "type",
-            "id",
-            "index",
-            "extras",
-            "metadata",
-            "annotations",
-            "_meta",
-            "meta",
-            "cache_control",
-            "prompt_cache_breakpoint",
-            "status",
-        ),
+        *("type", "id", "index", "extras", "metadata", "annotations", "_meta", "meta"),
+        *("cache_control", "prompt_cache_breakpoint", "status"),
         *("mime_type", "mimeType", "source_type", "detail", "output_format", "text", "signature", "thought", "transformations"),
         *("videoMetadata", "video_metadata", "mediaResolution", "media_resolution", "part_metadata", "revised_prompt", "quality", "size"),
         *(*_DATA, *_PLACES, *_NESTED),

@@ -200,11 +200,6 @@ AsyncProceed = Callable[[TurnRequest], AsyncIterator[TurnPart]]
 _T = TypeVar("_T")
 
 
-def generator_of(parts: AsyncIterator[_T]) -> AsyncGenerator[_T, None]:
-    """Return core's stream as a generator, which it is though typed as an iterator; closing it closes its request."""
-    return cast("AsyncGenerator[_T, None]", parts)
-
-
 # ---------------------------------------------------------------------------------------------- wrappers
 
 

@@ -159,6 +159,7 @@ def _docstrings(module: str) -> dict[str, dict[str, str]]:
 # A key may be given as text and is held as a `SecretStr`.
 
 
+_Part = TypeVar("_Part", bound=AIMessage)
 Held = TypeVar("Held")
 Given = TypeVar("Given")
 
@@ -347,7 +348,7 @@ class SingleTurnChatModel(BaseChatModel):
         """
         if self._is_direct(super().stream, config, kwargs, async_api=False):
             return self._direct(input, config, stop, kwargs)
-        return _keeping_reply(cast("Generator[AIMessageChunk, None, None]", super().stream(input, config, stop=stop, **kwargs)))
+        return keeping_reply(cast("Generator[AIMessageChunk, None, None]", super().stream(input, config, stop=stop, **kwargs)))
 
     def astream(
         self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
@@ -355,7 +356,7 @@ class SingleTurnChatModel(BaseChatModel):
         """Like `stream`, asynchronously."""
         if self._is_direct(super().astream, config, kwargs, async_api=True):
             return self._adirect(input, config, stop, kwargs)
-        return _akeeping_reply(cast("AsyncGenerator[AIMessageChunk, None]", super().astream(input, config, stop=stop, **kwargs)))
+        return akeeping_reply(cast("AsyncGenerator[AIMessageChunk, None]", super().astream(input, config, stop=stop, **kwargs)))
 
     # ------------------------------------------------------------------------------------------ streams without listeners
     #
@@ -649,8 +650,8 @@ async def _aparts(turn: Turn, replies: AsyncGenerator[AIMessage, None]) -> Async
 # ---------------------------------------------------------------------------------------------- streams
 
 
-def _keeping_reply(chunks: Generator[AIMessageChunk, None, None]) -> Iterator[AIMessageChunk]:
-    """Yield the chunks of core's stream; an error of theirs keeps the reply."""
+def keeping_reply(chunks: Generator[_Part, None, None]) -> Iterator[_Part]:
+    """Yield the parts of an LLM run of core; an error of theirs keeps the reply."""
     try:
         with closing(chunks):
             yield from chunks
@@ -659,8 +660,8 @@ def _keeping_reply(chunks: Generator[AIMessageChunk, None, None]) -> Iterator[AI
         raise
 
 
-async def _akeeping_reply(chunks: AsyncGenerator[AIMessageChunk, None]) -> AsyncIterator[AIMessageChunk]:
-    """Like `_keeping_reply`, asynchronously."""
+async def akeeping_reply(chunks: AsyncGenerator[_Part, None]) -> AsyncGenerator[_Part, None]:
+    """Like `keeping_reply`, asynchronously."""
     try:
         async with aclosing(chunks):
             async for chunk in chunks:
