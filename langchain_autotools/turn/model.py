@@ -446,11 +446,7 @@ class SingleTurnChatModel(BaseChatModel):
         )
 
     def _stream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: CallbackManagerForLLMRun | None = None, **kwargs: Any
     ) -> Iterator[ChatGenerationChunk]:
         turn = self._turn(messages, kwargs)
         for part in _parts(turn, self.raw_stream(turn.messages, stop, **kwargs)):
@@ -479,11 +475,7 @@ class SingleTurnChatModel(BaseChatModel):
                 yield chunk
 
     def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: CallbackManagerForLLMRun | None = None, **kwargs: Any
     ) -> ChatResult:
         turn = self._turn(messages, kwargs)
         if type(self).raw_invoke is SingleTurnChatModel.raw_invoke:
