@@ -70,7 +70,9 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
         data = super().model_dump(mode=mode, include=include, exclude=exclude, **options)
         if mode != "python":
             return data
-        wanted = [name for name in _objects() if name not in (exclude or ()) and (include is None or name in include)]
+        own = ToolsAndMessagesMixin.model_fields.items()  # those that are objects: tools, the rules about them, and what is told of them
+        objects = [name for name, field in own if field.exclude and name not in BaseChatModel.model_fields]
+        wanted = [name for name in objects if name not in (exclude or ()) and (include is None or name in include)]
         return data | {name: getattr(self, name) for name in wanted if name in self.model_fields_set}
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
@@ -274,12 +276,6 @@ def _keywords(model: Configured, request: TurnRequest) -> dict[str, Any]:
     """Return all keywords of a request, in the form of the wire of the model that makes it."""
     form = request.form if request.form.model is model or request.form.model is None else form_of(model, request)
     return {**request.keywords, **form.keywords(request.choice)}
-
-
-def _objects() -> Iterator[str]:
-    """The names of the settings that are objects: tools, the rules about them, and what is told of them."""
-    own = ToolsAndMessagesMixin.model_fields.items()
-    return (name for name, field in own if field.exclude and name not in BaseChatModel.model_fields)
 
 
 # ---------------------------------------------------------------------------------------------- tools for an instance of any chat model

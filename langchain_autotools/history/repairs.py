@@ -259,7 +259,10 @@ def read_blocks(items: list[Item]) -> Finding:
         if not says_in_blocks(message):
             read.append((source, message))
         elif isinstance(message, AIMessage) and call_ids(message):
-            read.append((source, _without_vendors_calls(message)))
+            vendors = ids_of_vendors_calls(message.content)  # as calls of the caller's they would be sent twice under one id
+            valid = [call for call in message.tool_calls if call["id"] not in vendors]
+            invalid = [call for call in message.invalid_tool_calls if call["id"] not in vendors]
+            read.append((source, message.model_copy(update={"tool_calls": valid, "invalid_tool_calls": invalid})))
             problems.append(Problem(source, "call_in_content", _VENDORS))
         elif isinstance(message, AIMessage):
             read.append((source, _with_calls(message, [_call_in(block) for block in message.content if holds_call(block)])))
@@ -273,14 +276,6 @@ def read_blocks(items: list[Item]) -> Finding:
 
 
 _VENDORS = "a call that the vendor has answered itself, in its content, stands among its calls too; it is the vendor's alone"
-
-
-def _without_vendors_calls(message: AIMessage) -> AIMessage:
-    """Return a message without the calls that the vendor has answered: as calls of the caller's they would be sent twice under one id."""
-    vendors = ids_of_vendors_calls(message.content)
-    lists = {"tool_calls": message.tool_calls, "invalid_tool_calls": message.invalid_tool_calls}
-    kept = {name: [call for call in calls if call["id"] not in vendors] for name, calls in lists.items()}  # type: ignore[attr-defined]
-    return message.model_copy(update=kept)
 
 
 def _call_in(block: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from langchain_core.runnables.config import ensure_config, patch_config
 from ..chunks import ChunkSum, sum_chunks
 from ..compat import should_stream, unvalidated
 from ..errors import AlreadyResumedError, ConfigurationError, LimitReachedError, cut_traceback
-from ..executor import AsyncToolCallBatch, PendingCall, ToolCallBatch, ToolCallResult, pending_calls
+from ..executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, pending_calls
 from ..executor.approvals import Approvals
 from ..executor.nested_runs import current_nested_runs
 from ..history import repair
@@ -400,18 +400,14 @@ class Run:
         if outcome.not_taken:
             _logger.warning(_NOT_SENT, outcome.stop_reason)
         if (around := current_nested_runs.get()) is not None:
-            around.leave_open(self._open_calls(outcome))
+            awaited = pending_calls(self._output.handed_out) if outcome.stop_reason == "calls_pending" and not outcome.pending else ()
+            left = [replace(call, name=call.shown_name) for call in outcome.pending]  # the tool around says which they are
+            around.leave_open([call for call in left or awaited if call.name not in self.settings.plan.ends])
         if outcome.asked is not None:
             readable = [call for call in outcome.pending if not is_unreadable(call)]
             self._observer.pending(outcome.asked, readable, outcome.opened)
         self._observer.ended(outcome.stop_reason, outcome.turns, outcome.usage, partial(self._run_message, outcome))
         return list(self._output.end(outcome))
-
-    def _open_calls(self, outcome: RunOutcome) -> Sequence[ToolCallRecord | PendingCall]:
-        """Return the calls that the run ends with, except those that were forced to end it."""
-        awaited = pending_calls(self._output.handed_out) if outcome.stop_reason == "calls_pending" and not outcome.pending else ()
-        left = [replace(call, name=call.shown_name) for call in outcome.pending]  # the tool around says which they are
-        return [call for call in left or awaited if call.name not in self.settings.plan.ends]
 
     def _run_message(self, outcome: RunOutcome) -> AIMessage:
         """Return the run message, composed of the messages of the run."""

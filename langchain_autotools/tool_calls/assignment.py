@@ -88,7 +88,9 @@ class _Adoption:
     def _put(self, key: int | None, fragment: Fragment) -> None:
         self._groups.setdefault(key, []).append(fragment)
         if key in self._named:
-            if key not in self._slots or _begins_another(self._slots[key], fragment):  # an earlier call under the index is complete
+            slot = self._slots.get(key)
+            other_id = slot is not None and fragment.name is not None and None not in (fragment.id, slot.id) and fragment.id != slot.id
+            if slot is None or (other_id and slot.progress is Progress.CLOSED):  # another call under its index (wire quirk A-35)
                 self._set_aside()
                 self._slots.pop(key, None)
                 self._slots[key] = Slot()
@@ -120,13 +122,6 @@ class _Adoption:
             else:
                 unfinished.append(key)
         self._unfinished = unfinished
-
-
-def _begins_another(slot: Slot, fragment: Fragment) -> bool:
-    """Whether a fragment with a name and a new id begins another call under the index of a complete one (wire quirk A-35)."""
-    if fragment.name is None or None in (fragment.id, slot.id) or fragment.id == slot.id:
-        return False
-    return slot.progress is Progress.CLOSED
 
 
 def _without_copies(slots: list[Slot]) -> list[Slot]:
@@ -393,17 +388,13 @@ class _InOrder:
     def feed(self, fragment: Fragment) -> None:
         """Start a call with the fragment, or continue one."""
         known = self._ids.get(fragment.id) if fragment.id and self._by_id else None
-        if known is not None and not self._is_another(known, fragment):
+        named = known is not None and None not in (fragment.name, known.name) and fragment.name != known.name
+        if known is not None and (not named or known.may_be_named_on(fragment.name or "", self._declared)):
             known.add(fragment, self._declared)
         elif known is not None or not self.slots or self._starts(fragment):
             self._begin(fragment)
         else:
             self._continue(fragment)
-
-    def _is_another(self, slot: Slot, fragment: Fragment) -> bool:
-        """Whether a fragment with the id of `slot` names another tool: two calls under one id (wire quirk A-23)."""
-        named = fragment.name is not None and slot.name is not None and fragment.name != slot.name
-        return named and not slot.may_be_named_on(fragment.name or "", self._declared)
 
     def _starts(self, fragment: Fragment) -> bool:
         latest = self.slots[-1]

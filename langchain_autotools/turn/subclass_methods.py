@@ -363,14 +363,10 @@ def _unchanged(given: AIMessage, decided: AIMessage, *, runs: bool) -> AIMessage
     """
     if isinstance(given, AIMessageChunk) or decided.invalid_tool_calls or decided.tool_calls != given.tool_calls:
         return decided
-    if not runs and not own_metadata(given) and not _says_more(decided, given):
-        return given
+    if not runs and not own_metadata(given):  # a verdict may say more of the calls than the message does, be it in its content
+        own = own_metadata(canonical_message(decided, stored=True, brief=True))
+        known = [{"id": call.id, **({"extra": call.extra} if call.extra else {})} for call in calls_of(given)] if own else []
+        if not own or own == {"calls": known}:
+            return given
     metadata = with_own_metadata(given.response_metadata, own_metadata(decided))
     return given.model_copy(update={"id": decided.id, "response_metadata": metadata})
-
-
-def _says_more(decided: AIMessage, given: AIMessage) -> bool:
-    """Whether a stored verdict would say more of the calls than the message says itself, be it in its content."""
-    own = own_metadata(canonical_message(decided, stored=True, brief=True))
-    known = [{"id": call.id, **({"extra": call.extra} if call.extra else {})} for call in calls_of(given)] if own else []
-    return bool(own) and own != {"calls": known}

@@ -71,7 +71,7 @@ class Turn:
             is_used=self._is_used,
             is_taken=lambda message_id: message_id in self._used_ids.of_messages,
             new_id=lambda _: new_id(),
-            sent_id=self._sent_id,
+            sent_id=lambda position: f"call_{uuid.uuid5(_NAMESPACE, f'{self._digest}:{position}').hex[:24]}",
             runs=runs,
         )
         self._writer = BlockWriter() if blocks else None
@@ -149,12 +149,8 @@ class Turn:
 
     @cached_property
     def _digest(self) -> str:
-        """The digest of the history, computed on first access."""
+        """The digest of the history, computed on first access: ids to send are derived from it, so that a replay gives the same."""
         return str(fold_over(self.messages, _Digest, _Digest).state.hexdigest())
-
-    def _sent_id(self, position: int) -> str:
-        """Return the id to send for the turn's call at `position`, derived from the history so that a replay gives the same."""
-        return f"call_{uuid.uuid5(_NAMESPACE, f'{self._digest}:{position}').hex[:24]}"
 
 
 @dataclass(slots=True)
