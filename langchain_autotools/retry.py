@@ -102,7 +102,7 @@ def check_synchronous(retry: Retry) -> None:
         ConfigurationError: There is one.
     """
     for name, function in retry.functions.items():
-        if _is_asynchronous(function):
+        if is_asynchronous(function):
             raise _asynchronous_error(name)
 
 
@@ -117,7 +117,7 @@ def _asynchronous_error(name: str) -> ConfigurationError:
     )
 
 
-def _is_asynchronous(function: Any) -> bool:
+def is_asynchronous(function: Any) -> bool:
     """Whether a function, or a callable object, returns a coroutine."""
     while isinstance(function, partial):
         function = function.func

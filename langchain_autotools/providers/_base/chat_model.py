@@ -4,10 +4,12 @@ A pickle that would leave anything else out in silence is refused: keys apart, a
 """
 
 import json
+import os
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from functools import lru_cache
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar, cast
 
@@ -32,7 +34,7 @@ from ...history.expansion import expand
 from ...messages.calls import calls_of
 from ...messages.run_messages import carried_messages
 from ...pickling import differing, findable, left_out, refuse
-from ...turn.model import names_of
+from ...turn.model import argument_names, names_of
 from .._encode.sources import ODD, block_text, document_text, extra, is_media, search_result_text, source_of, unwrapped
 from .._transport.secrets import (
     digest,
@@ -54,13 +56,13 @@ from .parameters import (
     Environment,
     check_address,
     check_async_client,
-    check_call,
     check_client,
     check_count,
     check_headers,
     check_key,
     check_proxy,
     check_values,
+    connection_names,
     describe_validation_error,
     unknown_name,
     with_call_keywords,
@@ -83,8 +85,9 @@ class PortableChatModel(StructuredChatModel, defer_build=True):
     """Fields whose objects a copy shares because they hold locks and connections."""
 
     def _variable(self, what: str) -> str | None:
-        """Return the environment's key, base URL, organization, proxy or headers."""
-        return self._environment.read(what)
+        """Return the environment's key, base URL, organization, proxy or headers: the first that is not empty; None if there is none."""
+        names: tuple[str, ...] = getattr(self._environment, what)
+        return next((value for name in names if (value := os.environ.get(name))), None)
 
     @property
     def _proxy(self) -> str | None:
@@ -393,21 +396,20 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
         given = {name: value for name, value in kwargs.items() if name not in unasked}
         if of_calls := (self._call_names & given.keys()) - known - self._refused.keys():
             given = with_call_keywords(type(self).__name__, given, of_calls)
-        held = given.get("model_kwargs")
-        check_values(held if isinstance(held, Mapping) else {}, self._numbers, self._dicts)
+        if isinstance(held := given.get("model_kwargs"), Mapping):
+            check_values(held, self._numbers, self._dicts)
         try:
             super().__init__(*args, **given)
         except ValidationError as error:
             raise ConfigurationError(
                 f"{type(self).__name__}: {describe_validation_error(error, type(self), given)}"
             ) from None  # it holds all arguments
-        own = {name: check for name, check in self._numbers.items() if name in type(self).model_fields}
-        for name, check in {**own, **self._field_checks(), **self._checks}.items():
-            if check is None:
-                continue
-            names = names_of(type(self), name)
-            check(next((spelt for spelt in names if spelt in given), f"{names[0]} from the environment"), getattr(self, name))
-        check_values({"options": getattr(self, "options", None)}, self._numbers, {})
+        for field, check in _field_checks(type(self)).items():
+            if (value := getattr(self, field)) is not None:
+                names = names_of(type(self), field)
+                check(next((spelt for spelt in names if spelt in given), f"{names[0]} from the environment"), value)
+        if options := getattr(self, "options", None):
+            check_values({"options": options}, self._numbers, {})
         if self.model_kwargs:
             self._check_standing(self._standing_keywords)
 
@@ -417,30 +419,9 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
         if (made := cls.__dict__.get("__signature__")) is not None:  # which a class that is only a base has not
             type.__setattr__(cls, "__signature__", LazySignature(made))
 
-    @classmethod
-    def _field_checks(cls) -> dict[str, Check]:
-        """Return the field checks that all vendors' classes share."""
-        checks = {
-            "max_retries": check_count,
-            cls._model_field: _check_model,
-            cls._key_field: check_key,
-            cls._url_field: check_address,
-            cls._proxy_field: check_proxy,
-            cls._timeout_field: check_timeout,
-            "stream_chunk_timeout": _check_seconds,
-            cls._headers_field: check_headers,
-            "http_client": check_client,
-            "http_async_client": check_async_client,
-        }
-        return {name: check for name, check in checks.items() if name in cls.model_fields}
-
-    @model_validator(mode="after")
-    def _set_autotools_version(self) -> Self:
-        self._add_version(DISTRIBUTION, __version__)
-        return self
-
     @model_validator(mode="after")
     def _complete_and_check(self) -> Self:
+        self._add_version(DISTRIBUTION, __version__)
         self._complete_from_environment()
         self._check_parameters()
         return self
@@ -500,8 +481,19 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
             raise ConfigurationError(f"{type(self).__name__}: {', '.join(keywords)} cannot be sent ({about})") from error
 
     def _check_call(self, kwargs: Mapping[str, Any]) -> None:
-        """Raise if keywords of a call cannot work."""
-        check_call(type(self), self._connection, kwargs)
+        """Raise if keywords of a call cannot work: one that sets the connection would leak a key to the server and to traces.
+
+        Raises:
+            ConfigurationError: One of them does, or has a value that cannot work.
+        """
+        given = [name for name in connection_names(type(self), self._connection) & kwargs.keys() if kwargs[name] is not None]
+        given += [name for name in kwargs if name.endswith("_api_key") and kwargs[name] is not None]
+        if given:
+            where = f", {type(self).__name__}({given[0]}=...)" if given[0] in argument_names(type(self)) else ""
+            raise ConfigurationError(
+                f"{given[0]} is for the constructor{where}: a call cannot change how the server is reached. "
+                "Make a model for it, which costs no connection of its own; headers of one call go in extra_headers={...}"
+            )
         check_values(kwargs, self._numbers, self._dicts)
 
     if not TYPE_CHECKING:  # the type that core gives it is private to core
@@ -671,15 +663,35 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
         return _messages_tokens(messages, tools, self.get_num_tokens)
 
 
+@lru_cache(maxsize=256)
+def _field_checks(model: type[ProviderChatModel]) -> dict[str, Check]:
+    """Return the checks of a class's fields, each for a value that is not None."""
+    shared = {
+        **model._numbers,
+        "max_retries": check_count,
+        model._model_field: _check_model,
+        model._key_field: check_key,
+        model._url_field: check_address,
+        model._proxy_field: check_proxy,
+        model._timeout_field: check_timeout,
+        "stream_chunk_timeout": _check_seconds,
+        model._headers_field: check_headers,
+        "http_client": check_client,
+        "http_async_client": check_async_client,
+    }
+    checks = {**{name: check for name, check in shared.items() if name in model.model_fields}, **model._checks}
+    return {name: check for name, check in checks.items() if check is not None}
+
+
 def _check_seconds(name: str, value: Any) -> None:
     """Raise if a duration is not a positive number of seconds."""
-    if value is not None and not is_duration(value):
+    if not is_duration(value):
         raise ConfigurationError(f"{name} must be a number of seconds above 0, or None, not {value!r}")
 
 
 def _check_model(name: str, value: Any) -> None:
     """Raise if the name of the model is empty."""
-    if value is not None and not value.strip():
+    if not value.strip():
         raise ConfigurationError(f"{name} is empty: say which model")
 
 

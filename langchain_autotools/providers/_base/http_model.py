@@ -302,7 +302,7 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
             ConfigurationError: There is no message; or a keyword is for the constructor, or has a value that cannot work.
             UnsupportedFeatureError: They hold content that the wire cannot carry, or that has none of the forms that are known.
         """
-        self._check_call({"stop": stop, **kwargs})
+        self._check_call(kwargs)
         if not messages and not self._says_enough(kwargs):
             raise ConfigurationError("there is no message to answer: the list is empty")
         cls = type(self)

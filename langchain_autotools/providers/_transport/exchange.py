@@ -367,12 +367,10 @@ class SdkClientSettings(ABC):
     http_client: Any = None
     http_async_client: Any = None
 
+    sdk: ClassVar["staticmethod[[], Any]"]
+    """Returns the SDK's module, imported."""
     _options: ClassVar[Mapping[str, Any]] = {}
     """Options of the SDK for every request."""
-
-    @abstractmethod
-    def sdk(self) -> Any:
-        """The SDK's module, imported."""
 
     @abstractmethod
     def synchronous(self) -> Any:

@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 class ClientSettings(SdkClientSettings):
     """The settings of an anthropic client. Without an `api_key` the SDK uses its environment variables and profiles."""
 
-    def sdk(self) -> Any:
-        """The SDK's module."""
-        return sdk()
+    sdk: ClassVar["staticmethod[[], Any]"] = staticmethod(sdk)
 
     def synchronous(self) -> "anthropic.Anthropic":
         """Return a synchronous client."""

@@ -10,6 +10,7 @@ wait (`retry_after`, seconds or None).
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessageChunk
@@ -59,6 +60,7 @@ _MESSAGES = ("message", "msg", "error_msg", "error_message", "errorMessage", "er
 __getattr__ = lazy_classes(__name__, "OpenAI")
 
 
+@cache
 def sdk() -> Any:
     """The SDK's module."""
     import openai
