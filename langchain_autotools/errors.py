@@ -40,7 +40,7 @@ __all__ = [
     "LoginNeededError",
     "StreamError",
     "UnsupportedFeatureError",
-    "concise",
+    "cut_traceback",
     "map_errors",
 ]
 
@@ -231,23 +231,13 @@ def _is_users(frame: FrameType) -> bool:
     return not (_is_internal(frame) or path.startswith(_INSTALLED) or path.startswith("<frozen "))
 
 
-class concise:
-    """A context manager that cuts the traceback of self-explanatory errors of its body to the caller's line.
-
-    Such errors are those of an argument that cannot work, and of a vendor's server.
+def cut_traceback(error: BaseException, trace: TracebackType | None) -> None:
+    """Cut the traceback of a self-explanatory error to the caller's line: of an argument that cannot work, or of a vendor's server.
 
     It stays whole where code of anybody else stands in between.
     """
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
-        if (
-            isinstance(error, ConfigurationError | ModelError)
-            and trace is not None
-            and all(_is_internal(frame) for frame, _ in walk_tb(trace))
-        ):
-            trace.tb_next = None
+    if isinstance(error, ConfigurationError | ModelError) and trace is not None and all(_is_internal(frame) for frame, _ in walk_tb(trace)):
+        trace.tb_next = None
 
 
 def _is_internal(frame: FrameType) -> bool:
