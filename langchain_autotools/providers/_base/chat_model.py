@@ -28,7 +28,7 @@ from pydantic import (
 )
 
 from ..._version import DISTRIBUTION, __version__
-from ...addresses import public_url, query_of, without_query
+from ...addresses import public_url, query_of
 from ...errors import ConfigurationError, map_errors
 from ...history.expansion import expand
 from ...messages.calls import calls_of
@@ -80,6 +80,8 @@ class PortableChatModel(StructuredChatModel, defer_build=True):
     _proxy_field: ClassVar[str] = ""
     _headers_field: ClassVar[str] = "default_headers"
     """The names of the class's fields for the key, the base URL, the proxy and the headers; "": the class has no such field."""
+    _end_of_url: ClassVar[re.Pattern[str]] = re.compile(r"[?#].*\Z", re.DOTALL)
+    """The end of a base URL that is not part of the address of requests."""
 
     _uncopied: ClassVar[tuple[str, ...]] = ("http_client", "http_async_client")
     """Fields whose objects a copy shares because they hold locks and connections."""
@@ -580,20 +582,9 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
 
     @property
     def _address(self) -> str | None:
-        """The base URL of requests without its query; None: the vendor's own."""
+        """The base URL of requests without its end; None: the vendor's own."""
         url: str | None = getattr(self, self._url_field)
-        return url and without_query(url)
-
-    def _client_arguments(self) -> dict[str, Any]:
-        """Return the arguments that every SDK's client is made from."""
-        return {
-            "api_key": getattr(self, self._key_field),
-            "base_url": self._address,
-            "headers": tuple(self._headers.items()),
-            "proxy": self._proxy,
-            "http_client": getattr(self, "http_client", None),
-            "http_async_client": getattr(self, "http_async_client", None),
-        }
+        return url and self._end_of_url.sub("", url, count=1)
 
     def _profile_for(self, model: str) -> Mapping[str, Any]:
         """Return the profile of the requested model, which a call may name."""

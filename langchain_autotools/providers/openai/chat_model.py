@@ -67,16 +67,17 @@ def _route_of(model: OpenAIParameters, kwargs: Mapping[str, Any]) -> Route:
         arguments.append("use_previous_response_id=True")
     if model.use_responses_api is not None:
         return Route((arguments or ["use_responses_api=True"])[0] if model.use_responses_api else "", True, asked)
-    builtin = [f"the tool of type {tool['type']!r}" for tool in tools if _is_responses_tool(tool, custom=is_vendors)]
+    others = [tool for tool in tools if isinstance(tool, Mapping) and tool.get("type") != "function"]
+    builtin = [f"the tool of type {tool['type']!r}" for tool in others if _is_responses_tool(tool, custom=is_vendors)]
     if arguments or builtin:
         return Route((arguments or builtin)[0], True, asked)
     return Route(_of_name(*asked) if is_vendors else "", False, asked)
 
 
-def _is_responses_tool(tool: Any, *, custom: bool) -> bool:
+def _is_responses_tool(tool: Mapping[str, Any], *, custom: bool) -> bool:
     """Whether a declared tool exists only in Responses; chat completions, at any server, nest a tool under its type."""
-    kind = tool.get("type") if isinstance(tool, Mapping) else None
-    if not isinstance(kind, str) or kind == "function" or "function" in tool:
+    kind = tool.get("type")
+    if not isinstance(kind, str) or "function" in tool:
         return False
     return custom if kind == "custom" else not isinstance(tool.get(kind), Mapping)
 
@@ -398,7 +399,8 @@ class ChatOpenAI(OpenAIParameters):
 
     def answers_in_blocks(self, tools: Sequence[Mapping[str, Any]]) -> bool:
         """Whether the reply may need content blocks, for example for calls of the vendor's tools that the caller answers."""
-        return answers_in_blocks(tools) and bool(_route_of(self, {"tools": tools}).why)
+        own = [tool for tool in tools if tool.get("type") != "function"]
+        return bool(own and _route_of(self, {"tools": tools}).why) and answers_in_blocks(own)
 
     # ------------------------------------------------------------------------------------------ requests
 
@@ -482,7 +484,15 @@ class ChatOpenAI(OpenAIParameters):
         return SecretStr(key)
 
     def _client_settings(self) -> ClientSettings:
-        return ClientSettings(**{**self._client_arguments(), "api_key": self._known_key()}, organization=self.openai_organization)
+        return ClientSettings(
+            api_key=self._known_key(),
+            base_url=self._address,
+            headers=tuple((self.default_headers or {}).items()),
+            proxy=self.openai_proxy,
+            http_client=self.http_client,
+            http_async_client=self.http_async_client,
+            organization=self.openai_organization,
+        )
 
     # ------------------------------------------------------------------------------------------ a request's parameters
 

@@ -179,7 +179,7 @@ _RESPONSES_KEYWORDS = frozenset(
 """Parameters that only the Responses API has and that are no fields."""
 
 _HOST = "api.openai.com"
-_PATHS = re.compile(r"/(chat/completions|responses)/*\Z")  # what a vendor's page may show as its address
+_END = re.compile(r"(?:/(?:chat/completions|responses)/*)?(?:[?#].*)?\Z", re.DOTALL)  # also what a vendor's page may show as its address
 
 
 class OpenAIParameters(ProviderChatModel, defer_build=True):
@@ -288,6 +288,7 @@ class OpenAIParameters(ProviderChatModel, defer_build=True):
     _model_field: ClassVar[str] = "model_name"
     _key_field: ClassVar[str] = "openai_api_key"
     _url_field: ClassVar[str] = "openai_api_base"
+    _end_of_url: ClassVar[re.Pattern[str]] = _END
     _proxy_field: ClassVar[str] = "openai_proxy"
     _timeout_field: ClassVar[str] = "request_timeout"
     _identifying_fields: ClassVar[tuple[str, ...]] = ("output_version", "extra_body", "use_responses_api")
@@ -350,11 +351,6 @@ class OpenAIParameters(ProviderChatModel, defer_build=True):
     def model(self) -> str:
         """The model's name."""
         return self.model_name
-
-    @property
-    def _address(self) -> str | None:
-        address = super()._address
-        return address and _PATHS.sub("", address)
 
     @property
     def _responses_model(self) -> str:

@@ -303,18 +303,13 @@ def _declared(tool: Any, strict: bool | None) -> dict[str, Any]:
         inner = tool.get("function", tool)  # the wire's own form, or the flat one of Responses
         around = {key: tool[key] for key in _EXTRAS if key in tool}
         return {"type": "function", "function": _function(inner, strict), **around}
-    if _is_custom_tool(tool):
+    if isinstance(tool, BaseTool) and (tool.metadata or {}).get("type") == "custom_tool":  # whose input is free text rather than JSON
         declared = convert_to_openai_tool(tool)
         declared = {"type": "custom", "custom": {key: declared[key] for key in _CUSTOM_KEYS if key in declared}}
     else:
         declared = {"type": "function", "function": _function(tool, strict)}
     extras = tool.extras if isinstance(tool, BaseTool) else None
     return {**declared, **{key: extras[key] for key in _EXTRAS if key in extras}} if extras else declared
-
-
-def _is_custom_tool(tool: Any) -> bool:
-    """Whether a tool's input is free text rather than JSON."""
-    return isinstance(tool, BaseTool) and (tool.metadata or {}).get("type") == "custom_tool"
 
 
 def _function(tool: Any, strict: bool | None) -> Function:
