@@ -262,11 +262,6 @@ _DOCUMENT = 1_000
 _TEXTS = ("text", "reasoning", "thinking", "refusal")
 
 
-def _estimate(text: str) -> int:
-    """Return the estimated number of tokens of a text."""
-    return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)
-
-
 def _messages_tokens(messages: Iterable[BaseMessage], tools: Sequence[Mapping[str, Any]], count: Callable[[str], int]) -> int:
     """Return the estimated number of tokens of a request.
 
@@ -630,7 +625,8 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
     def lc_secrets(self) -> dict[str, str]:
         """The secret fields, each with its environment variable."""
         prefix, environment = self._variable_prefix or self._ls_provider.upper(), self._environment
-        headers = _header_variables(prefix, self._headers_field, self._headers)
+        secret = [name for name in self._headers if is_secret_header(name)]
+        headers = {f"{self._headers_field}.{name}": re.sub(r"\W", "_", f"{prefix}_HEADER_{name}").upper() for name in secret}
         proxy = {self._proxy_field: [*environment.proxy, f"{prefix}_PROXY"][0]} if self._proxy_field and has_password(self._proxy) else {}
         return {self._key_field: [*environment.key, f"{prefix}_API_KEY"][0], **headers, **proxy}
 
@@ -638,7 +634,9 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
 
     def get_num_tokens(self, text: str) -> int:
         """Return the number of tokens of a text, by `custom_get_token_ids` if given, else estimated. Makes no request."""
-        return len(self.custom_get_token_ids(text)) if self.custom_get_token_ids else _estimate(text)
+        if self.custom_get_token_ids:
+            return len(self.custom_get_token_ids(text))
+        return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)
 
     def get_num_tokens_from_messages(self, messages: Sequence[BaseMessage], tools: Sequence[Any] | None = None, **kwargs: Any) -> int:
         """Return the estimated number of tokens of a request with these messages and tools, offline (see `get_num_tokens`).
@@ -684,18 +682,6 @@ def _check_model(name: str, value: Any) -> None:
     """Raise if the name of the model is empty."""
     if not value.strip():
         raise ConfigurationError(f"{name} is empty: say which model")
-
-
-def _header_variables(vendor: str, field: str, headers: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the names of the secret headers in a field, each with its environment variable.
-
-    Args:
-        vendor: The prefix of the variables' names.
-        field: The field that holds the headers.
-        headers: The headers.
-    """
-    secret = [name for name in headers or {} if is_secret_header(name)]
-    return {f"{field}.{name}": re.sub(r"\W", "_", f"{vendor}_HEADER_{name}").upper() for name in secret}
 
 
 # ---------------------------------------------------------------------------------------------- profiles

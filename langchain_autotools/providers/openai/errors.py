@@ -176,14 +176,7 @@ def _calls_in(written: str) -> list[dict[str, Any]]:
         value = None
     entries = value if isinstance(value, list) else [value]
     if entries and all(isinstance(entry, Mapping) and isinstance(entry.get("name"), str) for entry in entries):
-        return [_call_fragment(entry["name"], json.dumps(_arguments_of(entry), ensure_ascii=False)) for entry in entries]
+        arguments = [json.dumps(entry.get("arguments", entry.get("parameters", {})), ensure_ascii=False) for entry in entries]
+        return [{"function": {"name": entry["name"], "arguments": text}} for entry, text in zip(entries, arguments, strict=True)]
     named = _NAMED.search(written)
-    return [_call_fragment((named["name"] or named["quoted"]) if named else _UNREADABLE, written)]
-
-
-def _arguments_of(entry: Mapping[str, Any]) -> Any:
-    return entry.get("arguments", entry.get("parameters", {}))
-
-
-def _call_fragment(name: str, arguments: str) -> dict[str, Any]:
-    return {"function": {"name": name, "arguments": arguments}}
+    return [{"function": {"name": (named["name"] or named["quoted"]) if named else _UNREADABLE, "arguments": written}}]

@@ -355,7 +355,11 @@ _SERVER_SIDE_ENDINGS = ("_call", "_call_output", "_tool_use", "_tool_result", "m
 
 _ILLEGAL_IN_NAME = re.compile(r"[\s<|\\/>]+")
 SAID = "said"
-"""The type of a part that says in words what an assistant has made and the wire cannot carry."""
+
+
+def said_part(line: str) -> Any:
+    """Return a part that says in words what an assistant has made and the wire cannot carry."""
+    return {"type": SAID, "text": line}
 
 
 @dataclass(frozen=True, slots=True)
@@ -498,8 +502,10 @@ class ChatCompletionsEncoder(MessageEncoder[EncodedMessage, CallId]):
         ids = wire_ids(calls, self._dialect.ids, same_origin=same_origin, taken=taken)
         thinks = bool(calls) or (after_calls and (bool(text) or message.response_metadata.get("finish_reason") not in _CUT))
         wire = self._with_author(self._without_calls(message, text, bool(calls), same_origin and thinks), message)
-        if text and isinstance(message.content, list) and wire["content"] == text:
-            wire["content"] = _marked_texts(message.content, self._part_keys) or text
+        if text and isinstance(message.content, list) and wire["content"] == text:  # parts, if any has a key besides its text
+            blocks = [block for block in visible(message.content) if isinstance(block, str) or block_text(unwrapped(block)) is not None]
+            texts = [part_of(block, self._part_keys) for block in blocks]
+            wire["content"] = texts if any(map(_is_marked, texts)) else text
         if refusal and not (wire["content"] or calls):
             wire["content"], refusal = [{"type": "refusal", "refusal": refusal}], ""  # a part of this type is the only one
         more: Any = {key: message.additional_kwargs[key] for key in self._dialect.assistant_keys if key in message.additional_kwargs}
@@ -518,7 +524,7 @@ class ChatCompletionsEncoder(MessageEncoder[EncodedMessage, CallId]):
         """Return an AI message's text, and what else it made, for a message of the user's."""
         if isinstance(message.content, str):
             return message.content, []
-        parts = self._carried(message, visible(message.content), self._part, _model_text_part)
+        parts = self._carried(message, visible(message.content), self._part, said_part)
         text = "".join(part["text"] for part in parts if part["type"] == "text")
         return text, [text_part(part["text"]) if part["type"] == SAID else part for part in parts if part["type"] != "text"]
 
@@ -577,25 +583,9 @@ def plain_content(parts: list[PartT]) -> str | list[PartT]:
 # ---------------------------------------------------------------------------------------------- what an assistant said
 
 
-def _model_text_part(line: str) -> Part:
-    return {"type": SAID, "text": line}
-
-
 def visible(content: str | list[str | dict[Any, Any]]) -> list[str | Block]:
     """Return the blocks of an AI message without calls and other vendors' internal state."""
     return [block for block in expanded(content) if not _is_inner(block)]
-
-
-def _marked_texts(content: list[str | dict[Any, Any]], keys: Collection[str]) -> list[Part]:
-    """Return the texts of an AI message's content as parts if any has a key besides its text; else none.
-
-    Args:
-        content: The content.
-        keys: The keys that the server takes on a part besides the vendor's own.
-    """
-    blocks = [block for block in visible(content) if isinstance(block, str) or block_text(unwrapped(block)) is not None]
-    texts = [part_of(block, keys) for block in blocks]
-    return texts if any(map(_is_marked, texts)) else []
 
 
 def _is_marked(part: Part) -> bool:
@@ -610,7 +600,7 @@ def _is_inner(block: str | Mapping[str, Any]) -> bool:
     if is_provisional(block):
         return True
     if kind == "non_standard" and isinstance(block.get("value"), Mapping):
-        inner = _is_inner(block["value"]) or not _is_part(block["value"])
+        inner = _is_inner(block["value"]) or not (is_output(block["value"]) or block_text(block["value"]) is not None)
     elif is_media(block):
         inner = not is_output(block)
     else:
@@ -618,10 +608,6 @@ def _is_inner(block: str | Mapping[str, Any]) -> bool:
     if inner and kind not in _CALLS:
         logger.debug("not sent: an assistant's content block of type %r", kind)
     return inner
-
-
-def _is_part(block: Mapping[str, Any]) -> bool:
-    return is_output(block) or block_text(block) is not None
 
 
 # ---------------------------------------------------------------------------------------------- mapper

@@ -135,7 +135,8 @@ class Slot:
 
     def unsaid(self) -> str:
         """Return the part of a complete item's text that no chunk has contained yet."""
-        return _text_of_item(self.item)[self.text_length :]
+        text = "".join(str(part.get("text") or "") for part in parts_of(self.item) if part.get("type") == "output_text")
+        return text[self.text_length :]
 
     def unrefused(self) -> str:
         """Return the part of a complete item's refusal that no chunk has contained yet."""
@@ -191,11 +192,6 @@ class Slot:
         ended = not given  # else the pieces of a free text may be the beginning of the whole
         pieces = [_custom_piece(written, first=True, last=ended)] if written and written not in given else []
         return [pieces, *([_custom_piece(one, first=True, last=True)] for one in given)]
-
-
-def _text_of_item(item: Item) -> str:
-    """Return the text of a message item."""
-    return "".join(str(part.get("text") or "") for part in parts_of(item) if part.get("type") == "output_text")
 
 
 def _thoughts_of(item: Item, kind: Literal["content", "summary"] | None) -> list[str]:
@@ -632,11 +628,9 @@ class ResponsesDecoder:
         items = [slot.as_item() for slot in slots]
         content, extra = self._in_form(self._rest)
         pending = pending_calls(items) if self._finish_reason in _WHOLE else []
-        inside = (
-            []
-            if self._blocks
-            else [slot for slot in slots if slot.item in pending or _is_drawn(slot.item) or (self._listed and _is_other(slot.item))]
-        )
+        drawn = [item for item in items if item.get("type") == _IMAGE and item.get("result")]  # pictures
+        inside = [slot for slot in slots if slot.item in [*pending, *drawn] or (self._listed and _is_other(slot.item))]
+        inside = [] if self._blocks else inside
         if inside:
             waiting = [{**slot.item, "index": slot.number} for slot in inside]
             content = [*([content] if isinstance(content, str) and content else content), *waiting]
@@ -701,11 +695,6 @@ _HANDLERS: dict[str, Callable[[ResponsesDecoder, ResponseEvent], _Blocks]] = {
     "response.cancelled": ResponsesDecoder._end,
     "response.failed": ResponsesDecoder._failed,
 }
-
-
-def _is_drawn(item: Item) -> bool:
-    """Whether an item is a picture that the model has drawn."""
-    return item.get("type") == _IMAGE and bool(item.get("result"))
 
 
 def _is_other(item: Item) -> bool:

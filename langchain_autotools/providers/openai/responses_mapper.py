@@ -58,6 +58,7 @@ from .mapper import (
     is_custom,
     legal_name,
     plain_content,
+    said_part,
     user_message,
     visible,
 )
@@ -131,7 +132,9 @@ def _of_result(block: Block) -> Any:
         item["output"] = dumps(content)
     elif kind == "apply_patch_call_output":
         item["status"] = "failed" if failed else "completed"
-    return item | _own_fields(content) | {name: block[name] for name in _OF_ANSWERS if name in block}
+    fields = content[0] if isinstance(content, list) and len(content) == 1 and isinstance(content[0], Mapping) else {}
+    own = fields if "output" in fields and "type" not in fields else {}  # the result has the item's fields in place of its output
+    return {**item, **own, **{name: block[name] for name in _OF_ANSWERS if name in block}}
 
 
 def _command_output(command: Any) -> Any:
@@ -150,12 +153,6 @@ def _exit_outcome(exit_code: int) -> dict[str, Any]:
 
 def _is_text_part(part: Any) -> bool:
     return isinstance(part, Mapping) and part.get("type") == "text"
-
-
-def _own_fields(content: Any) -> dict[str, Any]:
-    """Return the item's fields if the result contains these in place of its output."""
-    fields = content[0] if isinstance(content, list) and len(content) == 1 and isinstance(content[0], Mapping) else {}
-    return {**fields} if "output" in fields and "type" not in fields else {}
 
 
 def _screen(content: Any) -> Any:
@@ -203,7 +200,7 @@ def _input_media(block: Block) -> Any:
 def _input_image(block: Block, source: Source) -> Any:
     given = block.get("image_url")
     detail = extra(block, "detail") or (given.get("detail") if isinstance(given, Mapping) else None)
-    part: Any = {"type": "input_image"} if block.get("type") == "input_image" and not detail else _detailed(detail)
+    part: Any = {"type": "input_image", **({} if block.get("type") == "input_image" and not detail else {"detail": detail or "auto"})}
     if source.url:
         return {**part, "image_url": source.url}
     if source.file_id:
@@ -214,14 +211,6 @@ def _input_image(block: Block, source: Source) -> Any:
     if mime_type is None:
         raise unsupported(block.get("type"), "its mime_type is missing")
     return {**part, "image_url": f"data:{mime_type};base64,{source.data}"}
-
-
-def _detailed(detail: Any) -> Any:
-    return {"type": "input_image", "detail": detail or "auto"}
-
-
-def _input_audio(block: Block, source: Source) -> Any:
-    return {"type": "input_audio", "input_audio": input_audio(block, source)}
 
 
 def _input_text(block: Block, source: Source) -> Any:
@@ -248,7 +237,7 @@ def _input_video(block: Block, source: Source) -> Any:
 
 _OF_KIND: Mapping[str, Callable[[Block, Source], Any]] = {
     "image": _input_image,
-    "audio": _input_audio,
+    "audio": lambda block, source: {"type": "input_audio", "input_audio": input_audio(block, source)},
     "video": _input_video,
     "text": _input_text,
 }
@@ -367,13 +356,13 @@ class ItemEncoder(MessageEncoder[EncodedItems, CallId]):
         item: Item = {"type": kind, "call_id": call.sent, "output": output}
         if call.caller:
             item["caller"] = json.loads(call.caller)
-        return EncodedItems(encode(item), encode_media(_assistant_text_part(FROM_TOOL.format(call.sent)), media))
+        return EncodedItems(encode(item), encode_media(_text_part(FROM_TOOL.format(call.sent)), media))
 
     def _tool_output(self, message: ToolMessage) -> tuple[str | list[ItemPart], list[ItemPart]]:
         """Return a tool's output, as a string if it is text, and the parts that only a user message can hold."""
         if isinstance(message.content, str):
             return message.content, []
-        parts = self._carried(message, expanded(message.content), _input_part, _assistant_text_part)
+        parts = self._carried(message, expanded(message.content), _input_part, _text_part)
         held = [part for part in parts if part["type"] in _OUTPUT_PARTS]
         media = [part for part in parts if part["type"] not in _OUTPUT_PARTS]
         if all(part["type"] == "input_text" and part.keys() == {"type", "text"} for part in held):
@@ -411,7 +400,7 @@ class ItemEncoder(MessageEncoder[EncodedItems, CallId]):
         )
         return EncodedItems(
             body=b",".join(map(encode, items)),
-            media=encode_media(_assistant_text_part(FROM_MODEL), media),
+            media=encode_media(_text_part(FROM_MODEL), media),
             call_ids=frozenset(ids),
             calls=pairs if any(call.custom or call.caller or _legal_id(call.known) != call.sent for call in pairs) else (),
             awaits=tuple(names for call in client_calls(items) if (names := names_of(call))),
@@ -421,15 +410,9 @@ class ItemEncoder(MessageEncoder[EncodedItems, CallId]):
         """Return an AI message's text, and what else it made, for a message of the user's."""
         if isinstance(message.content, str):
             return message.content, []
-        parts = self._carried(message, visible(message.content), _input_part, _said_part)
+        parts = self._carried(message, visible(message.content), _input_part, said_part)
         text = "".join(str(part["text"]) for part in parts if part["type"] == "input_text")
-        return text, [
-            _assistant_text_part(str(part["text"])) if part["type"] == SAID else part for part in parts if part["type"] != "input_text"
-        ]
-
-
-def _said_part(line: str) -> ItemPart:
-    return {"type": SAID, "text": line}
+        return text, [_text_part(str(part["text"])) if part["type"] == SAID else part for part in parts if part["type"] != "input_text"]
 
 
 def _renamed(items: Sequence[Item], call_ids: Sequence[str]) -> bool:
@@ -450,10 +433,6 @@ def _are_as_written(own: Mapping[str, Any], calls: Sequence[ToolCallRecord]) -> 
     if not isinstance(written, list) or not all(isinstance(entry, Mapping) for entry in written):
         return False
     return [(entry.get("id"), entry.get("arguments")) for entry in written] == [(call.id, call.arguments) for call in calls]
-
-
-def _assistant_text_part(text: str) -> ItemPart:
-    return {"type": "input_text", "text": text}
 
 
 def _assistant_item(parts: list[ItemPart]) -> Item:
@@ -503,12 +482,9 @@ def _without_answers(message: BaseMessage, call_ids: Collection[str]) -> BaseMes
         message: The message.
         call_ids: The ids of the calls.
     """
-    kept = [block for block in message.content if not _answers_one_of(item_of(block) or {}, call_ids)]
+    items = [(block, item_of(block) or {}) for block in message.content]
+    kept = [block for block, item in items if answered_id(item) not in call_ids or item.get("type") == FOUND_TOOLS]
     return message.model_copy(update={"content": kept})
-
-
-def _answers_one_of(item: Item, call_ids: Collection[str]) -> bool:
-    return answered_id(item) in call_ids and item.get("type") != FOUND_TOOLS
 
 
 # ---------------------------------------------------------------------------------------------- mapper
