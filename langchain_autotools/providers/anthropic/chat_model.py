@@ -137,7 +137,14 @@ class ChatAnthropic(AnthropicParameters):
         )
 
     def _client_settings(self) -> ClientSettings:
-        return ClientSettings(**self._client_arguments())
+        return ClientSettings(
+            api_key=self.anthropic_api_key,
+            base_url=self._address,
+            headers=tuple((self.default_headers or {}).items()),
+            proxy=self.anthropic_proxy,
+            http_client=self.http_client,
+            http_async_client=self.http_async_client,
+        )
 
     # ------------------------------------------------------------------------------------------ a request's parameters
 

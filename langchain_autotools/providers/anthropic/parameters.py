@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 class ClientSettings(SdkClientSettings):
     """The settings of an anthropic client. Without an `api_key` the SDK uses its environment variables and profiles."""
 
-    def sdk(self) -> Any:
-        """The SDK's module."""
-        return sdk()
+    sdk: ClassVar["staticmethod[[], Any]"] = staticmethod(sdk)
 
     def synchronous(self) -> "anthropic.Anthropic":
         """Return a synchronous client."""
@@ -163,7 +161,7 @@ def profile_of(model: str) -> dict[str, Any]:
 
 
 _FALLBACK_MAX_TOKENS = 4096
-_VERSION = re.compile(r"/v1(/messages)?/*\Z")  # the path of a request begins with it
+_END = re.compile(r"(?:/v1(?:/messages)?/*)?(?:[?#].*)?\Z", re.DOTALL)  # the path of a request begins with /v1
 
 Caching = Literal["auto", "5m", "1h"] | bool
 
@@ -245,6 +243,7 @@ class AnthropicParameters(ProviderChatModel, defer_build=True):
     _key_field: ClassVar[str] = "anthropic_api_key"
     _url_field: ClassVar[str] = "anthropic_api_url"
     _proxy_field: ClassVar[str] = "anthropic_proxy"
+    _end_of_url: ClassVar[re.Pattern[str]] = _END
     _timeout_field: ClassVar[str] = "default_request_timeout"
     _identifying_fields: ClassVar[tuple[str, ...]] = ("output_version", "extra_body", "betas")
     _stop_param: ClassVar[str] = "stop_sequences"
@@ -273,11 +272,6 @@ class AnthropicParameters(ProviderChatModel, defer_build=True):
         if self.max_tokens is None:
             profile = {**profile_of(self.model), **(self.__dict__.get("profile") or {})}
             self.max_tokens = profile.get("max_output_tokens") or _FALLBACK_MAX_TOKENS
-
-    @property
-    def _address(self) -> str | None:
-        address = super()._address
-        return address and _VERSION.sub("", address)
 
     @property
     def model_name(self) -> str:

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, SecretStr, field_validator
 from ...errors import ConfigurationError
 from ...turn.model import Secret
 from .._base.chat_model import ProviderChatModel
-from .._base.parameters import Check, Environment, check_client_arguments, check_count, check_headers, check_in_path, first_of
+from .._base.parameters import Check, Environment, check_client_arguments, check_count, check_headers, check_in_path
 from .._transport import exchange as _http
 from .._transport.clients import PerLoopCache
 from .._transport.exchange import Exchange, Response
@@ -509,7 +509,7 @@ class GoogleParameters(ProviderChatModel, defer_build=True):
         self.api_version = self.api_version or _version(os.environ.get("GOOGLE_GENAI_API_VERSION"))
         self.vertexai = self._chooses_vertexai()
         self.base_url = self.base_url or self._variable("base_url")
-        key = self._environment.read("key")
+        key = super()._variable("key")
         if not self.vertexai:
             if self.project or self.location:
                 raise ValueError("project and location are for Vertex AI: say vertexai=True, or leave them out")
@@ -541,7 +541,7 @@ class GoogleParameters(ProviderChatModel, defer_build=True):
 
     def _variable(self, what: str) -> str | None:
         if what == "base_url":
-            return first_of(_ADDRESS_VARIABLES[bool(self.vertexai)])
+            return os.environ.get(_ADDRESS_VARIABLES[bool(self.vertexai)]) or None
         return None if what == "key" and self.vertexai and (self.project or self.location) else super()._variable(what)
 
     @property
