@@ -19,7 +19,7 @@ from .._transport.secrets import headers_in_lines
 from .decode import MessagesDecoder, MessagesEvents
 from .errors import ERRORS
 from .mapper import SUMMARY, MessagesMapper
-from .parameters import PROFILES, AnthropicParameters, ClientSettings, profile_of
+from .parameters import AnthropicParameters, ClientSettings, profile_of
 from .tools import check_taken, client_tool_names, format_tool, format_tool_choice, has_format, is_builtin, output_format
 
 _logger = logging.getLogger("langchain_autotools")
@@ -90,10 +90,6 @@ class ChatAnthropic(AnthropicParameters):
 
     def _known_profile(self, model: str) -> Mapping[str, Any]:
         return profile_of(model)
-
-    def known_models(self) -> list[str]:
-        """Return the names of the vendor's models that have a built-in profile."""
-        return sorted(PROFILES)
 
     def _served_models(self) -> list[str]:
         settings, names, further = self._client_settings(), list[str](), dict[str, Any]()

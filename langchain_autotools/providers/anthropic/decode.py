@@ -210,11 +210,9 @@ class MessagesDecoder:
             delta, block = event.get("delta"), self._open.get(event.get("index"))
             if block is not None and block.written and delta.__class__ is dict and delta.get("type") == "text_delta":
                 text = delta.get("text")
-                if text.__class__ is str:  # a plain piece of text, as of most events
-                    if not text:
-                        return None
-                    number = block.number
-                    return new_chunk([{"type": "text", "text": text, "index": number}] if self.in_blocks else text, {}, self.message_id)
+                if text and text.__class__ is str:  # a plain piece of text, as of most events
+                    content = [{"type": "text", "text": text, "index": block.number}] if self.in_blocks else text
+                    return new_chunk(content, {}, self.message_id)
             self._known = True
             return self._delta(event)
         if kind == "error" or event.get("error"):

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from enum import Enum
-from functools import partial
 from itertools import repeat
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Required, TypedDict
 
 from langchain_core.language_models import LanguageModelInput
@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from ...errors import ConfigurationError
 from ...messages.blocks import unnumbered, whole_content
 from ...turn.tools import ToolChoice, listed
-from .._base.chat_model import ProviderChatModel, described, profile, profile_in
+from .._base.chat_model import Profiles, ProviderChatModel, profile_in
 from .._base.errors import ErrorMapping
 from .._base.parameters import log_parallel
 from .._encode.encoder import origin_of
@@ -64,6 +64,8 @@ _SYNONYMS = {
 _THINKING = {"include_thoughts": "includeThoughts", "thinking_budget": "thinkingBudget", "thinking_level": "thinkingLevel"}
 _OF_TOOLS = ("tools", "toolChoice", "toolConfig")
 
+_PROFILES = Path(__file__).with_name("profiles.csv")
+
 
 class ChatGoogleGenerativeAI(GoogleParameters):
     """Google's chat models, on the Gemini API or Vertex AI, with tools that run.
@@ -100,6 +102,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
     _uncopied: ClassVar[tuple[str, ...]] = ("http_client", "http_async_client", "credentials", "client_args")
 
     _error_mapping: ClassVar[ErrorMapping] = ERRORS
+    _profiles: ClassVar[Path | Profiles] = _PROFILES
     _methods_beside_tools: ClassVar[tuple[str, ...]] = ("json_schema", "json_mode")
     _client_keywords: ClassVar[frozenset[str]] = ProviderChatModel._client_keywords | {"parallel_tool_calls", "strict", "max_retries"}
 
@@ -107,10 +110,6 @@ class ChatGoogleGenerativeAI(GoogleParameters):
 
     def _known_profile(self, model: str) -> Mapping[str, Any]:
         return profile_of(model)
-
-    def known_models(self) -> list[str]:
-        """Return the names of the vendor's models that have a built-in profile."""
-        return sorted(_PROFILES)
 
     def _served_models(self) -> list[str]:
         client = self.sdk_client()
@@ -501,48 +500,6 @@ def _reply_schema(schema: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------------- what is known of a model
 
 
-# The numbers are those that models.dev (MIT) published in November 2026. Of any other model nothing is claimed, and `profile={...}`
-# says what the user knows.
-
-_TO_HIGH = ("low", "medium", "high")
-_ALL = ("minimal", *_TO_HIGH)
-_known = partial(profile, images=True, pdfs=True, reasoning=True, streams_calls=False)
-_gemini = partial(_known, 1_048_576, 65_536, sound_and_video=True)
-_CARDS = """
-gemini-2.5-flash | Gemini 2.5 Flash | 2025-06-17
-gemini-2.5-flash-lite | Gemini 2.5 Flash-Lite | 2025-06-17
-gemini-2.5-pro | Gemini 2.5 Pro | 2025-06-17
-gemini-2.5-computer-use-preview-10-2025 | Gemini 2.5 Computer Use Preview 10-2025 | 2025-10-07
-gemini-3.1-pro-preview | Gemini 3.1 Pro Preview | 2026-02-19
-gemini-3.1-pro-preview-customtools | Gemini 3.1 Pro Preview Custom Tools | 2026-02-19
-gemini-3-flash-preview | Gemini 3 Flash Preview | 2025-12-17
-gemini-3.1-flash-lite | Gemini 3.1 Flash Lite | 2026-05-07
-gemini-3.5-flash-lite | Gemini 3.5 Flash Lite | 2026-07-21
-gemini-3.5-flash | Gemini 3.5 Flash | 2026-05-19
-gemini-3.6-flash | Gemini 3.6 Flash | 2026-07-21
-gemini-3.7-flash | Gemini 3.7 Flash | 2026-08-13
-gemini-3.8-flash | Gemini 3.8 Flash | 2026-09-02
-gemini-flash-latest | Gemini Flash Latest | 2026-08-13
-gemini-flash-lite-latest | Gemini Flash-Lite Latest | 2026-07-21
-gemini-4-argon | Gemini 4 Argon | 2026-10-13
-gemma-4-26b-a4b-it | Gemma 4 26B A4B IT | 2026-04-02 | open
-gemma-4-31b-it | Gemma 4 31B IT | 2026-04-02 | open
-"""
-_PROFILES = described(
-    {
-        "gemini-2.5-flash gemini-2.5-flash-lite gemini-2.5-pro": _gemini(),
-        "gemini-2.5-computer-use-preview-10-2025": _known(128_000, 64_000, structured=False),
-        "gemini-3-pro-preview": _gemini(efforts=("low", "high"), default_effort="high"),
-        "gemini-3.1-pro-preview gemini-3.1-pro-preview-customtools": _gemini(efforts=_TO_HIGH, default_effort="high"),
-        "gemini-3-flash-preview": _gemini(efforts=_ALL, default_effort="high"),
-        "gemini-3.1-flash-lite gemini-3.5-flash-lite": _gemini(efforts=_ALL, default_effort="minimal"),
-        "gemini-3.5-flash gemini-3.6-flash": _gemini(efforts=_ALL, default_effort="medium"),
-        "gemini-3.7-flash gemini-3.8-flash gemini-flash-latest gemini-flash-lite-latest": _gemini(),
-        "gemini-4-argon": _gemini(efforts=_TO_HIGH, default_effort="medium", temperature=False),
-        "gemma-4-26b-a4b-it gemma-4-31b-it": _known(262_144, 32_768),
-    },
-    _CARDS,
-)
 _VERSION = re.compile(r"-\d{3}\Z")
 _MAJOR = re.compile(r"gemini-(\d+)")
 
