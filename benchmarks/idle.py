@@ -15,8 +15,8 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from langchain_autotools import TextDelta
 from langchain_autotools.durable import Conversations, launch, shutdown
+from langchain_autotools.event_types import TextDelta
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.statements import statements
 

@@ -2,17 +2,8 @@
 
 from langchain_core.tools import tool
 
-from langchain_autotools import (
-    CallArgumentsDelta,
-    CallProgress,
-    CallResult,
-    CallStarted,
-    ChatOpenAI,
-    RunEnded,
-    TextDelta,
-    ToolContext,
-    events,
-)
+from langchain_autotools import ChatOpenAI, ToolContext, events
+from langchain_autotools.event_types import CallArgumentsDelta, CallProgress, CallResult, CallStarted, RunEnded, TextDelta
 
 
 @tool

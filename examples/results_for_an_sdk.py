@@ -5,7 +5,8 @@ from typing import Any
 
 from openai import OpenAI
 
-from langchain_autotools import ToolExecutor, format_for_openai
+from langchain_autotools import ToolExecutor
+from langchain_autotools.providers.results import format_for_openai
 
 
 def get_temperature(city: str) -> str:

@@ -23,6 +23,33 @@ from .messages.calls import ToolCallRecord
 from .messages.metadata import portable_result
 from .messages.run_messages import StopReason
 
+__all__ = [
+    "CallArgumentsDelta",
+    "CallDiscarded",
+    "CallProgress",
+    "CallReady",
+    "CallResult",
+    "CallStarted",
+    "CallsPending",
+    "FileMade",
+    "MessageDiscarded",
+    "MessageDone",
+    "MessagesAdded",
+    "ModelChanged",
+    "ReasoningDelta",
+    "RunEnded",
+    "RunEvent",
+    "RunFailed",
+    "RunStarted",
+    "SourceFound",
+    "TextDelta",
+    "TurnUsage",
+    "VendorCallDone",
+    "VendorCallProgress",
+    "VendorCallStarted",
+    "partial_arguments",
+]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Wire:

@@ -7,10 +7,8 @@ asynchronously; what they decide is decided in `run/`. `with_tools` gives the sa
 
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager
 from decimal import Decimal
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast, overload
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -21,7 +19,7 @@ from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr, model_validator
 
 from .compat import CACHE_KEY, input_messages, should_stream
-from .errors import ConfigurationError, concise
+from .errors import ConfigurationError
 from .executor.approvals import portable_key
 from .executor.steps import CallWrapper
 from .executor.tools import dump_tools, restore_tools
@@ -232,7 +230,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
             self, {**kwargs, "tools": settings.form.tools}, async_api=async_api
         )
         request = run_request(self, settings, parts, kwargs, streams=streams)
-        return Run(messages, settings, parts, request, open_start=open_start)
+        return Run(messages, settings, parts, request, open_start=open_start, streamed=streamed, async_api=async_api)
 
     def invoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
         """Answer the input: run the whole tool loop if the model has `tools`, else one turn.
@@ -247,51 +245,24 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
         Returns:
             The run message; `new_messages` takes the new messages out of it.
         """
-        driven = self._driven(input, kwargs, streamed=False)
-        trace = driven.trace(self, config)
-        with concise(), _failing(driven):
-            with trace:
-                message = driven.message([chunk for chunks in drive(driven, trace) for chunk in chunks])
-            trace.end(message)
-        return message
+        *_, message = drive(self, input, config, kwargs, streamed=False)
+        return cast("AIMessage", message)
 
     async def ainvoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
         """Like `invoke`, asynchronously."""
-        driven = self._driven(input, kwargs, streamed=False, async_api=True)
-        trace = await driven.atrace(self, config)
-        with concise(), _failing(driven):
-            async with trace:
-                message = driven.message([chunk async for chunks in adrive(driven, trace) for chunk in chunks])
-            await trace.aend(message)
-        return message
+        *_, message = [chunk async for chunk in adrive(self, input, config, kwargs, streamed=False)]
+        return cast("AIMessage", message)
 
     def stream(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
         """Stream the answer to the input: text as it is written, every new message as soon as it is complete.
 
         The chunks sum to what `invoke` returns; `new_messages(chunk)` gives the messages a chunk completes.
         """
-        driven = self._driven(input, kwargs, streamed=True)
-        trace = driven.trace(self, config)
-        with concise(), _failing(driven, streamed=True):
-            with trace:
-                parts = drive(driven, trace)
-                yield from chain.from_iterable(map(trace.record, parts) if trace.records else parts)
-            trace.end()
+        return drive(self, input, config, kwargs, streamed=True)
 
-    async def astream(
-        self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any
-    ) -> AsyncIterator[AIMessageChunk]:
+    def astream(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
         """Like `stream`, asynchronously."""
-        driven = self._driven(input, kwargs, streamed=True, async_api=True)
-        trace = await driven.atrace(self, config)
-        with concise(), _failing(driven, streamed=True):
-            async with trace, aclosing(adrive(driven, trace)) as parts:
-                async for chunks in parts:
-                    if trace.records:
-                        trace.record(chunks)
-                    for chunk in chunks:
-                        yield chunk
-            await trace.aend()
+        return adrive(self, input, config, kwargs, streamed=True)
 
     def _check_decisions(self, history: LanguageModelInput, kwargs: dict[str, Any], *, recorded: bool = False) -> None:
         """Raise if a call with these keywords, `resume` among them, cannot carry out the decisions.
@@ -417,19 +388,6 @@ def _converted(given: Any) -> Any:
         if not issubclass(cls, BaseMessage):
             return given
     return ChatPromptValue.model_construct(messages=given)
-
-
-@contextmanager
-def _failing(driven: "Driven", *, streamed: bool = False) -> Iterator[None]:
-    """Return a context manager that reports an exception that ends the call, or that it was left."""
-    try:
-        yield
-    except GeneratorExit:
-        driven.left()
-        raise
-    except BaseException as error:
-        driven.failed(error, streamed=streamed)
-        raise
 
 
 def _invoked(ask: Callable[[], AIMessage]) -> Iterator[AIMessage]:

@@ -16,8 +16,9 @@ from fastapi.responses import StreamingResponse
 from langchain_core.messages import BaseMessage
 from pydantic import SecretStr
 
-from langchain_autotools import ChatOpenAI, ConfigurationError, DecisionsError, MessageDone, RunEvent, aevents
+from langchain_autotools import ChatOpenAI, ConfigurationError, DecisionsError, aevents
 from langchain_autotools.encoders import SSE_HEADERS, Posted, ag_ui, from_ag_ui
+from langchain_autotools.event_types import MessageDone, RunEvent
 
 
 def get_temperature(city: str) -> str:

@@ -18,8 +18,9 @@ from fastapi.responses import FileResponse, StreamingResponse
 from langchain_core.messages import BaseMessage
 from pydantic import SecretStr
 
-from langchain_autotools import ChatOpenAI, ConfigurationError, DecisionsError, MessageDone, RunEvent, ToolContext, aevents
+from langchain_autotools import ChatOpenAI, ConfigurationError, DecisionsError, ToolContext, aevents
 from langchain_autotools.encoders import AI_SDK_HEADERS, Posted, ai_sdk, ai_sdk_messages, from_ai_sdk
+from langchain_autotools.event_types import MessageDone, RunEvent
 
 
 def get_temperature(city: str, context: ToolContext) -> str:

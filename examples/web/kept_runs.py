@@ -16,8 +16,9 @@ from uuid import uuid4
 from fastapi import Body, FastAPI, Header, HTTPException
 from fastapi.responses import StreamingResponse
 
-from langchain_autotools import ChatOpenAI, RunEvent, aevents
+from langchain_autotools import ChatOpenAI, aevents
 from langchain_autotools.encoders import SSE_HEADERS, sse
+from langchain_autotools.event_types import RunEvent
 
 
 def get_temperature(city: str) -> str:

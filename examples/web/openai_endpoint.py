@@ -19,8 +19,9 @@ from langchain_core import exceptions
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import convert_to_messages
 
-from langchain_autotools import CallsPending, ChatOpenAI, PendingCall, ReasoningDelta, RunEnded, RunEvent, TextDelta, aevents
+from langchain_autotools import ChatOpenAI, PendingCall, aevents
 from langchain_autotools.encoders import Failure, encoded
+from langchain_autotools.event_types import CallsPending, ReasoningDelta, RunEnded, RunEvent, TextDelta
 
 FINISH_REASONS = {"refused": "content_filter", "length": "length", "incomplete": "length", "deadline": "length"}
 FORWARDED = {name: name for name in ("stop", "temperature", "top_p", "max_tokens")} | {"max_completion_tokens": "max_tokens"}

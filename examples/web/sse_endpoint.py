@@ -15,8 +15,9 @@ from fastapi.responses import StreamingResponse
 from langchain_core.messages import BaseMessage, HumanMessage
 from pydantic import BaseModel
 
-from langchain_autotools import ChatOpenAI, MessageDone, RunEvent, aevents
+from langchain_autotools import ChatOpenAI, aevents
 from langchain_autotools.encoders import SSE_HEADERS, sse
+from langchain_autotools.event_types import MessageDone, RunEvent
 
 
 class Posted(BaseModel):

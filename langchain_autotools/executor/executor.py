@@ -23,7 +23,7 @@ from ..messages.calls import ToolCallRecord, awaited_calls, calls_of, read_call
 from ..messages.metadata import attach_messages
 from ..pickling import check_portable
 from .approvals import Admission, Approvals, Gate
-from .batch import NOBODY, BatchOptions, CallObserver
+from .batch import BatchOptions, CallObserver
 from .batch_drivers import AsyncToolCallBatch, ToolCallBatch
 from .call import ToolRun
 from .claims import Claim, Claims, reserved
@@ -621,7 +621,7 @@ class ToolExecutor(ReadsCalls):
         turn: int | None = None,
         cache: MutableMapping[str, Any] | None = None,
         decisions: Sequence[Decision | Mapping[str, Any]] | None = None,
-        observer: CallObserver = NOBODY,
+        observer: CallObserver | None = None,
         admissions: Sequence[Admission] = (),
         wrappers: Sequence[CallWrapper] = (),
         placed: PositionSetter | None = None,

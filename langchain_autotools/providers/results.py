@@ -14,6 +14,8 @@ from .ollama.mapper import OllamaMapper
 from .openai.mapper import ChatCompletionsMapper
 from .openai.responses_mapper import ResponsesMapper
 
+__all__ = ["format_for_anthropic", "format_for_google", "format_for_ollama", "format_for_openai"]
+
 Results = Iterable[ToolMessage | ToolCallResult]
 """Results of a `ToolExecutor`."""
 

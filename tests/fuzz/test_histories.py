@@ -15,7 +15,6 @@ from pydantic import BaseModel
 
 from langchain_autotools import (
     calls_of,
-    explain,
     final_message,
     markdown_of,
     new_messages,
@@ -24,13 +23,12 @@ from langchain_autotools import (
     results_of,
     run_cost,
     run_usage,
-    split_generations,
     stop_reason,
     validate,
 )
 from langchain_autotools.encoders import ai_sdk_messages, from_ai_sdk
 from langchain_autotools.errors import AutoToolsError
-from langchain_autotools.history import expand
+from langchain_autotools.history import expand, explain, split_generations
 from langchain_autotools.testing import ScriptedChatModel
 from tests.fuzz.spoiling import VALUES, changed
 from tests.laws.ways import WAYS, law, run

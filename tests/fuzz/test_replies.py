@@ -15,8 +15,9 @@ from langchain_core.exceptions import LangChainException
 from langchain_core.messages import BaseMessage, HumanMessage, messages_to_dict
 from pydantic import BaseModel
 
-from langchain_autotools import MessageDone, events, new_messages, pending_calls, stop_reason
+from langchain_autotools import events, new_messages, pending_calls, stop_reason
 from langchain_autotools.errors import AutoToolsError
+from langchain_autotools.event_types import MessageDone
 from langchain_autotools.history import validate
 from tests.faults.cases import WIRES
 from tests.faults.proxy import FaultProxy, Spoil, Whole

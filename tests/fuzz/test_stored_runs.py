@@ -17,10 +17,10 @@ pytest.importorskip("dbos", reason="needs the extra `durable`")
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from langchain_autotools import RunEvent
 from langchain_autotools.durable import ConversationInfo, Conversations, DurableModel, shutdown
 from langchain_autotools.durable.engine import engine
 from langchain_autotools.errors import AutoToolsError
+from langchain_autotools.event_types import RunEvent
 from tests.fuzz.spoiling import changed
 from tests.laws.ways import law
 from tests.support.durable import Life, answered, asks

@@ -10,9 +10,9 @@ from urllib.parse import quote
 from dbos import DBOS
 from langchain_core.messages import AIMessage, BaseMessage
 
-from langchain_autotools import MessageDone, MessagesAdded, RunEnded, RunEvent, RunStarted
 from langchain_autotools.durable import Conversations, launch, shutdown
 from langchain_autotools.durable.engine import outside
+from langchain_autotools.event_types import MessageDone, MessagesAdded, RunEnded, RunEvent, RunStarted
 from langchain_autotools.history import repair
 
 from .conversations import is_rejected, made, reply, texts_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from langchain_autotools import CallDiscarded, CallResult, CallsPending, CallStarted, MessageDiscarded, RunEvent, TextDelta
+from langchain_autotools.event_types import CallDiscarded, CallResult, CallsPending, CallStarted, MessageDiscarded, RunEvent, TextDelta
 
 
 @dataclass

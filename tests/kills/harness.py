@@ -16,9 +16,10 @@ from pathlib import Path
 
 from dbos import DBOS
 
-from langchain_autotools import MessageDone, RunEnded, RunStarted, new_messages, stop_reason
+from langchain_autotools import new_messages, stop_reason
 from langchain_autotools.durable import DurableModel, launch, shutdown
 from langchain_autotools.durable.engine import outside
+from langchain_autotools.event_types import MessageDone, RunEnded, RunStarted
 from langchain_autotools.history import repair
 from tests.support.postgres import PostgresServer
 

@@ -10,23 +10,10 @@ from typing import Any, ClassVar
 from langchain_core.exceptions import ModelAPIError
 from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 
-from langchain_autotools import (
-    Agent,
-    Decision,
-    DecisionProblem,
-    FileMade,
-    PendingCall,
-    RunEvent,
-    VendorCallDone,
-    VendorCallStarted,
-    aevents,
-    events,
-    new_messages,
-    pending_calls,
-    raw_functions,
-    stop_reason,
-)
-from langchain_autotools.event_types import CallsPending, MessageDone, RunEnded
+from langchain_autotools import Agent, Decision, PendingCall, aevents, events, new_messages, pending_calls, stop_reason
+from langchain_autotools.errors import DecisionProblem
+from langchain_autotools.event_types import CallsPending, FileMade, MessageDone, RunEnded, RunEvent, VendorCallDone, VendorCallStarted
+from langchain_autotools.executor import raw_functions
 from langchain_autotools.testing import ScriptedChatModel
 from langchain_autotools.turn.accumulator import with_events
 from tests.laws.guarded import allowing

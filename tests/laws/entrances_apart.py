@@ -16,16 +16,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, interrupt
 
-from langchain_autotools import (
-    CallsPendingError,
-    Decision,
-    DecisionProblem,
-    ToolsAndMessagesMixin,
-    new_messages,
-    pending_calls,
-    stop_reason,
-    with_tools,
-)
+from langchain_autotools import CallsPendingError, Decision, ToolsAndMessagesMixin, new_messages, pending_calls, stop_reason, with_tools
+from langchain_autotools.errors import DecisionProblem
 from tests.laws.entrances import CONFIG, PAID, QUESTION, Entrance, Outcome
 from tests.laws.service import through_json
 from tests.laws.ways import Ran, chat, waited

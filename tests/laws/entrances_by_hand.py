@@ -8,7 +8,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from langchain_autotools import Decision, DecisionProblem, PendingCall, ToolExecutor, pending_calls
+from langchain_autotools import Decision, PendingCall, ToolExecutor, pending_calls
+from langchain_autotools.errors import DecisionProblem
 from langchain_autotools.executor.pending import is_apart
 from langchain_autotools.messages.run_messages import open_run
 from tests.laws.entrances import CONFIG, Entrance, Outcome, collect, scripted

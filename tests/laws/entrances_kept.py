@@ -9,16 +9,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
-from langchain_autotools import (
-    ConfigurationError,
-    Decision,
-    DecisionProblem,
-    DecisionsError,
-    PendingCall,
-    new_messages,
-    pending_calls,
-    stop_reason,
-)
+from langchain_autotools import ConfigurationError, Decision, DecisionsError, PendingCall, new_messages, pending_calls, stop_reason
+from langchain_autotools.errors import DecisionProblem
 from tests.laws.entrances import CONFIG, QUESTION, Entrance, Outcome, scripted
 from tests.laws.service import through_json
 from tests.laws.ways import waited

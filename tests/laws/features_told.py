@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from langchain_core.messages import AIMessage
 
-from langchain_autotools import FileMade, MessageDone, VendorCallDone, VendorCallStarted
+from langchain_autotools.event_types import FileMade, MessageDone, VendorCallDone, VendorCallStarted
 from tests.laws.feature import Feature
 from tests.laws.planned import Plan, Seen
 

@@ -14,7 +14,8 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import InjectedToolArg, InjectedToolCallId, StructuredTool
 from pydantic import BaseModel, Field
 
-from langchain_autotools import RunEvent, ToolContext, ToolPolicy
+from langchain_autotools import ToolContext, ToolPolicy
+from langchain_autotools.event_types import RunEvent
 from langchain_autotools.messages.calls import awaited_calls
 from langchain_autotools.messages.metadata import KEY, is_cut_reply
 from langchain_autotools.messages.run_messages import open_run

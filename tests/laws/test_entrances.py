@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_autotools import ConfigurationError, ToolExecutor, raw_functions
+from langchain_autotools import ConfigurationError, ToolExecutor
+from langchain_autotools.executor import raw_functions
 from tests.laws.entrance_oracle import Accept, planned, play
 from tests.laws.entrances import Asked, Bound, Entrance, Events, Nested, Raw
 from tests.laws.entrances_apart import Checked, Graph, Joined, Structured

@@ -11,10 +11,11 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage, messages_from_dict
 
 import langchain_autotools
-from langchain_autotools import Agent, Decision, PendingCall, RunEvent, ToolCallRecord, events
+from langchain_autotools import Agent, Decision, PendingCall, ToolCallRecord, events
 from langchain_autotools.cli.display import EventDisplay
 from langchain_autotools.encoders import ag_ui, ai_sdk, ai_sdk_messages, sse
 from langchain_autotools.encoders.finished_runs import history_events
+from langchain_autotools.event_types import RunEvent
 from langchain_autotools.messages.metadata import KEY
 from langchain_autotools.messages.run_messages import open_run
 from langchain_autotools.showing.gradio_chat import GradioChat

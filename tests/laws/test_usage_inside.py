@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 
-from langchain_autotools import RunEnded, events, pending_calls, run_usage
+from langchain_autotools import events, pending_calls, run_usage
+from langchain_autotools.event_types import RunEnded
 from tests.laws.service import through_json
 from tests.laws.ways import QUESTION, WAYS, law, run
 from tests.support.agent_trees import Workshop, decided, tree

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 
-from langchain_autotools import calls_of, new_messages, pending_calls, run_usage, stop_reason, text_of
+from langchain_autotools import calls_of, new_messages, pending_calls, run_usage, stop_reason
 from langchain_autotools.event_types import (
     CallArgumentsDelta,
     CallDiscarded,
@@ -31,6 +31,7 @@ from langchain_autotools.event_types import (
     VendorCallProgress,
     VendorCallStarted,
 )
+from langchain_autotools.messages import text_of
 from langchain_autotools.messages.metadata import KEY
 from tests.laws.checks import data_of
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
-from langchain_autotools import CallResult, CallsPending, MessageDone, MessagesAdded, RunFailed, pending_calls
+from langchain_autotools import pending_calls
 from langchain_autotools.encoders import ag_ui, from_ag_ui
 from langchain_autotools.encoders.posted import signature_of
-from langchain_autotools.event_types import RunEnded, RunStarted
+from langchain_autotools.event_types import CallResult, CallsPending, MessageDone, MessagesAdded, RunEnded, RunFailed, RunStarted
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.messages.metadata import text_of
 from tests.support.random_runs import Told, conversation

@@ -10,32 +10,28 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from langchain_autotools import (
+from langchain_autotools import Decision, PendingCall, ToolCallRecord, events, new_messages
+from langchain_autotools.encoders import ai_sdk, from_ai_sdk
+from langchain_autotools.encoders.ai_sdk import error_text, safe_json
+from langchain_autotools.encoders.streaming import Failure
+from langchain_autotools.event_types import (
     CallArgumentsDelta,
     CallDiscarded,
     CallReady,
     CallResult,
     CallsPending,
     CallStarted,
-    Decision,
     FileMade,
     MessageDiscarded,
     MessageDone,
-    PendingCall,
     ReasoningDelta,
     RunEnded,
     RunEvent,
     RunStarted,
     SourceFound,
     TextDelta,
-    ToolCallRecord,
     VendorCallDone,
-    events,
-    new_messages,
 )
-from langchain_autotools.encoders import ai_sdk, from_ai_sdk
-from langchain_autotools.encoders.ai_sdk import error_text, safe_json
-from langchain_autotools.encoders.streaming import Failure
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.random_runs import Told, conversation

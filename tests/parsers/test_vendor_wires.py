@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from langchain_autotools import CallResult, Decision, MessageDiscarded, RunEvent
+from langchain_autotools import Decision
 from langchain_autotools.encoders import ag_ui, ai_sdk, from_ag_ui, from_ai_sdk
+from langchain_autotools.event_types import CallResult, MessageDiscarded, RunEvent
 from langchain_autotools.messages.metadata import text_of
 from tests.support.vendor_replies import PIXEL
 

@@ -32,15 +32,14 @@ from langchain_autotools import (
     ChatOpenAI,
     Decision,
     Handler,
-    MessageDone,
     PendingCall,
-    RunEvent,
     ToolPolicy,
     aevents,
     events,
     pending_calls,
 )
 from langchain_autotools.durable.journal import append_joined, event_of, row_of
+from langchain_autotools.event_types import MessageDone, RunEvent
 from langchain_autotools.run import failover
 from tests.parsers.wires import RESULTS, SCREEN, WRITERS, Shows
 from tests.support.anthropic_server import AnthropicServer

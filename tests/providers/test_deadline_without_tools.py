@@ -11,7 +11,8 @@ from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import BaseModel
 
-from langchain_autotools import Agent, ChatOpenAI, ConfigurationError, LimitReachedError, RunEnded, events, new_messages, stop_reason
+from langchain_autotools import Agent, ChatOpenAI, ConfigurationError, LimitReachedError, events, new_messages, stop_reason
+from langchain_autotools.event_types import RunEnded
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.at_once import at_once
 from tests.support.endless import REPLIES, EndlessServer, ended, endless, head, silent

@@ -14,17 +14,8 @@ from langchain_core.messages import AIMessageChunk, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from pydantic import BaseModel, field_validator
 
-from langchain_autotools import (
-    CallResult,
-    CallsPendingError,
-    ChatOpenAI,
-    MessageDone,
-    RetryPolicy,
-    aevents,
-    events,
-    new_messages,
-    pending_calls,
-)
+from langchain_autotools import CallsPendingError, ChatOpenAI, RetryPolicy, aevents, events, new_messages, pending_calls
+from langchain_autotools.event_types import CallResult, MessageDone
 from langchain_autotools.providers._base.output_parsers import call_parser, json_parser, requested_schema
 from langchain_autotools.providers.openai.errors import OpenAIConnectionError
 from tests.contract.wires import WIRES, Wire

@@ -13,14 +13,8 @@ from google import genai
 from google.genai import types
 from langchain_core.messages import ToolMessage
 
-from langchain_autotools import (
-    ConfigurationError,
-    ToolExecutor,
-    format_for_anthropic,
-    format_for_google,
-    format_for_ollama,
-    format_for_openai,
-)
+from langchain_autotools import ConfigurationError, ToolExecutor
+from langchain_autotools.providers.results import format_for_anthropic, format_for_google, format_for_ollama, format_for_openai
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.google_server import GoogleServer
 from tests.support.ollama_server import OllamaServer

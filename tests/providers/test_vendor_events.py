@@ -14,22 +14,9 @@ from typing import Any, NamedTuple
 import pytest
 from langchain_core.messages import AIMessage
 
-from langchain_autotools import (
-    ChatAnthropic,
-    ChatGoogleGenerativeAI,
-    ChatOllama,
-    ChatOpenAI,
-    FileMade,
-    MessageDone,
-    RunEnded,
-    RunEvent,
-    VendorCallDone,
-    VendorCallStarted,
-    aevents,
-    events,
-    new_messages,
-)
+from langchain_autotools import ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI, aevents, events, new_messages
 from langchain_autotools.encoders import ai_sdk
+from langchain_autotools.event_types import FileMade, MessageDone, RunEnded, RunEvent, VendorCallDone, VendorCallStarted
 from tests.providers.anthropic.test_paused_turns import reply
 from tests.support import vendor_replies as replies
 from tests.support.anthropic_server import AnthropicServer

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin
 from .lists import REPOSITORY
 
 PACKAGE = "langchain_autotools"
-MODULES = ("", "testing", "history", "encoders", "durable", "showing", "file_handlers")
+MODULES = ("", "event_types", "messages", "testing", "history", "encoders", "durable", "showing", "file_handlers", "providers.results")
 """The modules that users import from: those with an `__all__` of which every name is public."""
 PYDANTIC = {"model_config", "model_fields", "model_computed_fields", "model_post_init"}
 """Names that pydantic gives to classes of ours, which of them depends on its release."""

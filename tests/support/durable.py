@@ -12,9 +12,10 @@ from typing import Any, NoReturn
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import MessageDone, RunEvent, new_messages
+from langchain_autotools import new_messages
 from langchain_autotools.durable import Conversations, DurableModel, durable, launch, shutdown
 from langchain_autotools.durable.engine import engine
+from langchain_autotools.event_types import MessageDone, RunEvent
 from langchain_autotools.testing import ScriptedChatModel
 
 

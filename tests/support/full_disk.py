@@ -10,8 +10,8 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import RunFailed
 from langchain_autotools.durable import Conversations
+from langchain_autotools.event_types import RunFailed
 from langchain_autotools.testing import ScriptedChatModel
 
 from .durable import asks

@@ -10,7 +10,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk
 
-from langchain_autotools import FileMade, RunEvent, SourceFound, StreamError, VendorCallDone, VendorCallProgress, VendorCallStarted
+from langchain_autotools import StreamError
+from langchain_autotools.event_types import FileMade, RunEvent, SourceFound, VendorCallDone, VendorCallProgress, VendorCallStarted
 from langchain_autotools.turn.accumulator import with_events
 from tests.support.grid import cells, cut
 from tests.support.wire_styles import STYLES

@@ -25,10 +25,10 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables import RunnableLambda
 
-from langchain_autotools import Agent, Decision, PendingCall, RunEvent, aevents, events, new_messages, pending_calls
+from langchain_autotools import Agent, Decision, PendingCall, aevents, events, new_messages, pending_calls
 from langchain_autotools.agent import AgentStream, AsyncAgentStream
 from langchain_autotools.chunks import sum_chunks
-from langchain_autotools.event_types import MessageDone
+from langchain_autotools.event_types import MessageDone, RunEvent
 from langchain_autotools.messages.metadata import attach_messages
 from langchain_autotools.testing import Request, ScriptedChatModel
 from tests.support.random_replies import random_reply, with_vendor_items

@@ -8,17 +8,16 @@ from typing import Any
 
 from langchain_core.messages import ToolMessage
 
-from langchain_autotools import (
+from langchain_autotools import PendingCall, ToolCallRecord
+from langchain_autotools.event_types import (
     CallArgumentsDelta,
     CallProgress,
     CallReady,
     CallResult,
     CallStarted,
-    PendingCall,
     RunEvent,
     RunStarted,
     TextDelta,
-    ToolCallRecord,
 )
 
 USAGE = {"input_tokens": 1000, "output_tokens": 20, "total_tokens": 1020}

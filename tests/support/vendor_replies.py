@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage
 
-from langchain_autotools import (
+from langchain_autotools.event_types import (
     FileMade,
     MessageDone,
     RunEnded,

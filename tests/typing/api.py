@@ -22,9 +22,7 @@ from langchain_autotools import (
     ProviderError,
     ToolCallResult,
     ToolExecutor,
-    ToolRunningModel,
     ToolsAndMessagesMixin,
-    explain,
     final_message,
     init_chat_model,
     markdown_of,
@@ -32,9 +30,11 @@ from langchain_autotools import (
     pending_calls,
     repair,
     run_usage,
-    text_of,
     with_tools,
 )
+from langchain_autotools.history import explain
+from langchain_autotools.messages import text_of
+from langchain_autotools.mixin import ToolRunningModel
 from langchain_autotools.testing import ScriptedChatModel
 
 

@@ -8,7 +8,6 @@ from langchain_autotools import (
     ChatAnthropic,
     ChatOpenAI,
     LimitReachedError,
-    TextDelta,
     ToolContext,
     ToolPolicy,
     events,
@@ -20,6 +19,7 @@ from langchain_autotools import (
     show,
     stop_reason,
 )
+from langchain_autotools.event_types import TextDelta
 
 
 class Weather(BaseModel):

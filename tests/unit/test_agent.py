@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from langchain_autotools import Agent, AgentResult, ConfigurationError, text_of
+from langchain_autotools import Agent, ConfigurationError
+from langchain_autotools.agent import AgentResult
+from langchain_autotools.messages import text_of
 from langchain_autotools.testing import ScriptedChatModel
 
 CALLING = AIMessage("Let me look.", tool_calls=[{"id": "a", "name": "look", "args": {"at": "Rome"}}])

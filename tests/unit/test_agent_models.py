@@ -12,7 +12,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableBinding
 from pydantic import BaseModel
 
-from langchain_autotools import Agent, AgentResult, ConfigurationError, ModelRefusalError, new_messages, pending_calls, validate
+from langchain_autotools import Agent, ConfigurationError, ModelRefusalError, new_messages, pending_calls, validate
+from langchain_autotools.agent import AgentResult
 from langchain_autotools.testing import ScriptedChatModel
 from tests.laws.stories import Script
 from tests.laws.ways import chat, serving

@@ -8,18 +8,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 
-from langchain_autotools import (
-    Agent,
-    ConfigurationError,
-    MessageDone,
-    MessagesAdded,
-    RunEnded,
-    RunStarted,
-    aevents,
-    events,
-    new_messages,
-    pending_calls,
-)
+from langchain_autotools import Agent, ConfigurationError, aevents, events, new_messages, pending_calls
+from langchain_autotools.event_types import MessageDone, MessagesAdded, RunEnded, RunStarted
 from langchain_autotools.testing import ScriptedChatModel
 
 CALLING = AIMessage("Let me look.", tool_calls=[{"id": "a", "name": "look", "args": {"at": "Rome"}}])

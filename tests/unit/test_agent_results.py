@@ -7,11 +7,9 @@ from langchain_core.messages import AIMessage
 
 from langchain_autotools import (
     Agent,
-    AgentResult,
     ToolExecutor,
     final_message,
     markdown_of,
-    max_turns_reached,
     new_messages,
     pending_calls,
     results_of,
@@ -19,6 +17,8 @@ from langchain_autotools import (
     show,
     stop_reason,
 )
+from langchain_autotools.agent import AgentResult
+from langchain_autotools.messages import max_turns_reached
 from langchain_autotools.testing import ScriptedChatModel
 
 CALLING = AIMessage("Let me look.", tool_calls=[{"id": "a", "name": "look", "args": {"at": "Rome"}}])

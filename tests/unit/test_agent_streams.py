@@ -11,7 +11,8 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 from pydantic import PrivateAttr
 
-from langchain_autotools import Agent, ConfigurationError, TextDelta, aevents, events, new_messages, validate
+from langchain_autotools import Agent, ConfigurationError, aevents, events, new_messages, validate
+from langchain_autotools.event_types import TextDelta
 from langchain_autotools.testing import ScriptedChatModel
 from tests.laws.stories import Script
 from tests.laws.ways import chat, serving

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_autotools import ConfigurationError, explain, final_message, new_messages, repair, run_usage, validate
+from langchain_autotools import ConfigurationError, final_message, new_messages, repair, run_usage, validate
+from langchain_autotools.history import explain
 from langchain_autotools.testing import ScriptedChatModel
 
 

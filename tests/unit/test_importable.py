@@ -1,13 +1,12 @@
 """Names that users import from below the root stay where they were, wherever the code behind them lies."""
 
-import ast
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 import langchain_autotools
 from langchain_autotools.providers.registry import PROVIDERS
+from tests.stub import STUB, stub
 
 IMPORTABLE = {
     "history": "Problem ProblemKind answer_dangling as_sent drop_orphans expand explain merge_runs order_results repair validate",
@@ -42,12 +41,16 @@ def test_presets_stay_importable_as_vendors(vendor: str) -> None:
 
 
 def test_type_checkers_see_the_names_of_the_root_where_they_are_loaded_from() -> None:
-    """The static block of the root has every name of `__all__`, exported as itself, from the module that `_HOMES` names."""
-    tree = ast.parse(Path(str(langchain_autotools.__file__)).read_text(encoding="utf-8"))
-    (block,) = [one for one in tree.body if isinstance(one, ast.If) and isinstance(one.test, ast.Name) and one.test.id == "TYPE_CHECKING"]
-    imports = [one for one in block.body if isinstance(one, ast.ImportFrom)]
-    seen = [(one.module, name.name) for one in imports for name in one.names]
-    assert len(imports) == len(block.body) and all(name.asname == name.name for one in imports for name in one.names)
-    assert sorted(seen) == sorted((home, name) for home, names in langchain_autotools._HOMES.items() for name in names)
-    assert sorted([*(name for _, name in seen), "__version__"]) == sorted(langchain_autotools.__all__)
-    assert langchain_autotools.__all__ == list(dict.fromkeys(langchain_autotools.__all__))
+    """The stub of the root is the one that its tables of names make, and no name is in them twice."""
+    assert STUB.read_text(encoding="utf-8") == stub()
+    names = [name for table in (langchain_autotools._HOMES, langchain_autotools._MOVED) for row in table.values() for name in row.split()]
+    assert len(names) == len(set(names))
+
+
+def test_names_that_left_the_root_are_deprecated_there() -> None:
+    """Each is what its module has under this name, is warned of with the place to import it from, and is told nowhere else."""
+    for name, home in langchain_autotools._FORMER.items():
+        with pytest.warns(DeprecationWarning, match=f"import {name} from langchain_autotools.{home}:"):
+            found = getattr(langchain_autotools, name)
+        assert found is getattr(import_module(f"langchain_autotools.{home}"), name)
+        assert name not in langchain_autotools.__all__ and name not in dir(langchain_autotools)

@@ -31,29 +31,27 @@ from langchain_autotools import (
     ChatOllama,
     ChatOpenAI,
     Decision,
-    DecisionProblem,
     DecisionsError,
     FirstToken,
     Handler,
     LimitReachedError,
     McpServer,
-    MessageDone,
     NextTurn,
     PendingCall,
     RetryPolicy,
-    RunCost,
-    RunEvent,
     RunSoFar,
     ToolCallRecord,
     ToolCallResult,
     ToolContext,
     ToolExecutor,
     ToolPolicy,
-    TurnCost,
     init_chat_model,
     mcp_server,
     new_messages,
 )
+from langchain_autotools.errors import DecisionProblem
+from langchain_autotools.event_types import MessageDone, RunEvent
+from langchain_autotools.pricing import RunCost, TurnCost
 from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.wires import ROWS, Wire
 from tests.support.script import Call, Turn

@@ -18,7 +18,6 @@ from pydantic import BaseModel, SecretStr
 from langchain_autotools import (
     Agent,
     ConfigurationError,
-    ToolRunningModel,
     ToolsAndMessagesMixin,
     events,
     new_messages,
@@ -28,6 +27,7 @@ from langchain_autotools import (
     with_tools,
 )
 from langchain_autotools.event_types import MessageDone
+from langchain_autotools.mixin import ToolRunningModel
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.pairwise import by_turns
 from tests.support.whole_classes import ChatHouse, ChatStreams, ChatStreamsBoth, call_of

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from langchain_autotools import ChatAnthropic, Handler, MessageDone, aevents, events
+from langchain_autotools import ChatAnthropic, Handler, aevents, events
 from langchain_autotools.encoders import ai_sdk, from_ai_sdk
+from langchain_autotools.event_types import MessageDone
 from tests.providers.anthropic.test_handlers import DECLARED, QUESTION, model
 from tests.providers.openai.test_handler_entrances import frames
 from tests.support.anthropic_server import AnthropicServer

@@ -9,19 +9,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import HumanMessage
 
-from langchain_autotools import (
-    Agent,
-    CallResult,
-    CallsPending,
-    ChatAnthropic,
-    ConfigurationError,
-    MessageDone,
-    ToolExecutor,
-    events,
-    new_messages,
-    pending_calls,
-)
+from langchain_autotools import Agent, ChatAnthropic, ConfigurationError, ToolExecutor, events, new_messages, pending_calls
 from langchain_autotools.encoders.posted import PostedDecisions, signature_of
+from langchain_autotools.event_types import CallResult, CallsPending, MessageDone
 from tests.contract.talk import WAYS, run_in
 from tests.providers.openai.test_client_calls import (
     ANSWERS,

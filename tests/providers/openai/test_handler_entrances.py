@@ -14,7 +14,6 @@ from langchain_autotools import (
     CallsPendingError,
     ConfigurationError,
     Handler,
-    MessageDone,
     aevents,
     events,
     new_messages,
@@ -22,6 +21,7 @@ from langchain_autotools import (
     stop_reason,
 )
 from langchain_autotools.encoders import ai_sdk, from_ai_sdk
+from langchain_autotools.event_types import MessageDone
 from tests.providers.openai.test_client_calls import ANSWERS, CALLS, FUNCTION, QUESTION, RAN, SHELL, Talk, message, reply, start
 from tests.providers.openai.test_handlers import KINDS, Calls, arguments_of, handling
 from tests.support.middleware import Around

@@ -12,19 +12,8 @@ from typing import Any
 
 import pytest
 
-from langchain_autotools import (
-    Agent,
-    CallResult,
-    CallsPending,
-    ChatOpenAI,
-    ConfigurationError,
-    Handler,
-    MessageDone,
-    ToolExecutor,
-    ToolPolicy,
-    events,
-    pending_calls,
-)
+from langchain_autotools import Agent, ChatOpenAI, ConfigurationError, Handler, ToolExecutor, ToolPolicy, events, pending_calls
+from langchain_autotools.event_types import CallResult, CallsPending, MessageDone
 from tests.providers.openai.test_client_calls import ANSWERS, FUNCTION, QUESTION, SHELL, Talk, message, reply, start
 from tests.providers.openai.test_handlers import Calls, arguments_of, handling
 from tests.support.pages import REPOSITORY, run_page

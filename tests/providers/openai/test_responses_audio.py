@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, message_chunk_to_message
 
-from langchain_autotools import ChatOpenAI, FileMade, aevents, events
+from langchain_autotools import ChatOpenAI, aevents, events
+from langchain_autotools.event_types import FileMade
 from tests.support.responses_server import ResponsesServer
 from tests.support.script import Events, Turn
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 
-from langchain_autotools import ChatGroq, ChatMistralAI, ChatOpenAI, ChatOpenRouter, SourceFound, events, new_messages
+from langchain_autotools import ChatGroq, ChatMistralAI, ChatOpenAI, ChatOpenRouter, events, new_messages
 from langchain_autotools.errors import UnsupportedFeatureError
+from langchain_autotools.event_types import SourceFound
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Events, Turn
 from tests.support.vendor_server import VendorServer

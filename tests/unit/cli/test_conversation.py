@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage, messages_from_dict
 
-from langchain_autotools import TextDelta
 from langchain_autotools.cli.conversation import Conversation, converse
 from langchain_autotools.cli.display import EventDisplay, PlainDisplay, one_line
 from langchain_autotools.cli.program import make_display
+from langchain_autotools.event_types import TextDelta
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.terminals import input_terminal
 
@@ -296,7 +296,7 @@ def test_a_closed_output_ends_a_session(monkeypatch):
 def test_a_terminal_gets_colours_and_nothing_is_read_as_markup(monkeypatch):
     """The display at a terminal is the coloured one, with NO_COLOR the plain one; square brackets of a model stay what they are."""
     pytest.importorskip("rich")
-    from langchain_autotools.cli.colours import RichDisplay
+    from langchain_autotools.cli.display import RichDisplay
 
     human, program = os.openpty()
     with open(human, "rb", buffering=0) as seen, open(program, "w", encoding="utf-8") as screen:

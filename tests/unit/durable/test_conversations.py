@@ -15,10 +15,11 @@ from dbos import DBOS
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, messages_from_dict
 from langchain_core.tools import tool
 
-from langchain_autotools import MessageDone, MessagesAdded, RunEnded, RunFailed, TextDelta, pending_calls, stop_reason
+from langchain_autotools import pending_calls, stop_reason
 from langchain_autotools.durable import Conversations, RunFailedError, shutdown
 from langchain_autotools.durable.workers import CANCELLED
 from langchain_autotools.errors import ConfigurationError
+from langchain_autotools.event_types import MessageDone, MessagesAdded, RunEnded, RunFailed, TextDelta
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.durable import Life, answered, asks, contents, counting, crash, double, kind
 

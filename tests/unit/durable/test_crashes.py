@@ -15,9 +15,10 @@ pytest.importorskip("dbos", reason="needs the extra `durable`")
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import MessageDiscarded, MessageDone, TextDelta, new_messages, stop_reason
+from langchain_autotools import new_messages, stop_reason
 from langchain_autotools.durable import RunFailedError, shutdown
 from langchain_autotools.encoders import ai_sdk
+from langchain_autotools.event_types import MessageDiscarded, MessageDone, TextDelta
 from tests.support.durable import Life, answered, asks, contents, crash, double, kind
 from tests.support.statements import statements
 

@@ -12,8 +12,9 @@ pytest.importorskip("dbos", reason="needs the extra `durable`")
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import RunEvent, new_messages
+from langchain_autotools import new_messages
 from langchain_autotools.durable import RunFailedError
+from langchain_autotools.event_types import RunEvent
 from tests.support.durable import Life, answered, asks, counting, crash, double
 
 

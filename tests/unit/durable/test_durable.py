@@ -16,11 +16,12 @@ from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage, T
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 
-from langchain_autotools import MessageDone, new_messages, pending_calls, stop_reason
+from langchain_autotools import new_messages, pending_calls, stop_reason
 from langchain_autotools.durable import RunFailedError, launch, shutdown
 from langchain_autotools.durable.journal import Journal, RecordedTexts
 from langchain_autotools.durable.workers import CANCELLED, Lifetime
 from langchain_autotools.errors import ConfigurationError
+from langchain_autotools.event_types import MessageDone
 from langchain_autotools.messages.metadata import KEY
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.durable import Life, answered, asks, contents, double, doubling

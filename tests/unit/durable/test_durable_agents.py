@@ -10,7 +10,8 @@ pytest.importorskip("dbos", reason="needs the extra `durable`")
 from langchain_core.messages import AIMessage
 from pydantic import BaseModel
 
-from langchain_autotools import Agent, AgentResult, ConfigurationError, new_messages, pending_calls, validate
+from langchain_autotools import Agent, ConfigurationError, new_messages, pending_calls, validate
+from langchain_autotools.agent import AgentResult
 from tests.support.durable import Life, asks, counting, double, doubling
 
 

@@ -8,8 +8,9 @@ pytest.importorskip("dbos", reason="needs the extra `durable`")
 
 from langchain_core.messages import AIMessage, ToolMessage
 
-from langchain_autotools import MessageDone, ModelChanged, RunEnded, TextDelta, stop_reason
+from langchain_autotools import stop_reason
 from langchain_autotools.durable import RunFailedError
+from langchain_autotools.event_types import MessageDone, ModelChanged, RunEnded, TextDelta
 from langchain_autotools.run import failover
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.durable import Life, crash

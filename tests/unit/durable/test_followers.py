@@ -12,10 +12,10 @@ pytest.importorskip("dbos", reason="needs the extra `durable`")
 
 from langchain_core.tools import tool
 
-from langchain_autotools import CallReady, RunEnded
 from langchain_autotools.durable import shutdown
 from langchain_autotools.encoders import sse
 from langchain_autotools.errors import ConfigurationError, EventsInterruptedError
+from langchain_autotools.event_types import CallReady, RunEnded
 from tests.support.durable import Life, answered, asks, counting
 from tests.support.statements import statements
 

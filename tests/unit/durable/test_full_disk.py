@@ -15,12 +15,12 @@ pytest.importorskip("dbos", reason="needs the extra `durable`")
 from sqlalchemy import event
 from sqlalchemy.exc import OperationalError
 
-from langchain_autotools import MessagesAdded, RunStarted
 from langchain_autotools.durable import Conversations
 from langchain_autotools.durable.conversation_runs import Incarnation
 from langchain_autotools.durable.conversations import sent_to
 from langchain_autotools.durable.engine import Link, engine
 from langchain_autotools.durable.run_reader import rows_as_written
+from langchain_autotools.event_types import MessagesAdded, RunStarted
 from tests.support.durable import Life
 from tests.support.full_disk import Runs, Warnings
 

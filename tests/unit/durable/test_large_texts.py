@@ -10,8 +10,9 @@ pytest.importorskip("dbos", reason="needs the extra `durable`")
 from langchain_core.messages import BaseMessage, ToolMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import CallResult, MessageDone, new_messages
+from langchain_autotools import new_messages
 from langchain_autotools.durable import RunFailedError
+from langchain_autotools.event_types import CallResult, MessageDone
 from tests.support.durable import Life, answered, asks, crash
 
 LARGE = "".join(f"{number:09} " for number in range(100_000))

@@ -11,9 +11,9 @@ pytest.importorskip("dbos", reason="needs the extra `durable`")
 import sqlalchemy
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from langchain_autotools import RunEnded, RunEvent
 from langchain_autotools.durable import Conversations, RunFailedError
 from langchain_autotools.durable.engine import EndedRuns, engine
+from langchain_autotools.event_types import RunEnded, RunEvent
 from tests.support.durable import Life, counting, double
 from tests.support.statements import statements
 

@@ -12,11 +12,12 @@ pytest.importorskip("dbos", reason="needs the extra `durable`")
 from langchain_core.messages import BaseMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import RunEvent, RunFailed, new_messages, stop_reason
+from langchain_autotools import new_messages, stop_reason
 from langchain_autotools.durable import DurableModel, RunFailedError, launch
 from langchain_autotools.durable.engine import engine
 from langchain_autotools.durable.workers import Execution, Turnstile, WorkerEndingError
 from langchain_autotools.errors import ConfigurationError
+from langchain_autotools.event_types import RunEvent, RunFailed
 from tests.support.durable import Life, answered, asks, crash, double
 
 GIVEN_UP = r"the run was given up: in {} executions, one after the other, its worker fell silent .*\(the last one was worker of "

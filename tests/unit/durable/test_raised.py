@@ -14,8 +14,9 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import RunEnded, RunFailed, new_messages, stop_reason
+from langchain_autotools import new_messages, stop_reason
 from langchain_autotools.durable import RunFailedError, shutdown, workers
+from langchain_autotools.event_types import RunEnded, RunFailed
 from tests.support.durable import Life, answered, asks
 
 

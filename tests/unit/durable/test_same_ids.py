@@ -8,9 +8,9 @@ pytest.importorskip("dbos", reason="needs the extra `durable`")
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from langchain_autotools import MessagesAdded
 from langchain_autotools.durable import Conversations, launch, shutdown
 from langchain_autotools.errors import ConfigurationError
+from langchain_autotools.event_types import MessagesAdded
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.durable import Life, counting
 

@@ -10,10 +10,11 @@ pytest.importorskip("dbos", reason="needs the extra `durable`")
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import PendingCall, RunFailed, TextDelta, new_messages
+from langchain_autotools import PendingCall, new_messages
 from langchain_autotools.durable import Conversations, DurableModel, RunFailedError, durable, launch, shutdown
 from langchain_autotools.encoders import sse
 from langchain_autotools.errors import ConfigurationError
+from langchain_autotools.event_types import RunFailed, TextDelta
 from langchain_autotools.executor import Decision
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.durable import answered, asks

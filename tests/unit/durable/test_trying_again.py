@@ -11,9 +11,9 @@ from dbos import DBOS
 from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import MessagesAdded
 from langchain_autotools.durable import Conversations, RunFailedError
 from langchain_autotools.errors import ConfigurationError
+from langchain_autotools.event_types import MessagesAdded
 from tests.support.durable import Life, answered, asks, double
 
 

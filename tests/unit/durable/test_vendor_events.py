@@ -9,8 +9,11 @@ import pytest
 
 pytest.importorskip("dbos", reason="needs the extra `durable`")
 
-from langchain_autotools import (
-    ChatOpenAI,
+from langchain_autotools import ChatOpenAI
+from langchain_autotools.durable import durable
+from langchain_autotools.durable.journal import append_joined, event_of, row_of
+from langchain_autotools.durable.run_reader import Story
+from langchain_autotools.event_types import (
     FileMade,
     MessageDone,
     RunEvent,
@@ -19,9 +22,6 @@ from langchain_autotools import (
     VendorCallProgress,
     VendorCallStarted,
 )
-from langchain_autotools.durable import durable
-from langchain_autotools.durable.journal import append_joined, event_of, row_of
-from langchain_autotools.durable.run_reader import Story
 from tests.support import vendor_replies as replies
 from tests.support.durable import Life
 from tests.support.responses_server import ResponsesServer

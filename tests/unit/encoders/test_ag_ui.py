@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
-from langchain_autotools import ConfigurationError, RunEvent
+from langchain_autotools import ConfigurationError
 from langchain_autotools.encoders import ag_ui
 from langchain_autotools.event_types import (
     CallArgumentsDelta,
@@ -23,6 +23,7 @@ from langchain_autotools.event_types import (
     MessageDone,
     ReasoningDelta,
     RunEnded,
+    RunEvent,
     RunFailed,
     RunStarted,
     TextDelta,

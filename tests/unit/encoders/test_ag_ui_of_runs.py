@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage
 
-from langchain_autotools import RunEvent, pending_calls
+from langchain_autotools import pending_calls
 from langchain_autotools.encoders import ag_ui
 from langchain_autotools.encoders.posted import signature_of
-from langchain_autotools.event_types import CallResult, CallsPending, MessageDone, RunFailed
+from langchain_autotools.event_types import CallResult, CallsPending, MessageDone, RunEvent, RunFailed
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.messages.metadata import text_of
 from tests.support.ag_ui_client import AgUiClient

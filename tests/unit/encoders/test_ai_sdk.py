@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
-from langchain_autotools import (
+from langchain_autotools import Decision, PendingCall, ToolCallRecord
+from langchain_autotools.encoders import AI_SDK_HEADERS, ai_sdk
+from langchain_autotools.errors import EventsInterruptedError
+from langchain_autotools.event_types import (
     CallArgumentsDelta,
     CallDiscarded,
     CallProgress,
@@ -16,21 +19,16 @@ from langchain_autotools import (
     CallResult,
     CallsPending,
     CallStarted,
-    Decision,
     MessageDiscarded,
     MessageDone,
-    PendingCall,
     ReasoningDelta,
     RunEnded,
     RunEvent,
     RunFailed,
     RunStarted,
     TextDelta,
-    ToolCallRecord,
     TurnUsage,
 )
-from langchain_autotools.encoders import AI_SDK_HEADERS, ai_sdk
-from langchain_autotools.errors import EventsInterruptedError
 
 RUN = {"run_id": "run"}
 NESTED = {"run_id": "inner", "parent_run_id": "run", "parent_call_id": "call_1"}

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import ConfigurationError, DecisionsError, MessageDone, events, new_messages, pending_calls
+from langchain_autotools import ConfigurationError, DecisionsError, events, new_messages, pending_calls
 from langchain_autotools.encoders import Posted, ai_sdk, ai_sdk_messages, from_ai_sdk
 from langchain_autotools.encoders.posted import signature_of
+from langchain_autotools.event_types import MessageDone
 from langchain_autotools.testing import ScriptedChatModel
 
 KEY = "the server's own"

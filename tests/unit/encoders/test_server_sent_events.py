@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from langchain_core.exceptions import ModelRateLimitError
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, messages_from_dict
 
-from langchain_autotools import (
+from langchain_autotools import ConfigurationError, PendingCall, ToolCallRecord
+from langchain_autotools.encoders import sse
+from langchain_autotools.errors import EventsInterruptedError
+from langchain_autotools.event_types import (
     CallArgumentsDelta,
     CallDiscarded,
     CallProgress,
@@ -20,22 +23,17 @@ from langchain_autotools import (
     CallResult,
     CallsPending,
     CallStarted,
-    ConfigurationError,
     MessageDiscarded,
     MessageDone,
     MessagesAdded,
-    PendingCall,
     ReasoningDelta,
     RunEnded,
     RunEvent,
     RunFailed,
     RunStarted,
     TextDelta,
-    ToolCallRecord,
     TurnUsage,
 )
-from langchain_autotools.encoders import sse
-from langchain_autotools.errors import EventsInterruptedError
 from tests.support.event_stream import EventStreamParser, Frame, frames_of
 from tests.support.pages import REPOSITORY, fences
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, messages_from_dict
 
-from langchain_autotools import RunEvent
 from langchain_autotools.encoders import sse
+from langchain_autotools.event_types import RunEvent
 from langchain_autotools.messages.metadata import text_of
 from langchain_autotools.messages.run_messages import stop_reason
 from tests.support.event_stream import Frame, frames_of

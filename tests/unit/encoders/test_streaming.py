@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from langchain_core.exceptions import ModelRateLimitError
 
-from langchain_autotools import ConfigurationError, RunEvent, RunStarted, TextDelta
+from langchain_autotools import ConfigurationError
 from langchain_autotools.encoders.streaming import Failure, encoded
+from langchain_autotools.event_types import RunEvent, RunStarted, TextDelta
 
 HELLO = TextDelta(run_id="r", message_id="m", text="hello")
 

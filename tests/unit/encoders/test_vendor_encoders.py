@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from langchain_autotools import FileMade, RunEvent, VendorCallDone
 from langchain_autotools.encoders import ai_sdk, sse
+from langchain_autotools.event_types import FileMade, RunEvent, VendorCallDone
 from tests.support.vendor_replies import LARGE, PAGE, PIXEL, RUN, SEARCH, large_file, shown_run
 
 PICTURE = f"data:image/png;base64,{PIXEL}"

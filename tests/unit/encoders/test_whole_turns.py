@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, ToolMessage
 
-from langchain_autotools import (
+from langchain_autotools import ToolCallRecord
+from langchain_autotools.encoders import ag_ui, ai_sdk
+from langchain_autotools.event_types import (
     CallArgumentsDelta,
     CallDiscarded,
     CallReady,
@@ -25,10 +27,8 @@ from langchain_autotools import (
     RunFailed,
     RunStarted,
     TextDelta,
-    ToolCallRecord,
     TurnUsage,
 )
-from langchain_autotools.encoders import ag_ui, ai_sdk
 
 RUN = {"run_id": "run"}
 INNER = {"run_id": "inner", "parent_run_id": "run", "parent_call_id": "call_1"}

@@ -8,16 +8,8 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel
 
-from langchain_autotools import (
-    ConfigurationError,
-    PendingCall,
-    ToolCallRecord,
-    ToolContext,
-    ToolExecutor,
-    new_messages,
-    pending_calls,
-    raw_functions,
-)
+from langchain_autotools import ConfigurationError, PendingCall, ToolCallRecord, ToolContext, ToolExecutor, new_messages, pending_calls
+from langchain_autotools.executor import raw_functions
 from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.wires import WIRES, Wire
 from tests.support.calls import call, contents

@@ -8,7 +8,8 @@ import pytest
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import ToolException
 
-from langchain_autotools import ConfigurationError, ToolExecutor, serialize_result
+from langchain_autotools import ConfigurationError, ToolExecutor
+from langchain_autotools.executor import serialize_result
 
 BLOCKS = [{"type": "text", "text": "Rome "}, {"type": "text", "text": "21"}]
 IMAGE = {"type": "image", "base64": "aGk=", "mime_type": "image/png"}

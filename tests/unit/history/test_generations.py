@@ -16,8 +16,8 @@ from langchain_core.messages import (
     message_chunk_to_message,
 )
 
-from langchain_autotools import ConfigurationError, join_generations, new_messages, split_generations
-from langchain_autotools.history import expand
+from langchain_autotools import ConfigurationError, new_messages
+from langchain_autotools.history import expand, join_generations, split_generations
 from langchain_autotools.testing import ScriptedChatModel
 from tests.laws.test_history_laws import histories
 

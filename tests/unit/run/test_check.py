@@ -10,16 +10,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from langchain_autotools import (
-    Agent,
-    ConfigurationError,
-    DecisionProblem,
-    DecisionsError,
-    ToolExecutor,
-    init_chat_model,
-    new_messages,
-    pending_calls,
-)
+from langchain_autotools import Agent, ConfigurationError, DecisionsError, ToolExecutor, init_chat_model, new_messages, pending_calls
+from langchain_autotools.errors import DecisionProblem
 from langchain_autotools.testing import ScriptedChatModel
 from tests.laws.ways import WAYS, run
 from tests.support.desk import QUESTION, TURN, Desk, asked, asking, call

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
 
-from langchain_autotools import max_turns_reached, new_messages, results_of, stop_reason
+from langchain_autotools import new_messages, results_of, stop_reason
+from langchain_autotools.messages import max_turns_reached
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.calls import call
 

@@ -8,8 +8,8 @@ import pytest
 from langchain_core.exceptions import ModelAPIError
 from langchain_core.messages import AIMessageChunk, HumanMessage
 
-from langchain_autotools import ModelChanged, new_messages, run_usage, stop_reason
-from langchain_autotools.event_types import MessageDiscarded, ReasoningDelta, RunEnded, TextDelta, TurnUsage
+from langchain_autotools import new_messages, run_usage, stop_reason
+from langchain_autotools.event_types import MessageDiscarded, ModelChanged, ReasoningDelta, RunEnded, TextDelta, TurnUsage
 from langchain_autotools.history import GO_ON, validate
 from langchain_autotools.testing import ScriptedChatModel
 from tests.laws.ways import WAYS, run

@@ -19,13 +19,12 @@ from langchain_autotools import (
     ChatOpenAI,
     ConfigurationError,
     FirstToken,
-    ModelChanged,
     aevents,
     new_messages,
     stop_reason,
     with_tools,
 )
-from langchain_autotools.event_types import MessageDone, TextDelta
+from langchain_autotools.event_types import MessageDone, ModelChanged, TextDelta
 from langchain_autotools.run import failover
 from tests.laws.ways import WAYS, run
 from tests.support.failing import (

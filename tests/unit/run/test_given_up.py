@@ -7,7 +7,8 @@ import pytest
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 
-from langchain_autotools import CallResult, RunEnded, RunStarted, ToolPolicy, aevents, events
+from langchain_autotools import ToolPolicy, aevents, events
+from langchain_autotools.event_types import CallResult, RunEnded, RunStarted
 from langchain_autotools.testing import ScriptedChatModel
 
 

@@ -18,18 +18,16 @@ from langchain_autotools import (
     ChatOpenAI,
     ConfigurationError,
     LimitReachedError,
-    MessageDone,
-    RunEnded,
     aevents,
     events,
     final_message,
-    join_generations,
     new_messages,
     pending_calls,
     repair,
     run_usage,
-    split_generations,
 )
+from langchain_autotools.event_types import MessageDone, RunEnded
+from langchain_autotools.history import join_generations, split_generations
 from langchain_autotools.messages.metadata import KEY
 from langchain_autotools.testing import ScriptedChatModel
 from tests.laws.ways import WAYS, Ran, run

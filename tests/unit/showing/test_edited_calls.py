@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, messages_from_dict, messages_to_dict
 
-from langchain_autotools import CallResult, ToolExecutor, events, new_messages, pending_calls
+from langchain_autotools import ToolExecutor, events, new_messages, pending_calls
 from langchain_autotools.encoders import ai_sdk, ai_sdk_messages, sse
 from langchain_autotools.encoders.finished_runs import events_of, history_events
+from langchain_autotools.event_types import CallResult
 from langchain_autotools.messages.display import markdown_of
 from langchain_autotools.showing import GradioChat, show
 from langchain_autotools.showing.page import part_html, part_text

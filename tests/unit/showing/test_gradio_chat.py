@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from langchain_autotools import (
+from langchain_autotools import Decision, aevents
+from langchain_autotools.errors import AutoToolsError, StreamError
+from langchain_autotools.event_types import (
     CallDiscarded,
     CallResult,
     CallsPending,
-    Decision,
     MessageDiscarded,
     MessageDone,
     MessagesAdded,
@@ -27,9 +28,7 @@ from langchain_autotools import (
     RunFailed,
     RunStarted,
     TextDelta,
-    aevents,
 )
-from langchain_autotools.errors import AutoToolsError, StreamError
 from langchain_autotools.showing import GradioChat, gradio_chat
 from langchain_autotools.showing.gradio_chat import gradio_markdown
 from langchain_autotools.testing import ScriptedChatModel

@@ -5,7 +5,7 @@ import io
 import pytest
 from langchain_core.messages import AIMessage
 
-from langchain_autotools import CallDiscarded, CallsPending, MessageDone, RunEnded, RunFailed, RunStarted, TextDelta
+from langchain_autotools.event_types import CallDiscarded, CallsPending, MessageDone, RunEnded, RunFailed, RunStarted, TextDelta
 from langchain_autotools.showing.lines import Lines
 from tests.support.seen_runs import INNER, OUTER, USAGE, answered, begun, pending, ready, record, reported
 

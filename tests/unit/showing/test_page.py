@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_autotools import (
+from langchain_autotools import ToolCallRecord
+from langchain_autotools.event_types import (
     CallDiscarded,
     CallReady,
     CallsPending,
@@ -18,7 +19,6 @@ from langchain_autotools import (
     RunFailed,
     RunStarted,
     TextDelta,
-    ToolCallRecord,
 )
 from langchain_autotools.showing.page import part_html, part_text
 from langchain_autotools.showing.view_model import TextView, ViewModel

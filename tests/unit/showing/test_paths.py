@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from langchain_autotools import RunEvent, events, new_messages, pending_calls, show
+from langchain_autotools import events, new_messages, pending_calls, show
+from langchain_autotools.event_types import RunEvent
 from langchain_autotools.showing import GradioChat
 from langchain_autotools.showing.notebook import CellScreen
 from tests.unit.encoders.test_calls_inside import QUESTION, paying

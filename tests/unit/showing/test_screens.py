@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from langchain_autotools import TextDelta
+from langchain_autotools.event_types import TextDelta
 from langchain_autotools.showing.notebook import CellScreen
 from langchain_autotools.showing.page import part_text
 from langchain_autotools.showing.view_model import PartView

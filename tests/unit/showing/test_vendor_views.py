@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
 
-from langchain_autotools import FileMade, MessageDiscarded, RunEvent, SourceFound, events
+from langchain_autotools import events
 from langchain_autotools.encoders.finished_runs import events_of
+from langchain_autotools.event_types import FileMade, MessageDiscarded, RunEvent, SourceFound
 from langchain_autotools.messages.display import text_and_media
 from langchain_autotools.showing import GradioChat
 from langchain_autotools.showing.lines import Lines
