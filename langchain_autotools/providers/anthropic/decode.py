@@ -78,11 +78,6 @@ class Message(TypedDict, total=False):
 _LIFETIMES = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
 
 
-def _merged_usage(earlier: Mapping[str, Any], later: Any) -> dict[str, Any]:
-    """Merge a later event's counts over the earlier ones."""
-    return merged_counts(earlier, later) if isinstance(later, Mapping) else {**earlier}
-
-
 def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata | None:
     """Return the token counts of one reply; None if it does not say how many tokens it took or wrote.
 
@@ -263,7 +258,8 @@ class MessagesDecoder:
     def _note(self, message: Message, event: Mapping[str, Any]) -> None:
         self._stop_reason = message.get("stop_reason") or self._stop_reason
         self._stop_sequence = message.get("stop_sequence") or self._stop_sequence
-        self._usage = _merged_usage(self._usage, event.get("usage"))
+        if isinstance(usage := event.get("usage"), Mapping):
+            self._usage = merged_counts(self._usage, usage)
         for key, value in (*event.items(), *message.items()):
             if value is not None:
                 self._about[key] = value
