@@ -1,7 +1,7 @@
 """Reading of /api/chat replies: raw chunks for the run, events for its listeners."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypedDict
 
 from langchain_core.messages import AIMessageChunk
@@ -197,8 +197,7 @@ class OllamaDecoder:
         """
         if not self._known:
             raise StreamError("the reply held no events of /api/chat")
-        drawn = [{"type": "image", "base64": data, "mime_type": image_type(data) or "image/png"} for data in map(str, self._images)]
-        chunk = new_chunk(drawn or "", {}, None)
+        chunk = new_chunk(image_blocks(map(str, self._images)) or "", {}, None)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         chunk.__dict__["usage_metadata"] = usage_metadata(self._last)
         return chunk
@@ -213,6 +212,11 @@ class OllamaDecoder:
         elif self._last.get("done_reason"):
             metadata["finish_reason"] = str(self._last["done_reason"])
         return {**metadata, KEY: {"origin": self._origin}} if self._origin and self._calls else metadata
+
+
+def image_blocks(images: Iterable[str]) -> list[dict[str, Any]]:
+    """Return pictures, each given as base64, as content blocks."""
+    return [{"type": "image", "base64": data, "mime_type": image_type(data) or "image/png"} for data in images]
 
 
 def _error_of(event: Mapping[str, Any]) -> Any:
