@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple, Required, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -47,7 +47,7 @@ class Piece:
     image: str = ""
 
 
-def _content_of(pieces: Iterable[Piece]) -> tuple[list[str], "Images"]:
+def _content_of(pieces: Iterable[Piece]) -> tuple[list[str], dict[str, list[str]]]:
     """Return the texts of a message with these pieces, and its pictures as they stand in it."""
     pieces = [*pieces]
     images = [piece.image for piece in pieces if piece.image]
@@ -157,22 +157,6 @@ class Encoded:
     calls: tuple[CallId, ...] = ()
 
 
-class Images(TypedDict, total=False):
-    """The pictures of a message, as base64."""
-
-    images: list[str]
-
-
-class Message(Images, total=False):
-    """A message of a request, without its calls, which are appended as JSON."""
-
-    role: Required[str]
-    content: Required[str]
-    thinking: str
-    tool_name: str
-    tool_call_id: str
-
-
 class ChatEncoder(MessageEncoder[Encoded, CallId]):
     """Encodes messages of any vendor for /api/chat, each alone. Thinking and server ids are sent only to their origin."""
 
@@ -184,10 +168,10 @@ class ChatEncoder(MessageEncoder[Encoded, CallId]):
         ids = wire_ids(records, same_origin=same_origin)
         visible = [block for block in expanded(message.content) if isinstance(block, str) or _is_visible(unwrapped(block))]
         texts, images = _content_of(self._carried(message, visible, _piece_of, lambda line: Piece(f"\n{line}\n")))
-        wire: Message = {"role": "assistant", "content": "".join(texts) or fallback_text(message)}
+        wire: dict[str, Any] = {"role": "assistant", "content": "".join(texts) or fallback_text(message)}
         if records and same_origin and (thinking := _thinking(message)):
             wire["thinking"] = thinking
-        body = dumps({**wire, **images})
+        body = dumps(wire | images)
         if records:
             pairs = zip(records, ids, strict=True)
             calls = ",".join(_encode_call(call, one.sent, number, same_origin=same_origin) for number, (call, one) in enumerate(pairs))
@@ -198,7 +182,7 @@ class ChatEncoder(MessageEncoder[Encoded, CallId]):
         call = call or CallId(message.tool_call_id, message.tool_call_id, message.name or "")
         texts, images = _content_of(self._carried(message, expanded(message.content), _piece_of, Piece))
         text = "\n".join(texts) or ("" if images else empty_output(failed=message.status == "error"))
-        wire: Message = {"role": "tool", "content": text, **images}
+        wire: dict[str, Any] = {"role": "tool", "content": text, **images}
         if call.name:
             wire["tool_name"] = call.name
         if call.sent:
