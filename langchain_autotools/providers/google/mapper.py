@@ -12,12 +12,13 @@ import json
 import logging
 import mimetypes
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from typing import Any, Literal, NamedTuple
 
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
 from ...messages.blocks import is_provisional
@@ -55,9 +56,9 @@ from .._encode.sources import (
     unsupported,
     unwrapped,
 )
+from .client import file_uri
 from .decode import PROVIDER, Blob, CodeResult, ExecutableCode, FileData, FunctionResponse, Part
-from .parameters import file_uri
-from .tools import LEGAL_NAME
+from .tools import LEGAL_NAME, sdk_class
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -562,3 +563,62 @@ def _refers(value: Any) -> bool:
     if isinstance(value, Mapping):
         return _REFERENCE in value or any(map(_refers, value.values()))
     return isinstance(value, list) and any(map(_refers, value))
+
+
+# ---------------------------------------------------------------------------------------------- objects of google-genai
+# Nothing here imports the SDK before it is asked for: whoever gives an object of it has imported it.
+
+
+_OF_RESPONSES = ("result", "output", "error")
+
+
+def read_contents(given: Any) -> Any:
+    """Return a model's input with the SDK's contents converted to LangChain messages.
+
+    Thoughts are left out, as for any history that does not name the model that wrote it.
+    """
+    content = sdk_class("Content")
+    if content is None or isinstance(given, str):
+        return given
+    if isinstance(given, content):
+        return _read_content(given)
+    if not isinstance(given, Sequence) or not any(map(isinstance, given, repeat(content))):
+        return given
+    return [message for one in given for message in (_read_content(one) if isinstance(one, content) else [one])]
+
+
+def _read_content(content: Any) -> list[BaseMessage]:
+    fields = content.model_dump(mode="json", by_alias=True, exclude_none=True)
+    parts: list[dict[str, Any]] = fields.get("parts") or []
+    blocks: list[Any] = list(_read_parts(parts))
+    if fields.get("role") == "model":
+        calls: Any = [
+            {"type": "tool_call", "name": call.get("name") or "", "args": call.get("args") or {}, "id": call.get("id")}
+            for part in parts
+            if (call := part.get("functionCall")) is not None
+        ]
+        return [AIMessage(blocks, tool_calls=calls)]
+    results: list[BaseMessage] = [_read_result(part["functionResponse"]) for part in parts if "functionResponse" in part]
+    return [*results, HumanMessage(blocks)] if blocks or not results else results
+
+
+def _read_parts(parts: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    for part in parts:
+        if part.get("thought") or "functionCall" in part or "functionResponse" in part:
+            continue
+        if "text" in part:
+            yield {"type": "text", "text": part["text"]}
+        elif "inlineData" in part:
+            data = part["inlineData"]["data"].replace("-", "+").replace("_", "/")  # the SDK writes the alphabet of URLs
+            yield {**part, "type": "media", "inlineData": {**part["inlineData"], "data": data}}
+        else:
+            yield {**part, "type": "media"} if "fileData" in part else {"type": "part", "part": dict(part)}
+
+
+def _read_result(response: Mapping[str, Any]) -> ToolMessage:
+    given = response.get("response") or {}
+    name = next(iter(given)) if len(given) == 1 else None
+    value = given[name] if name in _OF_RESPONSES else given
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    known = {"tool_call_id": response.get("id") or "", "name": response.get("name")}
+    return ToolMessage(text, status="error" if name == "error" else "success", **known)
