@@ -11,8 +11,9 @@ from langchain_autotools.event_types import RunEvent, Wire
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "reference" / "events.md"
 BEGIN, END = "<!-- kinds: written by python -m tests.event_reference --write -->\n", "<!-- end -->\n"
 ABOUT = """
-Where events are sent (`sse`, and by the command line with `--json`) a kind has the name of the second column. Fields in parentheses are left
-out there where they are empty, or always the same; what a call and its result have in their place is in [Show a run in a page](../howto/web.md).
+Where events are sent (`sse`, and by the command line with `--json`) a kind has the name of the second column. Fields in parentheses are
+left out there where they are empty, or always the same; what a call and its result have in their place is in
+[Show a run in a page](../howto/web.md).
 
 | event | name | fields, besides those of `RunEvent` | meaning |
 |---|---|---|---|

@@ -49,7 +49,7 @@ from ..turn.model import SingleTurnChatModel
 from ..turn.tools import format_tools, is_builtin
 from .adopted_models import AdoptedChatModel
 from .run import cut_message
-from .settings import RUN_KEYWORDS, is_parsed, wire_form
+from .settings import RUN_KEYWORDS, AfterText, is_parsed, wire_form
 from .turn_wrappers import (
     NOTHING_DECLARED,
     AsyncProceed,
@@ -64,9 +64,6 @@ from .turn_wrappers import (
     TurnWrapper,
     WireForm,
 )
-
-AfterText = Literal["continue", "raise"]
-"""Action when a model fails after text has left: another model goes on with the reply, or the error is raised."""
 
 EndedAs = Literal["refused", "length"]
 """A stop reason of a reply without text that may lead to another model."""

@@ -12,7 +12,6 @@ import logging
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
-from inspect import iscoroutinefunction
 from typing import Any, Literal, get_args
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -183,26 +182,6 @@ class Limits:
     polling_tools: Collection[str] = ()
     on_limit: OnLimit = "answer"
     stop_when: Callable[[RunSoFar], bool] | None = None
-
-    def __post_init__(self) -> None:
-        if self.on_limit not in get_args(OnLimit):
-            raise ConfigurationError(f"on_limit must be one of {', '.join(get_args(OnLimit))}, not {self.on_limit!r}")
-        for name in ("max_turns", "token_budget", "max_cost", "context_window", "deadline"):
-            _check(name, getattr(self, name), 0, "greater than 0")
-        if isinstance(self.polling_tools, str) or not isinstance(self.polling_tools, Collection):
-            raise ConfigurationError(f"polling_tools must be a list of names of tools, not {self.polling_tools!r}")
-        _check("max_tool_calls", self.max_tool_calls, -1, "0 or more")
-        _check("no_progress", self.no_progress, 1, "2 or more")
-        if self.stop_when is not None and (not callable(self.stop_when) or iscoroutinefunction(self.stop_when)):
-            raise ConfigurationError(f"stop_when must be a function that returns True or False at once, not {self.stop_when!r}")
-
-
-def _check(name: str, value: float | Decimal | None, above: float, words: str) -> None:
-    if value is None:
-        return
-    # Decimal's NaN refuses to be compared by size
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or value != value or not value > above:
-        raise ConfigurationError(f"{name} must be {words}, or None for no limit, not {value!r}")
 
 
 _NAMES = frozenset(one.name for one in fields(Limits)) & frozenset(get_args(StopReason)) - {"stop_when"}

@@ -37,7 +37,7 @@ from ..turn.tools import ToolChoice, format_request_tools
 from .decisions import open_calls
 from .loop import Action, CallModel, RunOutcome, RunTools, TurnCut, tool_loop, turn_calls
 from .output import RunOutput, is_unreadable
-from .settings import RunParts, RunSettings, compose, drop_settings
+from .settings import RunParts, RunSettings, drop_settings, run_parts
 from .turn_wrappers import NOTHING_DECLARED, Discarded, Emitted, EndRun, Stored, TurnPart, TurnRequest, WireForm
 
 _logger = logging.getLogger("langchain_autotools")
@@ -155,20 +155,21 @@ class Run:
         self._observer = parts.observer
         self._output = RunOutput(
             position=len(history),
-            separator=settings.call.separator,
-            carry_messages=settings.call.carry_messages,
-            blocks=settings.output_version == "v1",
+            separator=settings.values["message_separator"],
+            carry_messages=settings.values["carry_messages"],
+            blocks=request.output_version == "v1",
             listed=settings.lists_content,
             withholds=settings.last_text_only,
         )
         plan = settings.plan
         found = open_calls(history, plan.decisions, settings.executor, plan.caller_tools, settings.approvals, messages)
         history = history if plan.decisions is None else _without_open_results(history)
-        self._loop = tool_loop(history, plan, parts.clock, found, parts.end.is_set, parts.meter(request, history))
+        too_costly = None if parts.meter is None else parts.meter(request, history)
+        self._loop = tool_loop(history, plan, parts.clock, found, parts.end.is_set, too_costly)
         self._cache: dict[str, Any] = {}
         if (around := current_nested_runs.get()) is not None:
             around.take_up(call_id for message in history if isinstance(message, AIMessage) for call_id in call_ids(message))
-        self._counts_usage = bool(settings.usage_limits)
+        self._counts_usage = bool(settings.values["usage_limits"])
         self._chunks = ChunkSum()
         self._whole: AIMessage | None = None
         self._stored: AIMessage | None = None
@@ -271,7 +272,7 @@ class Run:
         """Return the outgoing chunks for a turn's chunks, or for the message in their place."""
         if message is None:
             return [out for part in parts.chunks for out in self._output.chunk(part)]
-        return self._output.from_message(with_output_version(without_provisional(message), self.settings.output_version))
+        return self._output.from_message(with_output_version(without_provisional(message), self._request.output_version))
 
     def turn_done(self) -> Chunks:
         """End the turn; return the chunks that were withheld, and the chunk that carries its message."""
@@ -286,7 +287,7 @@ class Run:
         withheld: list[AIMessageChunk] = []
         if self.settings.last_text_only and not calls and not is_paused(whole):
             withheld = self._turn_chunks(parts, came_whole)
-        stored = self._request.model._stored_message(whole, self.settings.output_version)
+        stored = self._request.model._stored_message(whole, self._request.output_version)
         if self.settings.executor.handlers is not None:
             calls = self.settings.executor.handled(calls)
         if self.settings.approvals is not None and not self._last:
@@ -296,7 +297,7 @@ class Run:
         message, chunk = self._output.message(stored)
         if self._counts_usage and message.usage_metadata is None:
             self._counts_usage = False  # told once
-            limits = " and ".join(self.settings.usage_limits)
+            limits = " and ".join(self.settings.values["usage_limits"])
             _logger.warning("a reply says nothing of the tokens that it used: %s cannot end the run as long as that is so", limits)
         _logger.debug("turn done: message %s, %d calls, blocked: %s", message.id, len(calls), blocked)
         self._observer.turn_done(message)
@@ -327,7 +328,7 @@ class Run:
         said = cut_message(parts.message()) if parts else None
         message, brings = None, []
         if said is not None:
-            message, chunk = self._output.message(self._whole_form(with_output_version(said, self.settings.output_version)))
+            message, chunk = self._output.message(self._whole_form(with_output_version(said, self._request.output_version)))
             brings = [chunk]
         self._observer.turn_cut(message)
         self._sent = TurnCut(message, reason)
@@ -344,7 +345,7 @@ class Run:
             action.calls,
             config,
             messages=list(action.messages),
-            only=self.settings.form.choice.allowed,
+            only=self._request.form.choice.allowed,
             end=self._parts.end,
             turn=action.turn,
             in_run=True,
@@ -533,9 +534,11 @@ class SingleAnswer:
     def __init__(self, model: Any, input: LanguageModelInput, keywords: dict[str, Any], *, streamed: bool, async_api: bool) -> None:
         if keywords.pop("resume", None) is not None:
             raise ConfigurationError("resume takes a model with tools=[...] or handlers={...}; elsewhere a message answers a call")
-        cancel, limits = keywords.pop("cancel", None), drop_settings(model, keywords) or model
-        self._seconds, self._raises = limits.deadline, limits.on_limit == "raise"
-        self._parts: RunParts = compose(cancel, self._seconds, wrappers=model._turn_wrappers())
+        cancel, given = keywords.pop("cancel", None), drop_settings(model, keywords)
+        values = {name: getattr(model, name) for name in ("deadline", "on_limit")} if given is None else given
+        self._seconds, self._raises = values["deadline"], values["on_limit"] == "raise"
+        own = {**values, "cancel": cancel, "journal": None, "message_separator": "", "max_cost": None}
+        self._parts: RunParts = run_parts(own, model._turn_wrappers())
         self._observer = self._parts.observer
         self._stored_form = model._reply_message
         self._streamed = streamed

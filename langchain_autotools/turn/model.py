@@ -127,7 +127,7 @@ _CLASS_OR_FIELD = re.compile(
 )
 
 
-def _describe_fields(model: type[BaseModel]) -> None:
+def describe_fields(model: type[BaseModel]) -> None:
     """Set the `description` of the fields that a class of this package declares."""
     if model.__module__.partition(".")[0] != _PACKAGE:
         return
@@ -235,7 +235,7 @@ class SingleTurnChatModel(BaseChatModel):
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
         cls.model_config.pop("defer_build", None)  # of a class that is only a base; its subclasses are validated with
-        _describe_fields(cls)
+        describe_fields(cls)
         check_raw_methods(cls, SingleTurnChatModel)
         install_overrides(cls, SingleTurnChatModel, cls._derived)
 
@@ -609,7 +609,7 @@ def _identify_cached(generations: list[ChatGeneration], run_manager: Any) -> Non
         generations[number] = one.model_copy(update={"message": message.model_copy(update=changed)})
 
 
-_describe_fields(SingleTurnChatModel)
+describe_fields(SingleTurnChatModel)
 
 
 def _new_call_id() -> str:
