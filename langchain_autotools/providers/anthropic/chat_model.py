@@ -372,8 +372,10 @@ class ChatAnthropic(ProviderChatModel):
             body: The request's JSON.
             stream: Whether a stream is asked for.
         """
+        of_tools = [_BETA_OF_TOOL.get(str(tool.get("type"))) for tool in params.get("tools") or ()]
+        of_parameters = [beta for beta, is_needed in _BETAS_OF_PARAMETERS.items() if is_needed(params)]
         said = [*(self.betas or ()), *(kwargs.get("betas") or ()), *self._betas_in_headers(kwargs)]
-        betas = _betas(params, [*said, *_betas_of_messages(body)])
+        betas = dict.fromkeys([*said, *_betas_of_messages(body), *filter(None, of_tools), *of_parameters])
         headers = {_BETA_HEADER: ",".join(betas), **{header: params.get(name) for name, header in _HEADERS.items()}}
         accept = "text/event-stream" if stream else "application/json"
         return {"Accept": accept, **{name: value for name, value in headers.items() if value}}
@@ -639,13 +641,6 @@ _BETAS_OF_PARAMETERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
 }
 _BETA_OF_TOOL_CHANGES = "mid-conversation-tool-changes-2026-07-01"
 _BETA_OF_INLINE_TOOLS = "inline-tools-2026-09-15"
-
-
-def _betas(params: Mapping[str, Any], requested: Sequence[str]) -> list[str]:
-    """Return the requested beta features, and those that a tool or parameter needs."""
-    of_tools = [_BETA_OF_TOOL.get(str(tool.get("type"))) for tool in params.get("tools") or ()]
-    of_parameters = [beta for beta, is_needed in _BETAS_OF_PARAMETERS.items() if is_needed(params)]
-    return list(dict.fromkeys([*requested, *filter(None, of_tools), *of_parameters]))
 
 
 def _compacting(management: Any) -> set[bool]:

@@ -239,11 +239,8 @@ def format_tool_choice(choice: Any, tools: Tools) -> dict[str, Any] | None:
     Raises:
         ConfigurationError: The choice names no declared tool, or is of no known form.
     """
-    return format_choice(choice, tools, any_tool=_any_tool, named=_named, from_mapping=_from_mapping)
-
-
-def _any_tool(tools: Tools) -> dict[str, Any]:
-    return {"type": "tool", "name": tools[0]["name"]} if len(tools) == 1 and "name" in tools[0] else {"type": "any"}
+    single = {"type": "tool", "name": tools[0]["name"]} if len(tools) == 1 and "name" in tools[0] else None
+    return format_choice(choice, tools, any_tool=lambda _: single or {"type": "any"}, named=_named, from_mapping=_from_mapping)
 
 
 def _named(choice: str, tools: Tools) -> dict[str, Any]:

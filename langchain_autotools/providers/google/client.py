@@ -181,7 +181,8 @@ class AccessTokens:
             shorter = tuple(most if own is None else min(own, most) for own, most in zip(given, longest, strict=True))
             response = transport(*args, timeout=shorter, **kwargs)
             if response.status in _TRANSIENT:
-                raise _status_of_tokens(response.status)
+                said = f"no access token for Vertex AI: the server of tokens answers with status {response.status}"
+                raise ERRORS.from_body({"message": said}, response.status)
             return response
 
         return request
@@ -215,11 +216,6 @@ def _token_error(error: Exception) -> Exception:
     if isinstance(error, OSError) or getattr(error, "retryable", False) or type(error).__name__ == "TransportError":
         return ERRORS.unreachable(said)
     return ERRORS.from_body({"message": said}, 401)
-
-
-def _status_of_tokens(status: int) -> Exception:
-    """Return the error for a server of tokens that fails for the moment."""
-    return ERRORS.from_body({"message": f"no access token for Vertex AI: the server of tokens answers with status {status}"}, status)
 
 
 # ---------------------------------------------------------------------------------------------- client

@@ -15,7 +15,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import repeat
 from typing import Any, Literal, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -36,8 +35,10 @@ from .._encode.encoder import (
     is_output,
     legal_arguments,
     message_origin,
+    read_input,
     read_object,
     request_body,
+    sdk_class,
     to_bytes,
     without_call,
 )
@@ -58,7 +59,7 @@ from .._encode.sources import (
 )
 from .client import file_uri
 from .decode import PROVIDER, Blob, CodeResult, ExecutableCode, FileData, FunctionResponse, Part
-from .tools import LEGAL_NAME, sdk_class
+from .tools import LEGAL_NAME
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -288,8 +289,10 @@ class _Contents:
                 self._late += encoded.parts
             elif encoded.parts or encoded.media:
                 self._add("user", False, self._late)
-                placed = _later_system(encoded) if encoded.role == "system" else encoded
-                self._add(placed.role, False, placed.parts)
+                role, parts = encoded.role, encoded.parts
+                if role == "system":  # for which the wire has a place at the start alone: marked text of the user
+                    role, parts = "user", (encode(text_part(as_user_text(json.loads(part)["text"] for part in parts))),)
+                self._add(role, False, parts)
                 self._late = [*encoded.media]
 
     def all(self) -> list[bytes]:
@@ -336,11 +339,6 @@ def _continuation(message: BaseMessage, origin: str) -> str | None:
     own = own_metadata(message) if isinstance(message, AIMessage) else {}
     token = own.get("continuation") if own.get("origin") == origin else None
     return token if isinstance(token, str) else None
-
-
-def _later_system(encoded: Encoded) -> Encoded:
-    """Return a system message after the first other message as marked text of the user, since the wire has no place for it."""
-    return Encoded("user", (encode(text_part(as_user_text(json.loads(part)["text"] for part in encoded.parts))),))
 
 
 # ---------------------------------------------------------------------------------------------- assistant
@@ -577,14 +575,7 @@ def read_contents(given: Any) -> Any:
 
     Thoughts are left out, as for any history that does not name the model that wrote it.
     """
-    content = sdk_class("Content")
-    if content is None or isinstance(given, str):
-        return given
-    if isinstance(given, content):
-        return _read_content(given)
-    if not isinstance(given, Sequence) or not any(map(isinstance, given, repeat(content))):
-        return given
-    return [message for one in given for message in (_read_content(one) if isinstance(one, content) else [one])]
+    return read_input(given, sdk_class("google.genai.types", "Content"), _read_content)
 
 
 def _read_content(content: Any) -> list[BaseMessage]:

@@ -8,7 +8,6 @@ Wire facts: a function's schema goes as `parametersJsonSchema`, which is JSON Sc
 """
 
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Required, TypedDict
 
@@ -17,6 +16,7 @@ from pydantic import BaseModel
 
 from ...errors import ConfigurationError
 from ...turn.tools import declaring
+from .._encode.encoder import sdk_class
 from .._encode.tools import (
     DEFINITIONS,
     JsonSchema,
@@ -327,12 +327,7 @@ def reply_schema(schema: Any) -> dict[str, Any]:
 
 def plain_schema(schema: Any) -> Any:
     """Return the JSON schema of a `types.Schema`; other values unchanged."""
-    known = sdk_class("Schema")
+    known = sdk_class("google.genai.types", "Schema")
     if known is None or not isinstance(schema, known):
         return schema
     return {"title": "Output", **schema.json_schema.model_dump(mode="json", by_alias=True, exclude_none=True)}
-
-
-def sdk_class(name: str) -> Any:
-    """Return a class of the SDK; None if nobody can have an object of it yet, also while another thread imports the SDK."""
-    return getattr(sys.modules.get("google.genai.types"), name, None)

@@ -5,11 +5,9 @@ Understood are LangChain's v1 and v0 blocks and those of OpenAI, Anthropic, Goog
 """
 
 import logging
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -26,7 +24,9 @@ from .._encode.encoder import (
     fallback_text,
     is_output,
     legal_arguments,
+    read_input,
     request_body,
+    sdk_class,
     to_bytes,
     without_call,
 )
@@ -284,14 +284,7 @@ def read_messages(given: Any) -> Any:
     Raises:
         ConfigurationError: A message of the SDK has a role that no message has.
     """
-    message = getattr(sys.modules.get("ollama"), "Message", None)  # None also while another thread imports the SDK
-    if message is None or isinstance(given, str):
-        return given
-    if isinstance(given, message):
-        return [_message(given)]
-    if not isinstance(given, Sequence) or not any(map(isinstance, given, repeat(message))):
-        return given
-    return [_message(one) if isinstance(one, message) else one for one in given]
+    return read_input(given, sdk_class("ollama", "Message"), lambda message: [_message(message)])
 
 
 def _message(given: "ollama.Message") -> BaseMessage:

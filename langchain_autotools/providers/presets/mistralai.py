@@ -42,21 +42,12 @@ def _mistral_media(block: Block, source: Source) -> dict[str, Any] | None:
 def _adapt_messages(messages: list[BaseMessage]) -> list[BaseMessage]:
     """Return messages with system messages only at the start, neighbours of one role merged, and a final reply marked as a prefix."""
     start = next((position for position, message in enumerate(messages) if not isinstance(message, SystemMessage)), len(messages))
-    later = [_as_user(message) if isinstance(message, SystemMessage) else message for message in messages[start:]]
+    later = [HumanMessage(one.content, id=one.id) if isinstance(one, SystemMessage) else one for one in messages[start:]]
     merged = merge_runs([*messages[:start], *later])
     last = merged[-1] if merged else None
     if isinstance(last, AIMessage) and not (last.tool_calls or last.invalid_tool_calls or last.additional_kwargs.get("prefix")):
         merged[-1] = last.model_copy(update={"additional_kwargs": {**last.additional_kwargs, "prefix": True}})
     return merged
-
-
-def _as_user(message: BaseMessage) -> HumanMessage:
-    return HumanMessage(content=message.content, id=message.id)
-
-
-def _mistral_request(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters with Mistral's word for a forced choice of any tool."""
-    return {**params, "tool_choice": "any"} if params.get("tool_choice") == "required" else params
 
 
 class ChatMistralAI(PresetChatModel):
@@ -127,6 +118,6 @@ class ChatMistralAI(PresetChatModel):
         methods=("function_calling", "json_schema", "json_mode"),
         stream_usage=False,  # it tells them without being asked, and refuses the question
         profiles=Path(__file__).with_suffix(".csv"),
-        request=_mistral_request,
+        request=lambda params: {**params, "tool_choice": "any"} if params.get("tool_choice") == "required" else params,
         adapt_messages=_adapt_messages,
     )
