@@ -229,21 +229,17 @@ class Approvals:
         given = by_position(decisions, known, lambda number: self._shown_digest(judged[number], known[number]), results, refusals)
         for number, decision in given.items():
             with refusals.collected():
-                self._check_given(judged[number], decision, known[number])
                 record, call = known[number].record, judged[number]
+                if record is None and call.waits in FOR_CALLER:
+                    self.check_unrecorded(call, decision, str(call.waits), caller_digest(known[number]))
+                else:
+                    self.check(call, decision, self._recorded(call, known[number]))
                 bound = call if record is None else bound_as_recorded(call, record)
                 made[number] = replace(bound, waits=call.waits or "approval", decision=decision)
         runs = [call for call in made if call.args is not None and call.waits is None and (call.inner or arguments(call.name) is not None)]
         if alone and runs:
             _logger.warning("%s: %s", _BESIDE, ", ".join(f"{call.name} ({call.id})" for call in runs[:20]))
         return made
-
-    def _check_given(self, call: ToolCallRecord, decision: Decision, identity: CallIdentity) -> None:
-        """Raise if a decision is not about this call of a batch."""
-        if identity.record is None and call.waits in FOR_CALLER:
-            self.check_unrecorded(call, decision, str(call.waits), caller_digest(identity))
-        else:
-            self.check(call, decision, self._recorded(call, identity))
 
     def recorded(self, message: AIMessage, calls: Sequence[ToolCallRecord], new_uuid: Callable[[str], str] | None = None) -> AIMessage:
         """Return the message with a record of each waiting call; `new_uuid` creates a call's UUID from the call's id."""

@@ -15,6 +15,7 @@ from base64 import b64encode, urlsafe_b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Coroutine, Mapping
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit
 from weakref import WeakKeyDictionary
@@ -177,12 +178,7 @@ class StoredLogin:
     # ------------------------------------------------------------------------------------------ begin and finish
 
     async def begin(
-        self,
-        redirect_uri: str | None = None,
-        scope: str | None = None,
-        client_name: str | None = None,
-        client_id: str | None = None,
-        client_secret: str | SecretStr | None = None,
+        self, redirect_uri: str | None, scope: str | None, name: str | None, client_id: str | None, client_secret: str | SecretStr | None
     ) -> str:
         """Begin a login and return its URL. See `LogsIn.login_url`."""
         if client_secret is not None and client_id is None:
@@ -190,7 +186,7 @@ class StoredLogin:
         secret = client_secret.get_secret_value() if isinstance(client_secret, SecretStr) else client_secret
         client = None if client_id is None else {"client_id": client_id, "client_secret": secret}
         async with self._lock:
-            settings = await self._settings(_checked_uri(redirect_uri), client_name or _CLIENT_NAME, client)
+            settings = await self._settings(_checked_uri(redirect_uri), name or _CLIENT_NAME, client)
             if not settings["redirect_uri"]:
                 raise ConfigurationError("login_url needs redirect_uri: the URL of your service to which the human is sent back")
             async with _Http() as http:
@@ -606,30 +602,6 @@ class _Reached(BaseException):
     """Raised where the SDK would show the login to a human. Not an `Exception`, which the SDK would log as an error."""
 
 
-class _OneClient:
-    """A storage for the SDK, with a client and without tokens. It stores nothing.
-
-    Args:
-        client: The client; None if it has to be registered.
-    """
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-
-    async def get_client_info(self) -> Any:
-        """Return the client."""
-        return self._client
-
-    async def get_tokens(self) -> None:
-        """Return no tokens."""
-
-    async def set_client_info(self, client_info: Any) -> None:
-        """Store nothing."""
-
-    async def set_tokens(self, tokens: Any) -> None:
-        """Store nothing."""
-
-
 async def _offer(
     http: _Http, url: str, settings: Mapping[str, Any], challenge: _Challenge, label: str
 ) -> tuple[str, dict[str, str], dict[str, Any]]:
@@ -672,6 +644,12 @@ def _provider(url: str, settings: Mapping[str, Any]) -> Any:
     async def leave(login: str) -> None:
         raise _Reached(login)
 
+    async def registered() -> Any:
+        return known
+
+    async def nothing(*_: Any) -> None:
+        """Return no token, and store nothing."""
+
     async def never() -> Any:
         raise NotImplementedError
 
@@ -682,7 +660,7 @@ def _provider(url: str, settings: Mapping[str, Any]) -> Any:
         "application_type": "web" if uri.startswith("https:") else "native",
     }
     known = None if client is None else OAuthClientInformationFull.model_validate({**client, "redirect_uris": [uri]})
-    storage: Any = _OneClient(known)
+    storage: Any = SimpleNamespace(get_client_info=registered, get_tokens=nothing, set_client_info=nothing, set_tokens=nothing)
     return OAuthClientProvider(url, OAuthClientMetadata.model_validate(about), storage, leave, never)
 
 
