@@ -568,7 +568,7 @@ def _turn_hooks(call: CallSettings) -> Sequence[TurnWrapper]:
     """Return the wrappers of turns that the settings of a call bring."""
     hooks: list[TurnWrapper] = []
     if call.before_turn is not None:
-        from .run.before_turn import BeforeTurn
+        from .run.middleware import BeforeTurn
 
         hooks.append(BeforeTurn(call.before_turn))
     if call.output_check is not None:
