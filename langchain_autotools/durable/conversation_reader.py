@@ -1,10 +1,8 @@
 """Reading of a conversation's events, run after run."""
 
-import asyncio
 import re
-from collections import deque
-from collections.abc import AsyncGenerator, Generator, Iterator
-from contextlib import aclosing, closing, suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -13,7 +11,7 @@ from ..errors import ConfigurationError
 from ..event_types import MessagesAdded, RunEvent
 from .conversation_runs import APPEND, ConversationRun, ConversationRuns, Incarnation
 from .engine import Link, outside
-from .run_reader import ReaderTimeout, aread_run, arows_as_written, position_of, read_run, rows_as_written, rows_of
+from .run_reader import Look, ReaderTimeout, Wait, position_of, read_run, rows_as_written, rows_of
 
 _POSITION = re.compile(r"(?:([1-9][0-9]*)\.)?([1-9][0-9]*)-([0-9]+)")
 _AHEAD = 16  # how many runs are looked for at a time
@@ -136,41 +134,20 @@ class _ConversationCursor:
 
 
 def read_conversation(
-    runs: ConversationRuns, start: Start, follow: bool, timeout: float | None, link: Link
-) -> Generator[RunEvent, None, None]:
-    """Yield the events of a conversation: see `Conversations.events`."""
+    runs: ConversationRuns, start: Start, follow: bool, timeout: float | None, link: Link, wake: Callable[[], None]
+) -> Generator[RunEvent | Look | Wait, None, None]:
+    """Yield the events of a conversation, with marks where to look and to wait: see `Conversations.events`."""
     ReaderTimeout(timeout)  # raises here, also where no run is waited for
     place = _ConversationCursor(runs, start, link)
-    while (run := place.run()) is not None or (follow and not place.is_gone):
+    while True:
+        yield (look := Look(place.run))
+        run: ConversationRun | None = look.found
+        if run is None and (place.is_gone or not follow):
+            return
         if run is None:
-            deque(rows_as_written(*place.awaited, timeout, link), 0)
+            yield from rows_as_written(*place.awaited, timeout, link, wake)
             continue
         yield from place.added(run)
-        if run.request["kind"] != APPEND:
-            with closing(read_run(run.id, timeout, link, place.rows(run))) as events:
-                for event in events:
-                    yield from place.placed(event)
-        place.go_on()
-
-
-async def aread_conversation(
-    runs: ConversationRuns, start: Start, follow: bool, timeout: float | None, link: Link
-) -> AsyncGenerator[RunEvent, None]:
-    """Like `read_conversation`, asynchronously."""
-    ReaderTimeout(timeout)  # raises here, also where no run is waited for
-    place = _ConversationCursor(runs, start, link)
-    while (run := await asyncio.to_thread(place.run)) is not None or (follow and not place.is_gone):
-        if run is None:
-            async for _ in arows_as_written(*place.awaited, timeout, link):
-                pass
-            continue
-        for one in place.added(run):
-            yield one
-        if run.request["kind"] == APPEND:
-            place.go_on()
-            continue
-        async with aclosing(aread_run(run.id, timeout, link, place.rows(run))) as events:
-            async for event in events:
-                for one in place.placed(event):
-                    yield one
+        for step in read_run(run.id, timeout, link, wake, place.rows(run)) if run.request["kind"] != APPEND else ():
+            yield from [step] if isinstance(step, Wait) else place.placed(step)
         place.go_on()

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Any, cast
@@ -27,7 +27,7 @@ from ..messages.run_messages import new_messages
 from ..mixin import ToolsAndMessagesMixin
 from .engine import Link, begun, cancel_run, engine, launch, outside, register
 from .journal import Journal, LiveEvents, RecordedTexts, error_text, run_exception, with_texts
-from .run_reader import aread_run, position_of, read_run, start_number
+from .run_reader import Wait, adriven, driven, position_of, read_run, start_number
 from .stored import (
     RunFailedError,
     check_storable,
@@ -241,25 +241,16 @@ class DurableModel:
             EventsInterruptedError: This process has shut down.
         """
         _check_run(run_id)
-        return self._events(run_id, start_number(after, last_event_id), timeout, Link())
-
-    def _events(self, run_id: str, after: int, timeout: float | None, link: Link) -> Iterator[RunEvent]:
-        for event in read_run(run_id, timeout, link):
-            if position_of(event) > after:
-                yield event
-            _raise_failed(event)
+        return driven(partial(_events_behind, start_number(after, last_event_id), run_id, timeout, Link()))
 
     async def aevents(
         self, run_id: str, *, after: str | None = None, last_event_id: str | None = None, timeout: float | None = None
     ) -> AsyncIterator[RunEvent]:
         """Like `events`, asynchronously."""
         await asyncio.to_thread(_check_run, run_id)
-        last = start_number(after, last_event_id)
-        async with aclosing(aread_run(run_id, timeout, Link())) as events:
+        async with aclosing(adriven(partial(_events_behind, start_number(after, last_event_id), run_id, timeout, Link()))) as events:
             async for event in events:
-                if position_of(event) > last:
-                    yield event
-                _raise_failed(event)
+                yield event
 
     def cancel(self, run_id: str) -> None:
         """Cancel a run, wherever it is executed; it returns what it has, with the stop reason `cancelled`."""
@@ -309,10 +300,15 @@ def _message_out(run_id: str, outcome: Any) -> AIMessage:
         return reply_of(with_texts(run_id, outcome)["message"])
 
 
-def _raise_failed(event: RunEvent) -> None:
-    """Raise the error of a failed run, after its event."""
-    if isinstance(event, kinds.RunFailed) and event.parent_run_id is None:
-        raise event.error
+def _events_behind(
+    after: int, run_id: str, timeout: float | None, link: Link, wake: Callable[[], None]
+) -> Generator[RunEvent | Wait, None, None]:
+    """Yield the events of a run after a position, with marks where to wait; raise the error of a failed run, after its event."""
+    for step in read_run(run_id, timeout, link, wake):
+        if isinstance(step, Wait) or position_of(step) > after:
+            yield step
+        if isinstance(step, kinds.RunFailed) and step.parent_run_id is None:
+            raise step.error
 
 
 def _check_run(run_id: str) -> None:
