@@ -242,7 +242,7 @@ def _launch(
         engine.lifetime, engine.ended_runs, engine.transcripts = lifetime, EndedRuns(), EndedRuns()
         engine.executions = Executions(own, max_silent_executions, engine.cancelled, clock)
         finds = not url.startswith("sqlite")
-        engine.lease = Lease(own, VERSION, lease, engine.cancelled, engine.executions.leave, engine.workflows, finds_attributes=finds)
+        engine.lease = Lease(engine.executions, VERSION, lease, engine.workflows, finds_attributes=finds)
         try:
             served = {name: at_once for name, at_once in engine.queues.items() if at_once}
             DBOS.listen_queues(list(served))

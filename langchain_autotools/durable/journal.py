@@ -351,10 +351,11 @@ _END: Any = object()
 _NAMESPACE = uuid.UUID("3e5f6c1c-9d0a-4c56-8a53-1b7f0c6d2a94")
 
 
+@dataclass(eq=False, repr=False)
 class Journal(RunJournal):
     """The journal of one execution of a run's workflow.
 
-    Args:
+    Attributes:
         execution: The execution.
         started: When the run began for the first time, by `clock`.
         clock: Seconds since the epoch.
@@ -363,21 +364,14 @@ class Journal(RunJournal):
         texts: Takes the large texts that are recorded.
     """
 
-    def __init__(
-        self,
-        execution: Execution,
-        started: float,
-        clock: Callable[[], float],
-        rerun: Collection[str],
-        lifetime: Lifetime,
-        texts: RecordedTexts,
-    ) -> None:
-        self.texts = texts
-        self.execution = execution
-        self._started = started
-        self._clock = clock
-        self.rerun = frozenset(rerun)
-        self._lifetime = lifetime
+    execution: Execution
+    started: float
+    clock: Callable[[], float]
+    rerun: Collection[str]
+    lifetime: Lifetime
+    texts: RecordedTexts
+
+    def __post_init__(self) -> None:
         self._read_until = 0.0
         self._reads = True  # what earlier executions did; until a step has to be done
         self._turns = 0
@@ -386,11 +380,11 @@ class Journal(RunJournal):
 
     def now(self) -> float:
         """Return the seconds since the run began; during replay those at which the replayed entry was written."""
-        return self._read_until if self._reads else self._clock() - self._started
+        return self._read_until if self._reads else self.clock() - self.started
 
     def left(self, seconds: float | None) -> float | None:
         """Return the rest of a run's time limit; negative after its end."""
-        return None if seconds is None else seconds - (self._clock() - self._started)
+        return None if seconds is None else seconds - (self.clock() - self.started)
 
     def is_cancelled(self) -> bool:
         """Whether the run has been cancelled; never during replay."""
@@ -398,7 +392,7 @@ class Journal(RunJournal):
 
     def written(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return the record of a step with its time."""
-        return storable({**record, "at": self._clock() - self._started})
+        return storable({**record, "at": self.clock() - self.started})
 
     def read(self, record: Any, *keys: str) -> Mapping[str, Any]:
         """Return the record of a replayed step, which must have these keys, and set the clock to it."""
@@ -455,7 +449,7 @@ class Journal(RunJournal):
             WorkerEndingError: It is ending.
         """
         if not self.execution.cancelled.is_set():
-            self._lifetime.leave(error)
+            self.lifetime.leave(error)
 
     def goes_on(self) -> None:
         """Record that execution goes beyond what earlier ones recorded.
