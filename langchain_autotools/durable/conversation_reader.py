@@ -1,10 +1,11 @@
 """Reading of a conversation's events, run after run."""
 
 import re
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import replace
-from itertools import takewhile
+from functools import partial
+from itertools import chain, takewhile
 from typing import Any
 
 from ..errors import ConfigurationError
@@ -64,90 +65,47 @@ def _known_start(runs: ConversationRuns, now: Incarnation, position: str) -> Sta
     return now, number, event
 
 
-class _ConversationCursor:
-    """The state of a conversation's reader.
-
-    Args:
-        runs: The runs of all conversations.
-        start: Where it starts.
-        link: Asks the database.
-
-    Attributes:
-        is_gone: Whether the conversation was deleted while it was read.
-    """
-
-    def __init__(self, runs: ConversationRuns, start: Start, link: Link) -> None:
-        self._runs = runs
-        self._where, self._number, self._had = start
-        self._link = link
-        self._ahead = _AHEAD
-        self._found: dict[int, ConversationRun] = {}
-        self._rows: dict[str, list[Any]] = {}
-        self._before = False  # whether its messages stand before the events of the run
-        self.is_gone = False
-
-    def run(self) -> ConversationRun | None:
-        """Return the run to read; None if there is none yet, or (`is_gone`) if the conversation was deleted."""
-        if self._number not in self._found:
-            self._look()
-        return self._found.get(self._number)
-
-    def _look(self) -> None:
-        """Look for the next runs, and read what those wrote that have ended: no run after one that has not."""
-        numbers = range(self._number, self._number + self._ahead)
-        found = self._link.ask(self._runs.numbered, self._where, [self._number - 1, *numbers])
-        is_there = self._number in found
-        self.is_gone = (self._number > 1 and self._number - 1 not in found) or (not is_there and self._link.ask(self._where.is_over))
-        ended = [*takewhile(lambda run: run.has_ended, (found[number] for number in numbers if number in found))]
-        next_ones = ended or ([found[self._number]] if is_there else [])
-        self._found = {} if self.is_gone else {run.number: run for run in next_ones}
-        self._rows = self._link.ask(outside, rows_of, {run.id: 0 for run in ended if run.request["kind"] != APPEND})
-        self._ahead = _AHEAD if is_there else 1
-
-    @property
-    def awaited(self) -> tuple[str, str]:
-        """The id of the run to read, and of the mark of the conversation's end."""
-        return self._where.run_id(self._number), self._where.mark
-
-    def rows(self, run: ConversationRun) -> list[Any] | None:
-        """Return all rows of a run that had ended when it was looked for; None for another one."""
-        return self._rows.pop(run.id, None)
-
-    def added(self, run: ConversationRun) -> Iterator[RunEvent]:
-        """Yield the event of the messages that a run adds, unless it adds none or the reader has it."""
-        messages = run.added()
-        self._before = bool(messages)
-        if messages:
-            yield from self._placed(MessagesAdded(run_id=run.id, messages=messages), 1)
-
-    def placed(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield an event of the run with its position in the conversation, behind its messages, unless the reader has it."""
-        return self._placed(event, self._before + position_of(event) + 1)
-
-    def _placed(self, event: RunEvent, number: int) -> Iterator[RunEvent]:
-        if number > self._had:
-            yield replace(event, position=self._where.position(self._number, number))
-
-    def go_on(self) -> None:
-        """Move on to the next run."""
-        self._number, self._had = self._number + 1, 0
-
-
 def read_conversation(
     runs: ConversationRuns, start: Start, follow: bool, timeout: float | None, link: Link, wake: Callable[[], None]
 ) -> Generator[RunEvent | Look | Wait, None, None]:
     """Yield the events of a conversation, with marks where to look and to wait: see `Conversations.events`."""
     ReaderTimeout(timeout)  # raises here, also where no run is waited for
-    place = _ConversationCursor(runs, start, link)
+    where, number, had = start
+    ahead, is_gone = _AHEAD, False
+    found: dict[int, ConversationRun] = {}
+    rows: dict[str, list[Any]] = {}
     while True:
-        yield (look := Look(place.run))
-        run: ConversationRun | None = look.found
-        if run is None and (place.is_gone or not follow):
+        if number not in found:
+            yield (look := Look(partial(_look, runs, where, range(number, number + ahead), link)))
+            found, rows, is_gone = look.found
+            ahead = _AHEAD if number in found else 1
+        if (run := found.get(number)) is None and (is_gone or not follow):
             return
         if run is None:
-            yield from rows_as_written(*place.awaited, timeout, link, wake)
+            yield from rows_as_written(where.run_id(number), where.mark, timeout, link, wake)
             continue
-        yield from place.added(run)
-        for step in read_run(run.id, timeout, link, wake, place.rows(run)) if run.request["kind"] != APPEND else ():
-            yield from [step] if isinstance(step, Wait) else place.placed(step)
-        place.go_on()
+        added = [MessagesAdded(run_id=run.id, messages=messages)] if (messages := run.added()) else []
+        told = read_run(run.id, timeout, link, wake, rows.pop(run.id, None)) if run.request["kind"] != APPEND else ()
+        for step in chain(added, told):
+            if isinstance(step, Wait):
+                yield step
+            elif (place := position_of(step) + 1 + (step.position is not None and len(added))) > had:
+                yield replace(step, position=where.position(number, place))
+        number, had = number + 1, 0
+
+
+def _look(
+    runs: ConversationRuns, where: Incarnation, numbers: range, link: Link
+) -> tuple[dict[int, ConversationRun], dict[str, list[Any]], bool]:
+    """Look for the next runs, and read what those wrote that have ended: no run after one that has not.
+
+    Returns:
+        The runs by their numbers, the rows of those that have ended, and whether the conversation was deleted while it was read.
+    """
+    first = numbers[0]
+    found = link.ask(runs.numbered, where, [first - 1, *numbers])
+    is_gone = (first > 1 and first - 1 not in found) or (first not in found and link.ask(where.is_over))
+    ended = [*takewhile(lambda run: run.has_ended, (found[number] for number in numbers if number in found))]
+    next_ones = ended or ([found[first]] if first in found else [])
+    rows = link.ask(outside, rows_of, {run.id: 0 for run in ended if run.request["kind"] != APPEND})
+    return {} if is_gone else {run.number: run for run in next_ones}, rows, is_gone

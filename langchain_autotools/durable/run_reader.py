@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from dbos import DBOS
 from dbos import error as dbos_error
@@ -72,12 +72,14 @@ class Wait:
     seconds: float | None
 
 
-Reading = Callable[[Callable[[], None]], Generator[RunEvent | Look | Wait, None, None]]
-"""A reading, given what wakes its reader: events, and marks of what the reader does in between."""
+_T = TypeVar("_T")
+
+Reading = Callable[[Callable[[], None]], Generator[_T | Look | Wait, None, None]]
+"""A reading, given what wakes its reader: events or chunks, and marks of what the reader does in between."""
 
 
-def driven(read: Reading) -> Generator[RunEvent, None, None]:
-    """Yield the events of a reading, and do in this thread what it asks for."""
+def driven(read: Reading[_T]) -> Generator[_T, None, None]:
+    """Yield what a reading brings, and do in this thread what it asks for."""
     changed = threading.Event()
     with closing(read(changed.set)) as steps:
         for step in steps:
@@ -90,7 +92,7 @@ def driven(read: Reading) -> Generator[RunEvent, None, None]:
                 yield step
 
 
-async def adriven(read: Reading) -> AsyncGenerator[RunEvent, None]:
+async def adriven(read: Reading[_T]) -> AsyncGenerator[_T, None]:
     """Like `driven`, asynchronously."""
     changed = Alarm()
     with closing(read(changed.ring)) as steps:
