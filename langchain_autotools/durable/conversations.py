@@ -21,8 +21,7 @@ from ..executor import Decision, PendingCall, pending_calls
 from ..executor.pending import read_decisions
 from ..messages.run_messages import new_messages
 from ..mixin import ToolsAndMessagesMixin
-from .conversation_list import ConversationInfo, ConversationList, Metadata, Order
-from .conversation_reader import check_position, read_conversation, start_of
+from .conversation_reader import ConversationInfo, ConversationList, Metadata, Order, check_position, read_conversation, start_of
 from .conversation_runs import (
     APPEND,
     LEFT,
