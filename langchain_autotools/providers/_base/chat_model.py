@@ -3,14 +3,16 @@
 A pickle that would leave anything else out in silence is refused: keys apart, a copy that is made here must be as the model is.
 """
 
+import csv
 import json
 import os
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from functools import lru_cache
+from functools import cache, lru_cache
 from inspect import Parameter, Signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar, cast
 
 from langchain_core.language_models import ModelProfile
@@ -167,6 +169,9 @@ def _with_user(url: str | None, known: str | None) -> str | None:
 # The signature of a chat model's constructor: complete for programs, short and ordered by importance for people.
 
 
+Profiles = Mapping[str, Mapping[str, Any]]
+"""Profiles by the names of models."""
+
 _FIRST: Final = ("model", "tools")
 _SHOWN: Final = 48  # characters of names that `help` shows
 
@@ -322,6 +327,7 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
     """Whether `invoke` streams its request. None: only if a callback handler listens to chunks; False: never stream."""
 
     _ls_provider: ClassVar[str]
+    _profiles: ClassVar[Path | Profiles] = {}
     """The vendor's name in traces."""
     _variable_prefix: ClassVar[str] = ""
     """The prefix of the vendor's environment variables; "": the vendor's name in traces."""
@@ -501,7 +507,7 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
 
     def known_models(self) -> list[str]:
         """Return the names of the vendor's models that have a built-in profile; may be empty."""
-        return []
+        return sorted(read_profiles(self._profiles))
 
     def served_models(self) -> list[str]:
         """Return the names of the models that the server lists. Makes one request, without retries.
@@ -665,9 +671,8 @@ def _check_model(name: str, value: Any) -> None:
         raise ConfigurationError(f"{name} is empty: say which model")
 
 
-# ---------------------------------------------------------------------------------------------- profiles
-#
-# Tables of the known properties of a vendor's models, for `model.profile`.
+# ---------------------------------------------------------------------------------------------- tables
+
 
 _T = TypeVar("_T")
 
@@ -677,90 +682,58 @@ def by_name(table: Mapping[str, _T]) -> dict[str, _T]:
     return {name: row for names, row in table.items() for name in names.split()}
 
 
-def described(profiles: Mapping[str, Mapping[str, Any]], cards: str) -> dict[str, dict[str, Any]]:
-    """Return profiles with the vendor's descriptive data of its models added.
+# ---------------------------------------------------------------------------------------------- profiles
+#
+# What is known of vendors' models, for `model.profile`: a table beside each vendor's modules, read when a model is first made.
+#
+# The numbers are those that models.dev (MIT) published in November 2026. Of any other model nothing is claimed, and `profile={...}` says
+# what the user knows. A table is a CSV file with a row a model. Its `traits` are what the profile says with True, or behind a hyphen with
+# False: names of the profile's own, or of the groups below.
+
+_GROUPS = {
+    "images": ("image_inputs", "image_url_inputs", "attachment", "image_tool_message"),
+    "pdfs": ("pdf_inputs", "pdf_tool_message"),
+    "sound_and_video": ("audio_inputs", "video_inputs"),
+}
+_SILENT = (*(name for names in _GROUPS.values() for name in names), "image_outputs", "audio_outputs", "video_outputs", "reasoning_output")
+_OF_ALL = {
+    **dict.fromkeys(_SILENT, False),
+    **dict.fromkeys(("text_inputs", "text_outputs", "tool_calling", "tool_choice", "structured_output", "temperature"), True),
+}
+_ABOUT = ("name", "release_date", "last_updated", "status")
+
+
+def read_profiles(given: Path | Profiles) -> Profiles:
+    """Return the profiles of a table, or those that are given. Those who hand one on copy it."""
+    return _read(given) if isinstance(given, Path) else given
+
+
+@cache
+def _read(table: Path) -> Profiles:
+    with table.open(encoding="utf-8", newline="") as file:
+        return {row["model"]: _profile(row) for row in csv.DictReader(file)}
+
+
+def _profile(row: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {name: int(row[name]) for name in ("max_input_tokens", "max_output_tokens")}
+    found |= _OF_ALL | {name: row[name] for name in _ABOUT if row[name]} | ({"open_weights": False} if row["name"] else {})
+    for trait in row["traits"].split():
+        name = trait.removeprefix("-")
+        found |= dict.fromkeys(_GROUPS.get(name, (name,)), name == trait)
+    if efforts := row["reasoning_effort_levels"].split():
+        found["reasoning_effort_levels"] = efforts
+    if row["reasoning_effort_default"]:
+        found["reasoning_effort_default"] = row["reasoning_effort_default"]
+    return found
+
+
+def profile_in(table: Path, model: str, version: re.Pattern[str]) -> dict[str, Any]:
+    """Return the profile of a model; empty if there is none.
 
     Args:
-        profiles: The profiles, as of `by_name`.
-        cards: A line a model, its parts divided by `|`: its name, the name that people read, the day of its release and, after a
-            space, that of its last update where it is another, then `open` where its weights are, and its status where it has one.
-    """
-    rows = {name: dict(row) for name, row in by_name(profiles).items()}
-    for line in cards.strip().splitlines():
-        name, title, days, *marks = (part.strip() for part in line.split("|"))
-        released, _, updated = days.partition(" ")
-        rows[name] |= {"name": title, "release_date": released, "last_updated": updated or released, "open_weights": "open" in marks}
-        if marks and marks[-1] != "open":
-            rows[name]["status"] = marks[-1]
-    return rows
-
-
-def profile_in(profiles: Mapping[str, Mapping[str, Any]], model: str, version: re.Pattern[str]) -> dict[str, Any]:
-    """Return the entry of a table for a model; empty if there is none.
-
-    Args:
-        profiles: The profiles by lower-case name.
+        table: The vendor's table, which has lower-case names.
         model: The model's name.
         version: The end of a name that says a version: such a name is taken for that without it where it does not stand in the table.
     """
-    name = model.lower()
+    profiles, name = _read(table), model.lower()
     return deepcopy(dict(profiles.get(name) or profiles.get(version.sub("", name)) or {}))
-
-
-def profile(
-    input_tokens: int,
-    output_tokens: int,
-    *,
-    images: bool = False,
-    pdfs: bool = False,
-    sound_and_video: bool = False,
-    reasoning: bool = False,
-    efforts: Sequence[str] | None = None,
-    default_effort: str | None = None,
-    structured: bool = True,
-    temperature: bool = True,
-    streams_calls: bool = True,
-    **more: Any,
-) -> dict[str, Any]:
-    """Return the profile of a model that calls tools and reads and writes text.
-
-    Args:
-        input_tokens: The most tokens of a request.
-        output_tokens: The most tokens of a reply.
-        images: Whether it reads images.
-        pdfs: Whether it reads PDFs.
-        sound_and_video: Whether it reads sound and video.
-        reasoning: Whether it reasons before it answers.
-        efforts: The reasoning efforts that it takes.
-        default_effort: The effort where none is asked for.
-        structured: Whether its replies can be held to a schema.
-        temperature: Whether it takes a sampling temperature.
-        streams_calls: Whether calls arrive piece by piece.
-        **more: Whatever else the profile says; it goes before what is said here of every model.
-    """
-    return {
-        "max_input_tokens": input_tokens,
-        "max_output_tokens": output_tokens,
-        "text_inputs": True,
-        "image_inputs": images,
-        "image_url_inputs": images,
-        "attachment": images,
-        "pdf_inputs": pdfs,
-        "audio_inputs": sound_and_video,
-        "video_inputs": sound_and_video,
-        "image_tool_message": images,
-        "pdf_tool_message": pdfs,
-        "text_outputs": True,
-        "image_outputs": False,
-        "audio_outputs": False,
-        "video_outputs": False,
-        "reasoning_output": reasoning,
-        "tool_calling": True,
-        "tool_choice": True,
-        **({"tool_call_streaming": True} if streams_calls else {}),
-        "structured_output": structured,
-        "temperature": temperature,
-        **({"reasoning_effort_levels": list(efforts)} if efforts else {}),
-        **({"reasoning_effort_default": default_effort} if default_effort else {}),
-        **more,
-    }

@@ -490,8 +490,8 @@ class ReplyReader:
                     event = from_json(data)
                 except ValueError:
                     event = self._unusual(data)
-                    if self.done:
-                        return
+                if self.done:
+                    return
                 if event.__class__ is not dict:
                     yield from self._all_at_once(event, data)
                     continue

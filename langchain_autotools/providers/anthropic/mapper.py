@@ -261,7 +261,7 @@ def _tool_result(call: CallId, message: ToolMessage, parts: list[Part]) -> tuple
     The cache mark is set on the whole result, because the wire rejects one inside. A failed result holds text alone (wire quirk C-21).
     """
     failed = message.status == "error"
-    marks = [mark for block in _blocks_of(message) if isinstance(block, Mapping) and (mark := _mark_of(block))]
+    marks = [mark for block in _blocks_of(message) if isinstance(block, Mapping) and (mark := extra(unwrapped(block), _CACHE))]
     behind = [part for part in parts if failed and part["type"] != "text"]
     inside = [part for part in parts if part not in behind]
     for part in inside if marks else ():
@@ -453,16 +453,11 @@ class _Messages:
         """Return the wire's messages."""
         if self._plain:
             return self._groups
-        groups = _Groups()
-        for encoded in _place_system_messages(_drop_unanswered_server_tools(_from_summary(self._messages)), system_anywhere):
+        numbers, groups = range(len(self._messages) - 1, 0, -1), _Groups()
+        summary = next((number for number in numbers if any(map(_stands_alone, self._messages[number].blocks))), 0)
+        for encoded in _place_system_messages(_drop_unanswered_server_tools(self._messages[summary:]), system_anywhere):
             groups.add(encoded)
         return groups
-
-
-def _from_summary(messages: list[Encoded]) -> list[Encoded]:
-    """Return the messages from the last summary on, which replaces those before it."""
-    starts = (number for number in range(len(messages) - 1, 0, -1) if any(map(_stands_alone, messages[number].blocks)))
-    return messages[next(starts, 0) :]
 
 
 def _place_system_messages(messages: list[Encoded], system_anywhere: bool) -> list[Encoded]:
@@ -499,14 +494,11 @@ def _drop_unanswered_server_tools(messages: list[Encoded]) -> list[Encoded]:
         return messages
     answered = {identifier for message in messages for identifier in message.answered}
     end = max(number for number, message in enumerate(messages) if message.blocks and not message.results)
-    kept = [_without_unanswered(message, answered) for message in messages[:end]]
+    kept = list[Encoded]()
+    for message in messages[:end]:
+        doomed = {place for place, identifier in message.asked if identifier not in answered}
+        kept.append(replace(message, blocks=tuple(block for place, block in enumerate(message.blocks) if place not in doomed)))
     return [message for message in kept if message.blocks or message.results] + messages[end:]
-
-
-def _without_unanswered(message: Encoded, answered: Container[str]) -> Encoded:
-    doomed = {place for place, identifier in message.asked if identifier not in answered}
-    kept = tuple(block for place, block in enumerate(message.blocks) if place not in doomed)
-    return replace(message, blocks=kept) if doomed else message
 
 
 def _as_prefill(encoded: Encoded) -> Encoded:
@@ -652,11 +644,6 @@ def part_of(block: str | Block) -> Part | None:
         part = {**part, "citations": block["citations"]}
     cache = extra(block, _CACHE)
     return {**part, _CACHE: cache} if cache else part
-
-
-def _mark_of(block: Block) -> Any:
-    """Return a block's mark of the cache; None if it has none."""
-    return extra(unwrapped(block), _CACHE)
 
 
 def _are_citations(value: Any) -> bool:

@@ -12,12 +12,12 @@ import json
 import logging
 import mimetypes
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
 from ...messages.blocks import is_provisional
@@ -35,8 +35,10 @@ from .._encode.encoder import (
     is_output,
     legal_arguments,
     message_origin,
+    read_input,
     read_object,
     request_body,
+    sdk_class,
     to_bytes,
     without_call,
 )
@@ -55,8 +57,8 @@ from .._encode.sources import (
     unsupported,
     unwrapped,
 )
+from .client import file_uri
 from .decode import PROVIDER, Blob, CodeResult, ExecutableCode, FileData, FunctionResponse, Part
-from .parameters import file_uri
 from .tools import LEGAL_NAME
 
 _logger = logging.getLogger("langchain_autotools")
@@ -287,8 +289,10 @@ class _Contents:
                 self._late += encoded.parts
             elif encoded.parts or encoded.media:
                 self._add("user", False, self._late)
-                placed = _later_system(encoded) if encoded.role == "system" else encoded
-                self._add(placed.role, False, placed.parts)
+                role, parts = encoded.role, encoded.parts
+                if role == "system":  # for which the wire has a place at the start alone: marked text of the user
+                    role, parts = "user", (encode(text_part(as_user_text(json.loads(part)["text"] for part in parts))),)
+                self._add(role, False, parts)
                 self._late = [*encoded.media]
 
     def all(self) -> list[bytes]:
@@ -335,11 +339,6 @@ def _continuation(message: BaseMessage, origin: str) -> str | None:
     own = own_metadata(message) if isinstance(message, AIMessage) else {}
     token = own.get("continuation") if own.get("origin") == origin else None
     return token if isinstance(token, str) else None
-
-
-def _later_system(encoded: Encoded) -> Encoded:
-    """Return a system message after the first other message as marked text of the user, since the wire has no place for it."""
-    return Encoded("user", (encode(text_part(as_user_text(json.loads(part)["text"] for part in encoded.parts))),))
 
 
 # ---------------------------------------------------------------------------------------------- assistant
@@ -562,3 +561,55 @@ def _refers(value: Any) -> bool:
     if isinstance(value, Mapping):
         return _REFERENCE in value or any(map(_refers, value.values()))
     return isinstance(value, list) and any(map(_refers, value))
+
+
+# ---------------------------------------------------------------------------------------------- objects of google-genai
+# Nothing here imports the SDK before it is asked for: whoever gives an object of it has imported it.
+
+
+_OF_RESPONSES = ("result", "output", "error")
+
+
+def read_contents(given: Any) -> Any:
+    """Return a model's input with the SDK's contents converted to LangChain messages.
+
+    Thoughts are left out, as for any history that does not name the model that wrote it.
+    """
+    return read_input(given, sdk_class("google.genai.types", "Content"), _read_content)
+
+
+def _read_content(content: Any) -> list[BaseMessage]:
+    fields = content.model_dump(mode="json", by_alias=True, exclude_none=True)
+    parts: list[dict[str, Any]] = fields.get("parts") or []
+    blocks: list[Any] = list(_read_parts(parts))
+    if fields.get("role") == "model":
+        calls: Any = [
+            {"type": "tool_call", "name": call.get("name") or "", "args": call.get("args") or {}, "id": call.get("id")}
+            for part in parts
+            if (call := part.get("functionCall")) is not None
+        ]
+        return [AIMessage(blocks, tool_calls=calls)]
+    results: list[BaseMessage] = [_read_result(part["functionResponse"]) for part in parts if "functionResponse" in part]
+    return [*results, HumanMessage(blocks)] if blocks or not results else results
+
+
+def _read_parts(parts: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    for part in parts:
+        if part.get("thought") or "functionCall" in part or "functionResponse" in part:
+            continue
+        if "text" in part:
+            yield {"type": "text", "text": part["text"]}
+        elif "inlineData" in part:
+            data = part["inlineData"]["data"].replace("-", "+").replace("_", "/")  # the SDK writes the alphabet of URLs
+            yield {**part, "type": "media", "inlineData": {**part["inlineData"], "data": data}}
+        else:
+            yield {**part, "type": "media"} if "fileData" in part else {"type": "part", "part": dict(part)}
+
+
+def _read_result(response: Mapping[str, Any]) -> ToolMessage:
+    given = response.get("response") or {}
+    name = next(iter(given)) if len(given) == 1 else None
+    value = given[name] if name in _OF_RESPONSES else given
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    known = {"tool_call_id": response.get("id") or "", "name": response.get("name")}
+    return ToolMessage(text, status="error" if name == "error" else "success", **known)

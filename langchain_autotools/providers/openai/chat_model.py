@@ -6,6 +6,7 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from langchain_core.language_models import ModelProfile
@@ -14,7 +15,7 @@ from pydantic import PrivateAttr, SecretStr, model_validator
 
 from ...errors import ConfigurationError
 from ...executor.names import own_name
-from .._base.chat_model import described, profile, profile_in
+from .._base.chat_model import Profiles, profile_in
 from .._base.errors import ErrorMapping, is_quoted, read_refusal, refused_status
 from .._encode.encoder import origin_of
 from .._encode.tools import is_pydantic
@@ -231,96 +232,10 @@ def _is_about_content(error: Any, body: bytes) -> bool:
 
 # ---------------------------------------------------------------------------------------------- profiles
 #
-# Profiles of OpenAI's chat models, for `model.profile`.
-#
-# The numbers are those that models.dev (MIT) published in November 2026. Only models that converse in text are listed; of any other,
-# a compatible server's among them, nothing is claimed, and `profile={...}` says what the user knows. The efforts of the `-codex` and
-# `-pro` models, and that they take no temperature, are as OpenAI's own pages of these models have it.
+# The table lists only models that converse in text. The efforts of the `-codex` and `-pro` models, and that they take no temperature, are
+# as OpenAI's own pages of these models have it.
 
-_LOW_TO_HIGH = ("low", "medium", "high")
-_FROM_MINIMAL = ("minimal", *_LOW_TO_HIGH)
-_FROM_NONE = ("none", *_LOW_TO_HIGH)
-_UP_TO_EXTRA = (*_FROM_NONE, "xhigh")
-_LOW_TO_EXTRA = (*_LOW_TO_HIGH, "xhigh")
-_FROM_MEDIUM = ("medium", "high", "xhigh")
-_UP_TO_MAXIMUM = (*_UP_TO_EXTRA, "max")
-
-_seeing = partial(profile, images=True, pdfs=True)
-_reasoning = partial(_seeing, reasoning=True, temperature=False)
-_CARDS = """
-gpt-3.5-turbo | GPT-3.5-turbo | 2023-03-01 2023-11-06 | deprecated
-gpt-4 | GPT-4 | 2023-11-06 2024-04-09 | deprecated
-gpt-4-turbo | GPT-4 Turbo | 2023-11-06 2024-04-09 | deprecated
-gpt-4o | GPT-4o | 2024-05-13 2024-08-06
-gpt-4o-mini | GPT-4o mini | 2024-07-18
-gpt-4o-2024-05-13 | GPT-4o (2024-05-13) | 2024-05-13 | deprecated
-gpt-4.1 | GPT-4.1 | 2025-04-14
-gpt-4.1-mini | GPT-4.1 mini | 2025-04-14
-gpt-4.1-nano | GPT-4.1 nano | 2025-04-14 | deprecated
-o1 | o1 | 2024-12-05 | deprecated
-o1-pro | o1-pro | 2025-03-19 | deprecated
-o3 | o3 | 2025-04-16
-o3-pro | o3-pro | 2025-06-10
-o4-mini | o4-mini | 2025-04-16 | deprecated
-o3-mini | o3-mini | 2024-12-20 2025-01-29 | deprecated
-gpt-5 | GPT-5 | 2025-08-07
-gpt-5-mini | GPT-5 Mini | 2025-08-07
-gpt-5-nano | GPT-5 Nano | 2025-08-07
-gpt-5-pro | GPT-5 Pro | 2025-10-06
-gpt-5.1 | GPT-5.1 | 2025-11-13
-gpt-5.2 | GPT-5.2 | 2025-12-11
-gpt-5.2-pro | GPT-5.2 Pro | 2025-12-11
-gpt-5.3-codex | GPT-5.3 Codex | 2026-02-05
-gpt-5.3-codex-spark | GPT-5.3 Codex Spark | 2026-02-05
-gpt-5.4 | GPT-5.4 | 2026-03-05
-gpt-5.4-mini | GPT-5.4 mini | 2026-03-17
-gpt-5.4-nano | GPT-5.4 nano | 2026-03-17
-gpt-5.4-pro | GPT-5.4 Pro | 2026-03-05
-gpt-5.5-pro | GPT-5.5 Pro | 2026-04-23
-gpt-5.5 | GPT-5.5 | 2026-04-23
-gpt-5.6 | GPT-5.6 | 2026-07-09
-gpt-5.6-luna | GPT-5.6 Luna | 2026-07-09
-gpt-5.6-sol | GPT-5.6 Sol | 2026-07-09
-gpt-5.6-terra | GPT-5.6 Terra | 2026-07-09
-gpt-6-luna | GPT-6 Luna | 2026-09-22
-gpt-6-sol | GPT-6 Sol | 2026-09-22
-gpt-6-astra | GPT-6 Astra | 2026-09-04
-gpt-6.1-sol | GPT-6.1 Sol | 2026-09-29
-gpt-6.1-terra | GPT-6.1 Terra | 2026-10-26
-"""
-_PROFILES = described(
-    {
-        "gpt-3.5-turbo gpt-3.5-turbo-0125 gpt-3.5-turbo-1106 gpt-3.5-turbo-16k": profile(16_385, 4_096, structured=False),
-        "gpt-35-turbo gpt-35-turbo-16k": profile(16_385, 4_096, structured=False),
-        "gpt-4 gpt-4-0613": profile(8_192, 8_192, structured=False),
-        "gpt-4-turbo": _seeing(128_000, 4_096, structured=False),
-        "gpt-4-turbo-preview gpt-4-0125-preview gpt-4-1106-preview": profile(128_000, 4_096, structured=False),
-        "gpt-4o gpt-4o-mini": _seeing(128_000, 16_384),
-        "gpt-4o-2024-05-13": _seeing(128_000, 4_096, structured=False),
-        "gpt-4.1 gpt-4.1-mini gpt-4.1-nano": _seeing(1_047_576, 32_768),
-        "o1 o1-pro o3 o3-pro o4-mini": _reasoning(200_000, 100_000, efforts=_LOW_TO_HIGH),
-        "o3-mini": _reasoning(200_000, 100_000, efforts=_LOW_TO_HIGH, images=False, pdfs=False),
-        "gpt-5 gpt-5-mini gpt-5-nano": _reasoning(272_000, 128_000, efforts=_FROM_MINIMAL),
-        "gpt-5-pro": _reasoning(272_000, 272_000, efforts=("high",)),
-        "gpt-5-codex gpt-5.1-codex gpt-5.1-codex-mini": _reasoning(272_000, 128_000, efforts=_LOW_TO_HIGH),
-        "gpt-5.1-codex-max gpt-5.2-codex": _reasoning(272_000, 128_000, efforts=_LOW_TO_EXTRA),
-        "gpt-5.1": _reasoning(272_000, 128_000, efforts=_FROM_NONE, temperature=True),
-        "gpt-5.2": _reasoning(272_000, 128_000, efforts=_UP_TO_EXTRA, temperature=True),
-        "gpt-5.2-pro": _reasoning(272_000, 128_000, efforts=_FROM_MEDIUM, structured=False),
-        "gpt-5.3-codex": _reasoning(400_000, 128_000, efforts=_LOW_TO_EXTRA),
-        "gpt-5.3-codex-spark": _reasoning(128_000, 32_000, efforts=_LOW_TO_EXTRA),
-        "gpt-5.4": _reasoning(1_050_000, 128_000, efforts=_UP_TO_EXTRA, temperature=True),
-        "gpt-5.4-mini gpt-5.4-nano": _reasoning(400_000, 128_000, efforts=_UP_TO_EXTRA, temperature=True),
-        "gpt-5.4-pro": _reasoning(1_050_000, 128_000, efforts=_FROM_MEDIUM, structured=False),
-        "gpt-5.5-pro": _reasoning(1_050_000, 128_000, efforts=_FROM_MEDIUM, default_effort="medium"),
-        "gpt-5.5": _reasoning(1_050_000, 128_000, efforts=_UP_TO_EXTRA, default_effort="medium"),
-        "gpt-5.6 gpt-5.6-luna gpt-5.6-sol gpt-5.6-terra": _reasoning(1_050_000, 128_000, efforts=_UP_TO_MAXIMUM, default_effort="medium"),
-        "gpt-6-luna gpt-6-sol": _reasoning(1_050_000, 128_000, efforts=_UP_TO_MAXIMUM, default_effort="medium"),
-        "gpt-6-astra": _reasoning(1_050_000, 128_000, efforts=(*_LOW_TO_EXTRA, "max")),
-        "gpt-6.1-sol gpt-6.1-terra": _reasoning(1_050_000, 128_000, efforts=_LOW_TO_HIGH),
-    },
-    _CARDS,
-)
+_PROFILES = Path(__file__).with_name("profiles.csv")
 _CHANGED_MIDWAY = {"mid_conversation_system_messages": True, "mid_conversation_tools": True}
 _CHANGES_MIDWAY = re.compile(r"gpt-4\.1|gpt-5|gpt-6(?!\.1-terra)|o3")
 _DATE = re.compile(r"-\d{4}-\d{2}-\d{2}\Z")
@@ -376,6 +291,7 @@ class ChatOpenAI(OpenAIParameters):
 
     _dialect: ClassVar[Dialect] = OPENAI
     _error_mapping: ClassVar[ErrorMapping] = ERRORS
+    _profiles: ClassVar[Path | Profiles] = _PROFILES
     _object_at_top: ClassVar[bool] = True
     _strict_schemas: ClassVar[bool] = True
     _synonyms: ClassVar[Mapping[str, str]] = {"max_tokens": "max_completion_tokens", "model_name": "model", "stop_sequences": "stop"}
@@ -411,10 +327,6 @@ class ChatOpenAI(OpenAIParameters):
 
     def _known_profile(self, model: str) -> Mapping[str, Any]:
         return profile_of(model)
-
-    def known_models(self) -> list[str]:
-        """Return the names of the vendor's models that have a built-in profile."""
-        return sorted(_PROFILES)
 
     def _served_models(self) -> list[str]:
         reply: Any = self._client_settings().get("/models", {**self._address_query, **(self.default_query or {})})
