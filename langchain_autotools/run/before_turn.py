@@ -1,7 +1,7 @@
 """`before_turn`: a function of the caller's that changes the next request of a run."""
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
@@ -12,7 +12,7 @@ from ..compat import should_stream
 from ..errors import ConfigurationError
 from ..executor.names import tool_keys, tool_name
 from .settings import check_output, drop_settings, form_of
-from .turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, TurnWrapper, generator_of
+from .turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, TurnWrapper
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class BeforeTurn(TurnWrapper):
         changed = self._function(turn)
         if inspect.isawaitable(changed):
             changed = await changed
-        async with aclosing(generator_of(cast("AsyncIterator[Any]", proceed(_applied(request, turn, changed))))) as parts:
+        async with aclosing(cast("AsyncGenerator[Any, None]", proceed(_applied(request, turn, changed)))) as parts:
             async for part in parts:
                 yield part
 

@@ -11,7 +11,7 @@ import logging
 import queue
 import threading
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from contextvars import copy_context
 from dataclasses import replace
@@ -34,9 +34,10 @@ from ..executor.user_functions import NOTHING, run_beside
 from ..messages.blocks import is_call_block
 from ..messages.incremental import copy_containers
 from ..messages.metadata import KEY, with_rejected
+from ..turn.stored_messages import canonical_message
 from ..turn.tools import is_builtin
 from .before_turn import declared_name, with_changes
-from .turn_wrappers import ENDS, AsyncProceed, Proceed, Restart, Stored, TurnPart, TurnRequest, TurnWrapper, generator_of
+from .turn_wrappers import ENDS, AsyncProceed, Proceed, Restart, Stored, TurnPart, TurnRequest, TurnWrapper
 
 _logger = logging.getLogger("langchain_autotools")
 MODEL_HOOKS = ("wrap_model_call", "awrap_model_call")
@@ -184,7 +185,8 @@ class Attempt:
 
     def end(self) -> AIMessage:
         """Return the whole reply in its stored form."""
-        self.message = self.request.model._stored_message(self._whole or self._sum.message(), self.request.output_version)
+        whole = canonical_message(self._whole or self._sum.message())
+        self.message = self.request.model._stored_message(whole, self.request.output_version)
         return self.message
 
 
@@ -419,7 +421,7 @@ async def _alayer(
 
 
 async def _attempt_parts(proceed: AsyncProceed, attempt: Attempt) -> AsyncIterator[TurnPart]:
-    async with aclosing(generator_of(cast("AsyncIterator[Any]", proceed(attempt.request)))) as parts:
+    async with aclosing(cast("AsyncGenerator[Any, None]", proceed(attempt.request))) as parts:
         async for part in parts:
             for out in attempt.feed(part):
                 yield out

@@ -54,7 +54,7 @@ _SENT_FIELDS = (
 _FALLBACK_MAX_TOKENS = 4096
 _PROFILES = Path(__file__).with_name("profiles.csv")
 _DATE = re.compile(r"-\d{8}\Z|-latest\Z")
-_VERSION = re.compile(r"/v1(/messages)?/*\Z")  # the path of a request begins with it
+_END = re.compile(r"(?:/v1(?:/messages)?/*)?(?:[?#].*)?\Z", re.DOTALL)  # the path of a request begins with /v1
 
 Caching = Literal["auto", "5m", "1h"] | bool
 
@@ -66,9 +66,7 @@ Caching = Literal["auto", "5m", "1h"] | bool
 class ClientSettings(SdkClientSettings):
     """The settings of an anthropic client. Without an `api_key` the SDK uses its environment variables and profiles."""
 
-    def sdk(self) -> Any:
-        """The SDK's module."""
-        return sdk()
+    sdk: ClassVar["staticmethod[[], Any]"] = staticmethod(sdk)
 
     def synchronous(self) -> "anthropic.Anthropic":
         """Return a synchronous client."""
@@ -235,6 +233,7 @@ class ChatAnthropic(ProviderChatModel):
     )
     _key_field: ClassVar[str] = "anthropic_api_key"
     _url_field: ClassVar[str] = "anthropic_api_url"
+    _end_of_url: ClassVar[re.Pattern[str]] = _END
     _proxy_field: ClassVar[str] = "anthropic_proxy"
     _timeout_field: ClassVar[str] = "default_request_timeout"
     _identifying_fields: ClassVar[tuple[str, ...]] = ("output_version", "extra_body", "betas")
@@ -279,11 +278,6 @@ class ChatAnthropic(ProviderChatModel):
         if self.max_tokens is None:
             profile = {**self._known_profile(self.model), **(self.__dict__.get("profile") or {})}
             self.max_tokens = profile.get("max_output_tokens") or _FALLBACK_MAX_TOKENS
-
-    @property
-    def _address(self) -> str | None:
-        address = super()._address
-        return address and _VERSION.sub("", address)
 
     @property
     def model_name(self) -> str:
@@ -337,7 +331,14 @@ class ChatAnthropic(ProviderChatModel):
         )
 
     def _client_settings(self) -> ClientSettings:
-        return ClientSettings(**self._client_arguments())
+        return ClientSettings(
+            api_key=self.anthropic_api_key,
+            base_url=self._address,
+            headers=tuple((self.default_headers or {}).items()),
+            proxy=self.anthropic_proxy,
+            http_client=self.http_client,
+            http_async_client=self.http_async_client,
+        )
 
     # ------------------------------------------------------------------------------------------ a request's parameters
 

@@ -20,7 +20,7 @@ from ...turn.model import Secret
 from ...turn.tools import ToolChoice, listed
 from .._base.chat_model import Profiles, ProviderChatModel, profile_in
 from .._base.errors import ErrorMapping
-from .._base.parameters import Check, Environment, check_client_arguments, check_count, check_in_path, first_of, log_parallel
+from .._base.parameters import Check, Environment, check_client_arguments, check_count, check_in_path, log_parallel
 from .._encode.encoder import origin_of
 from .._transport.exchange import Exchange
 from .._transport.secrets import portable_arguments
@@ -285,7 +285,7 @@ class ChatGoogleGenerativeAI(ProviderChatModel):
         self.api_version = self.api_version or (None if version in ("", "beta") else version)
         self.vertexai = self._chooses_vertexai()
         self.base_url = self.base_url or self._variable("base_url")
-        key = self._environment.read("key")
+        key = super()._variable("key")
         if not self.vertexai:
             if self.project or self.location:
                 raise ValueError("project and location are for Vertex AI: say vertexai=True, or leave them out")
@@ -317,7 +317,7 @@ class ChatGoogleGenerativeAI(ProviderChatModel):
 
     def _variable(self, what: str) -> str | None:
         if what == "base_url":
-            return first_of(_ADDRESS_VARIABLES[bool(self.vertexai)])
+            return os.environ.get(_ADDRESS_VARIABLES[bool(self.vertexai)]) or None
         return None if what == "key" and self.vertexai and (self.project or self.location) else super()._variable(what)
 
     @property

@@ -44,12 +44,12 @@ class Route(NamedTuple):
     Attributes:
         why: The reason for using the Responses API, for an error's text; "" for chat completions.
         firm: Whether the caller chose, so that no server's word changes it.
-        key: The common data of requests that a server rejects alike: endpoint, model, tools or none, effort.
+        asked: What requests that a server rejects alike have in common besides the endpoint: model, tools or none, effort.
     """
 
     why: str
     firm: bool
-    key: tuple[str, bool, str]
+    asked: tuple[str, bool, str]
 
 
 def _route_of(model: OpenAIParameters, kwargs: Mapping[str, Any]) -> Route:
@@ -62,58 +62,63 @@ def _route_of(model: OpenAIParameters, kwargs: Mapping[str, Any]) -> Route:
     params = {**{name: getattr(model, name) for name in (*RESPONSES_NAMES, "reasoning_effort")}, **model.model_kwargs, **kwargs}
     tools = params.get("tools") or ()
     name, effort = str(kwargs.get("model") or kwargs.get("model_name") or model._known_name), str(params.get("reasoning_effort") or "")
-    key = (origin_of(model._endpoint, name), bool(tools), effort)
+    asked, is_vendors = (name, bool(tools), effort), model._is_vendors
     arguments = [f"{argument}=..." for argument in _ASKING if params.get(argument) is not None]
     if model.use_previous_response_id:
         arguments.append("use_previous_response_id=True")
     if model.use_responses_api is not None:
-        return Route((arguments or ["use_responses_api=True"])[0] if model.use_responses_api else "", True, key)
-    builtin = [f"the tool of type {tool['type']!r}" for tool in tools if _is_responses_tool(tool, custom=model._is_vendors)]
+        return Route((arguments or ["use_responses_api=True"])[0] if model.use_responses_api else "", True, asked)
+    others = [tool for tool in tools if isinstance(tool, Mapping) and tool.get("type") != "function"]
+    builtin = [f"the tool of type {tool['type']!r}" for tool in others if _is_responses_tool(tool, custom=is_vendors)]
     if arguments or builtin:
-        return Route((arguments or builtin)[0], True, key)
-    return Route(_of_name(name, effort, bool(tools)) if model._is_vendors else "", False, key)
+        return Route((arguments or builtin)[0], True, asked)
+    return Route(_of_name(*asked) if is_vendors else "", False, asked)
 
 
-def _is_responses_tool(tool: Any, *, custom: bool) -> bool:
+def _is_responses_tool(tool: Mapping[str, Any], *, custom: bool) -> bool:
     """Whether a declared tool exists only in Responses; chat completions, at any server, nest a tool under its type."""
-    kind = tool.get("type") if isinstance(tool, Mapping) else None
-    if not isinstance(kind, str) or kind == "function" or "function" in tool:
+    kind = tool.get("type")
+    if not isinstance(kind, str) or "function" in tool:
         return False
     return custom if kind == "custom" else not isinstance(tool.get(kind), Mapping)
 
 
-def _of_name(name: str, effort: str, tools: bool) -> str:
-    """Return the reason why a model's name selects Responses at the vendor's own address; "" if it does not."""
-    if _refuses_chat_completions(name):
-        return f"the model {name!r}"
-    return f"the model {name!r} with tools" if tools and _refuses_tools_on_chat_completions(name, effort) else ""
+def _of_name(model: str, tools: bool, effort: str) -> str:
+    """Return the reason why a model's name selects Responses at the vendor's own address; "" if it does not.
+
+    OpenAI serves some models only, or preferably, by the Responses API. Of others its chat completions reject function tools.
+
+    Args:
+        model: The model's name.
+        tools: Whether there are tools.
+        effort: The reasoning effort that is asked for; "" leaves it to the vendor, who does not take `none`.
+    """
+    base = model.lower().removeprefix("ft:").partition(":")[0]  # of a fine-tuned model
+    if _RESPONSES_ONLY.match(base):
+        return f"the model {model!r}"
+    found = _VERSION.match(base)
+    version = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
+    refuses = version >= (_FIRST_TO_REASON_ALWAYS if effort == "none" else _FIRST_TO_REFUSE_TOOLS)
+    return f"the model {model!r} with tools" if tools and refuses else ""
 
 
-class LearnedRoutes(Shared):
-    """Routes learned from servers' rejections. Safe for threads."""
+class LearnedRoutes(Shared, dict[Any, str]):
+    """Routes learned from servers' rejections: the reason for using the Responses API, by endpoint and request. Safe for threads."""
 
-    def __init__(self) -> None:
-        self._learned: dict[tuple[str, bool, str], str] = {}
-
-    def why(self, route: Route) -> str:
-        """Return the reason for sending the request to the Responses API; "" for chat completions."""
-        return route.why if route.firm else self._learned.get(route.key, route.why)
-
-    def obeys(self, route: Route, used: str, error: Any, body: bytes) -> bool:
+    def obeys(self, key: Any, used: str, error: Any, body: bytes) -> bool:
         """Whether to follow a rejection that names the other API, from now on. A server that redirects back is not followed.
 
         Args:
-            route: The request's route.
-            used: The value of `why` when the rejected request was made.
+            key: The request's.
+            used: The reason when the rejected request was made.
             error: The SDK's error.
             body: The JSON of the refused request.
         """
         to_responses = not used
         found = None if getattr(error, "status_code", None) not in _REFUSALS else _NAMED[to_responses].search(f"{error} {error.body}")
-        if route.firm or found is None or is_quoted(found[0], body):
+        if found is None or is_quoted(found[0], body):
             return False
-        learned = self._learned.setdefault(route.key, "the server, which refused it on chat completions" if to_responses else "")
-        return bool(learned) is to_responses
+        return bool(self.setdefault(key, "the server, which refused it on chat completions" if to_responses else "")) is to_responses
 
 
 # ---------------------------------------------------------------------------------------------- compatibility
@@ -141,11 +146,6 @@ class CompatibilityKey(NamedTuple):
     """What distinguishes the API key: two accounts may be served by different servers."""
 
 
-def _account_of(key: Any) -> str:
-    """Return what distinguishes an API key, or the function that gives it, without revealing it."""
-    return digest(key.get_secret_value()) if isinstance(key, SecretStr) else str(id(key))
-
-
 class LearnedCompatibility:
     """The mappers in use, each of which writes one form, of the last thousand keys. Safe for threads."""
 
@@ -165,7 +165,8 @@ class LearnedCompatibility:
                 oldest = next(iter(self._learned))
                 del self._learned[oldest]
                 self._turns = {place: turns for place, turns in self._turns.items() if place[0] != oldest}
-            return self._learned.setdefault(key, _chat_mapper(key))
+            made = ChatCompletionsMapper(origin=key.origin, null_content=key.null_content, part_keys=key.part_keys, dialect=key.dialect)
+            return self._learned.setdefault(key, made)
 
     def keep(self, key: CompatibilityKey, mapper: ChatCompletionsMapper) -> None:
         """Use this mapper for requests from now on.
@@ -219,10 +220,6 @@ LEARNED: Final = LearnedCompatibility()
 """What this process has learnt."""
 
 
-def _chat_mapper(key: CompatibilityKey) -> ChatCompletionsMapper:
-    return ChatCompletionsMapper(origin=key.origin, null_content=key.null_content, part_keys=key.part_keys, dialect=key.dialect)
-
-
 def _is_about_content(error: Any, body: bytes) -> bool:
     """Whether a refusal is about the content of a message, by its place, or by a word that the request itself does not hold."""
     if refused_status(error) not in (400, 422):
@@ -252,28 +249,6 @@ def profile_of(model: str) -> dict[str, Any]:
     """Return the profile of a model at OpenAI's Responses API; empty if it is unknown. A dated version counts as its undated name."""
     known = profile_in(_PROFILES, model, _DATE)
     return known | _CHANGED_MIDWAY if known and _CHANGES_MIDWAY.match(model.lower()) else known
-
-
-def _refuses_chat_completions(model: str) -> bool:
-    """Whether OpenAI serves a model only, or preferably, by the Responses API."""
-    return _RESPONSES_ONLY.match(_base(model)) is not None
-
-
-def _refuses_tools_on_chat_completions(model: str, effort: str) -> bool:
-    """Whether OpenAI's chat completions reject function tools for a model.
-
-    Args:
-        model: The model's name.
-        effort: The reasoning effort that is asked for; "" leaves it to the vendor, who does not take `none`.
-    """
-    found = _VERSION.match(_base(model))
-    version = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
-    return version >= (_FIRST_TO_REASON_ALWAYS if effort == "none" else _FIRST_TO_REFUSE_TOOLS)
-
-
-def _base(model: str) -> str:
-    """Return the base model of a fine-tuned one; other names unchanged."""
-    return model.lower().removeprefix("ft:").partition(":")[0]
 
 
 _logger = logging.getLogger("langchain_autotools")
@@ -327,18 +302,21 @@ class ChatOpenAI(OpenAIParameters):
     def _check_route(self) -> Self:
         if "model_name" not in self.model_fields_set and self.model_name == _DEFAULT_MODEL:
             _logger.warning("ChatOpenAI was given no model=: it asks %s, as langchain-openai does", _DEFAULT_MODEL)
-        route = _route_of(self, {"tools": self._own_tools().declarations})
-        if route.why:
-            check_sendable({name: getattr(self, name) for name in _CHAT_ONLY}, route.why)
+        asked = {name: value for name in _CHAT_ONLY if (value := getattr(self, name)) is not None}
+        if asked and (why := _route_of(self, {"tools": self._own_tools().declarations}).why):
+            check_sendable(asked, why)
         return self
 
     def read_added_tools(self, messages: Sequence[BaseMessage]) -> set[str]:
         """The names of the tools that `additional_tools` items of the messages declare."""
-        return _added_tools(messages)
+        blocks = [block for message in messages if not isinstance(message.content, str) for block in message.content]
+        items: list[Any] = [item for item in map(item_of, blocks) if item and item["type"] == ADDED_TOOLS]
+        return {name for item in items for tool in item.get("tools", ()) if (name := own_name(tool))}
 
     def answers_in_blocks(self, tools: Sequence[Mapping[str, Any]]) -> bool:
         """Whether the reply may need content blocks, for example for calls of the vendor's tools that the caller answers."""
-        return bool(_route_of(self, {"tools": tools}).why) and answers_in_blocks(tools)
+        own = [tool for tool in tools if tool.get("type") != "function"]
+        return bool(own and _route_of(self, {"tools": tools}).why) and answers_in_blocks(own)
 
     # ------------------------------------------------------------------------------------------ requests
 
@@ -362,12 +340,13 @@ class ChatOpenAI(OpenAIParameters):
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         route = _route_of(self, kwargs)
-        why = self._learned_routes.why(route)
+        key = None if route.firm else (origin_of(self._endpoint, ""), *route.asked)
+        why = route.why if route.firm else self._learned_routes.get(key, route.why)
         make = partial(responses_exchange, self, why=why) if why else self._chat_exchange
         exchange = make(messages, stop, kwargs, stream=stream)
 
         def other_route(error: Exception, _: Exchange) -> Exchange | None:
-            obeys = self._learned_routes.obeys(route, why, error, exchange.body)
+            obeys = self._learned_routes.obeys(key, why, error, exchange.body)
             return self._exchange(messages, stop, kwargs, stream=stream) if obeys else None
 
         return exchange if route.firm else replace(exchange, alternatives=(other_route, *exchange.alternatives))
@@ -377,7 +356,9 @@ class ChatOpenAI(OpenAIParameters):
         params = self._request_params(stop, kwargs, stream=stream)
         origin = origin_of(self._endpoint, str(params["model"]))
         dialect = _ITSELF if self._dialect is OPENAI and self._is_vendors else self._dialect
-        key = CompatibilityKey(origin, self.null_content, tuple(self.part_keys), dialect, _account_of(self.openai_api_key))
+        secret = self.openai_api_key
+        account = digest(secret.get_secret_value()) if isinstance(secret, SecretStr) else str(id(secret))
+        key = CompatibilityKey(origin, self.null_content, tuple(self.part_keys), dialect, account)
 
         def in_form(error: Exception, exchange: Exchange, tried: tuple[ChatCompletionsMapper, ...]) -> Exchange | None:
             """Return the refused request in another form."""
@@ -415,15 +396,23 @@ class ChatOpenAI(OpenAIParameters):
         return SecretStr(key)
 
     def _client_settings(self) -> ClientSettings:
-        return ClientSettings(**{**self._client_arguments(), "api_key": self._known_key()}, organization=self.openai_organization)
+        return ClientSettings(
+            api_key=self._known_key(),
+            base_url=self._address,
+            headers=tuple((self.default_headers or {}).items()),
+            proxy=self.openai_proxy,
+            http_client=self.http_client,
+            http_async_client=self.http_async_client,
+            organization=self.openai_organization,
+        )
 
     # ------------------------------------------------------------------------------------------ a request's parameters
 
     def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
         called = self._call_keywords(kwargs)
         params = {**self._request_defaults(), **called, **({} if stop is None else {"stop": stop})}
-        if "temperature" not in called and not self._takes_temperature(params):
-            params.pop("temperature", None)
+        if "temperature" not in called and params.get("temperature") is not None and not self._takes_temperature(params):
+            del params["temperature"]
         if params.get("response_format") is not None:
             params["response_format"] = response_format(params["response_format"])
         if not params.get("tools"):
@@ -531,10 +520,3 @@ class ChatOpenAI(OpenAIParameters):
 
     def _secrets(self) -> list[str]:
         return [*super()._secrets(), *secret_values(self.default_query)]
-
-
-def _added_tools(messages: Sequence[BaseMessage]) -> set[str]:
-    """The names of the tools that instructions declare in the middle of a conversation."""
-    blocks = [block for message in messages if not isinstance(message.content, str) for block in message.content]
-    items: list[Any] = [item for item in map(item_of, blocks) if item and item["type"] == ADDED_TOOLS]
-    return {name for item in items for tool in item.get("tools", ()) if (name := own_name(tool))}
