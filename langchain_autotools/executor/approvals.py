@@ -80,13 +80,19 @@ class Approvals:
     judged: bool = False
 
     @classmethod
-    def of(cls, rule: Any, approve: Any, key: Any, claim: Any) -> "Approvals":
-        """Return the approvals of a rule, functions and a key; None if none is set.
+    def of(cls, rule: Any = None, *, approve: Any = None, key: Any = None, claim: Any = None) -> "Approvals":
+        """Return the approvals of a rule, functions and a key.
 
         Raises:
             ConfigurationError: One of them cannot work.
         """
-        made = cls(approve=_function("approve", approve), key=_checked_key(key), claim=checked_claim(claim))
+        if approve is not None and not callable(approve):
+            raise ConfigurationError(f"approve must be a function that is called, not {type(approve).__name__}")
+        if isinstance(key, str) and key:
+            key = SecretStr(key)
+        if not isinstance(key, SecretStr | None):
+            raise ConfigurationError("approval_key must be a SecretStr, or a text that is not empty")
+        made = cls(approve=approve, key=key, claim=checked_claim(claim))
         if rule is None or isinstance(rule, bool):
             return replace(made, every=bool(rule))
         if callable(rule):
@@ -118,9 +124,9 @@ class Approvals:
             names=self.names | other.names,
             predicates=(*self.predicates, *other.predicates),
             every=self.every or other.every,
-            approve=self.approve or other.approve,
+            approve=other.approve if self.approve is None else self.approve,
             key=self.key if kept or other.key is None else other.key,
-            claim=self.claim or other.claim,
+            claim=other.claim if self.claim is None else self.claim,
             of_handlers=self.of_handlers or other.of_handlers,
         )
 
@@ -289,21 +295,22 @@ class Approvals:
 
     # ------------------------------------------------------------------------------------------ what was decided
 
-    def check_key(self) -> None:
-        """Raise if the approval key is missing because the model was pickled.
+    def checked_key(self) -> str | None:
+        """Return the key of the digests; None where there is none.
 
         Raises:
-            ConfigurationError: It was: this is a copy that came out of a pickle.
+            ConfigurationError: It is missing because the model was pickled: this is a copy that came out of a pickle.
         """
-        if self.key is not None and not self.key.get_secret_value():
+        key = None if self.key is None else self.key.get_secret_value()
+        if key == "":
             raise ConfigurationError(
                 "approval_key is in no pickle: give it to this copy, which needs it to show calls and to read decisions"
             )
+        return key
 
     def digest(self, call: ToolCallRecord, kind: str, nonce: str) -> str:
         """Return the digest of a pending call."""
-        self.check_key()
-        return digest_of(call, kind, nonce, None if self.key is None else self.key.get_secret_value())
+        return digest_of(call, kind, nonce, self.checked_key())
 
     def check_record(self, call: ToolCallRecord, record: Mapping[str, Any]) -> None:
         """Raise if a call is not the one in its record.
@@ -311,7 +318,8 @@ class Approvals:
         Raises:
             DecisionsError: It, or its record, was changed since the model wrote it, or the key is another one.
         """
-        if not same_digest(record["digest"], self.digest(bound_as_recorded(call, record), record["kind"], record["uuid"])):
+        digest = self.digest(bound_as_recorded(call, record), record["kind"], record["uuid"])
+        if not same_digest(record["digest"], digest):
             text = f"call {call.id!r} is not the call that was shown: its name, its arguments, its record or approval_key has changed since"
             raise refusal(record["uuid"], call.id, text)
 
@@ -365,20 +373,6 @@ def checked_rule_answer(needed: Any) -> bool:
             needed.close()
         raise ConfigurationError(f"requires_approval must say True or False of a call, not {type(needed).__name__}")
     return needed
-
-
-def _function(name: str, value: Any) -> Any:
-    if value is not None and not callable(value):
-        raise ConfigurationError(f"{name} must be a function that is called, not {type(value).__name__}")
-    return value
-
-
-def _checked_key(key: Any) -> SecretStr | None:
-    if key is None or isinstance(key, SecretStr):
-        return key
-    if not isinstance(key, str) or not key:
-        raise ConfigurationError("approval_key must be a SecretStr, or a text that is not empty")
-    return SecretStr(key)
 
 
 # ---------------------------------------------------------------------------------------------- pickling
@@ -439,17 +433,14 @@ class Gate:
                     waits = True
                     continue
             ready = self.plan(answer, decision) if call.waits else answer
-            if self.claims is not None and self._is_claimed(ready, call, identity):
+            # where the store only takes keys, a decision is claimed about a call that runs here
+            decided = self.resumed or identity.record is not None or call.waits is not None or call.decision is not None
+            runs = _would_run(ready.call) and not goes_on_by_itself(ready)
+            if decided and self.claims is not None and (self.claims.owned or runs):
                 ready = replace(ready, claim_key=self.approvals.claim_key(call, identity))
             passed.append(ready)
         self.govern(passed)
         return passed
-
-    def _is_claimed(self, answer: Answer, call: ToolCallRecord, identity: CallIdentity) -> bool:
-        """Whether a decision about a call exists, and is claimed: where the store only takes keys, that of a call that runs here."""
-        decided = self.resumed or identity.record is not None or call.waits is not None or call.decision is not None
-        owned = self.claims is not None and self.claims.owned
-        return decided and (owned or (_would_run(answer.call) and not goes_on_by_itself(answer)))
 
     def _ask(self, call: ToolCallRecord, identity: CallIdentity) -> Generator[UserCall, Any, Decision | None]:
         if self.approvals.approve is None:

@@ -61,11 +61,6 @@ class CallIdentity:
     result: ToolMessage | None = None
 
     @property
-    def is_unique(self) -> bool:
-        """Whether the identity differs from that of an equal call in any other message."""
-        return self.record is not None or bool(self.message_id)
-
-    @property
     def uuid(self) -> str:
         """The recorded UUID, or the digest in its place."""
         if self.record is not None:

@@ -15,6 +15,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, ClassVar, Final, TypeVar
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
@@ -109,12 +110,8 @@ def failover_marks(messages: Sequence[BaseMessage]) -> list[Mapping[str, Any]]:
 
 def open_cuts(messages: Sequence[BaseMessage]) -> list[Mapping[str, Any]]:
     """Return the marks of the cut replies that messages end in, in order: the same turn is to be gone on with."""
-    marks: list[Mapping[str, Any]] = []
-    for message in reversed(messages):
-        if not isinstance(message, AIMessage) or not is_cut_reply(message):
-            break
-        marks.append(failover_mark_of(message))
-    return marks[::-1]
+    cuts = takewhile(lambda message: isinstance(message, AIMessage) and is_cut_reply(message), reversed(messages))
+    return [*map(failover_mark_of, cuts)][::-1]
 
 
 # ---------------------------------------------------------------------------------------------- rejected
@@ -137,22 +134,26 @@ def with_rejected(message: _Reply, replies: Sequence[AIMessage]) -> _Reply:
         return message
     own = own_metadata(message)
     records = [record for reply in replies for record in _recorded_replies(reply)]
-    metadata = with_own_metadata(message.response_metadata, {**own, REJECTED: [*records, *_reply_records(message)]})
+    records += _valid_reply_records(own.get(REJECTED))
+    metadata = with_own_metadata(message.response_metadata, {**own, REJECTED: records})
     return message.model_copy(update={"response_metadata": metadata})
 
 
 def rejected_replies(message: AIMessage) -> Sequence[AIMessage]:
     """Return the replies in whose place a message stands, in order, each with its usage and metadata alone."""
-    return [AIMessage(**record) for record in _reply_records(message)]
+    return [AIMessage(**record) for record in _valid_reply_records(own_metadata(message).get(REJECTED))]
 
 
 def _recorded_replies(message: AIMessage) -> Sequence[dict[str, Any]]:
     """Return records of a reply and of those in whose place it stands, in order."""
-    return (*_reply_records(message), _reply_record(message))
-
-
-def _reply_records(message: AIMessage) -> Sequence[dict[str, Any]]:
-    return _valid_reply_records(own_metadata(message).get(REJECTED))
+    metadata = {key: value for key, value in message.response_metadata.items() if key not in (KEY, "logprobs")}
+    billed = [
+        {key: block[key] for key in _BILLED_BY if key in block}
+        for block in (message.content if isinstance(message.content, list) else ())
+        if isinstance(block, dict) and block.get("type") not in _NOT_BILLED_APART and not is_call_block(block)
+    ]
+    record = {"content": billed, "response_metadata": metadata, "usage_metadata": message.usage_metadata}
+    return (*_valid_reply_records(own_metadata(message).get(REJECTED)), record)
 
 
 def without_cost(usage: Any) -> Any:
@@ -176,17 +177,6 @@ def _is_reply_record(record: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-def _reply_record(reply: AIMessage) -> dict[str, Any]:
-    metadata = {key: value for key, value in reply.response_metadata.items() if key not in (KEY, "logprobs")}
-    return {"content": list(_billed_blocks(reply.content)), "response_metadata": metadata, "usage_metadata": reply.usage_metadata}
-
-
-def _billed_blocks(content: str | list[Any]) -> Iterator[dict[str, Any]]:
-    for block in content if isinstance(content, list) else ():
-        if isinstance(block, dict) and block.get("type") not in _NOT_BILLED_APART and not is_call_block(block):
-            yield {key: block[key] for key in _BILLED_BY if key in block}
 
 
 # ---------------------------------------------------------------------------------------------- inner usage
@@ -384,14 +374,13 @@ _CUT_REPLY: Final = "_autotools_cut_reply"  # likewise
 _WHOLE_REPLY: Final = "_autotools_whole_reply"  # likewise
 
 
+@dataclass
 class _LiveMessages(Note):
     """New messages, beside the metadata that carries their data."""
 
     beside = "response_metadata"
-
-    def __init__(self, messages: Iterable[BaseMessage]) -> None:
-        self.messages = [*messages]
-        self.shown = False
+    messages: list[BaseMessage]
+    shown: bool = False
 
 
 class _Attached(list[BaseMessage]):
@@ -409,7 +398,7 @@ def attach_messages(holder: BaseMessage | BaseException, messages: Iterable[Base
         messages: The messages.
     """
     if isinstance(holder, BaseMessage):
-        attach(holder, _LiveMessages(messages))
+        attach(holder, _LiveMessages([*messages]))
     else:
         holder.__dict__[_LIVE] = _Attached(messages)
 

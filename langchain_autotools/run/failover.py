@@ -49,7 +49,7 @@ from ..turn.model import SingleTurnChatModel
 from ..turn.tools import format_tools, is_builtin
 from .adopted_models import AdoptedChatModel
 from .run import cut_message
-from .settings import RUN_KEYWORDS, is_parsed, wire_form
+from .settings import RUN_KEYWORDS, AfterText, RunFields, is_parsed, wire_form
 from .turn_wrappers import (
     NOTHING_DECLARED,
     AsyncProceed,
@@ -64,9 +64,6 @@ from .turn_wrappers import (
     TurnWrapper,
     WireForm,
 )
-
-AfterText = Literal["continue", "raise"]
-"""Action when a model fails after text has left: another model goes on with the reply, or the error is raised."""
 
 EndedAs = Literal["refused", "length"]
 """A stop reason of a reply without text that may lead to another model."""
@@ -203,7 +200,7 @@ _OF_SOME: Final = frozenset({"seed"})
 _SERVER_STATE: Final = frozenset({"previous_response_id", "conversation", "container"})
 """Keywords that continue what only one server knows."""
 
-_OF_RUNS: Final = RUN_KEYWORDS | {"approval_key", "fallbacks", "fallback_on", "fallback_attempts", "cooldown", "after_text"}
+_OF_RUNS: Final = RUN_KEYWORDS | (RunFields.model_fields.keys() - {"tools", "handlers", "middleware"})
 """The fields of a model that configure a run."""
 
 _OF_ACCOUNTS: Final = ("api_key", "token_provider", "credentials", "organization", "project")

@@ -87,11 +87,10 @@ class InnerRuns:
         spent = cost_of_replies([*paid_replies(self._messages), *inside.as_messages()], self._prices)
         return Decimal(0) if spent is None else Decimal(str(limit)) - spent
 
-    def _bounded(self, call: Any) -> Any:
-        """Return the `CallSettings` of a run inside, bounded by what is left."""
+    def _bounded(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings of a run inside by name, bounded by what is left."""
         changes = self._left()
         for name, left in changes.items():
-            own, left = getattr(call.limits, name), max(_LEAST[name], left)
+            own, left = values[name], max(_LEAST[name], left)
             changes[name] = left if own is None else min(Decimal(str(own)) if name == "max_cost" else own, left)
-        prices = {"prices": self._prices} if "max_cost" in changes else {}
-        return replace(call, limits=replace(call.limits, **changes), **prices)
+        return {**values, **changes, **({"prices": self._prices} if "max_cost" in changes else {})}

@@ -12,7 +12,7 @@ import logging
 import queue
 import threading
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from contextvars import copy_context
 from dataclasses import dataclass, replace
@@ -36,9 +36,10 @@ from ..executor.user_functions import NOTHING, run_beside
 from ..messages.blocks import is_call_block
 from ..messages.incremental import copy_containers
 from ..messages.metadata import KEY, with_rejected
+from ..turn.stored_messages import canonical_message
 from ..turn.tools import is_builtin
 from .settings import check_output, drop_settings, form_of
-from .turn_wrappers import ENDS, AsyncProceed, Proceed, Restart, Stored, TurnPart, TurnRequest, TurnWrapper, generator_of
+from .turn_wrappers import ENDS, AsyncProceed, Proceed, Restart, Stored, TurnPart, TurnRequest, TurnWrapper
 
 _logger = logging.getLogger("langchain_autotools")
 MODEL_HOOKS = ("wrap_model_call", "awrap_model_call")
@@ -194,7 +195,7 @@ class BeforeTurn(TurnWrapper):
         changed = self._function(turn)
         if inspect.isawaitable(changed):
             changed = await changed
-        async with aclosing(generator_of(cast("AsyncIterator[Any]", proceed(_applied(request, turn, changed))))) as parts:
+        async with aclosing(cast("AsyncGenerator[Any, None]", proceed(_applied(request, turn, changed)))) as parts:
             async for part in parts:
                 yield part
 
@@ -307,7 +308,8 @@ class Attempt:
 
     def end(self) -> AIMessage:
         """Return the whole reply in its stored form."""
-        self.message = self.request.model._stored_message(self._whole or self._sum.message(), self.request.output_version)
+        whole = canonical_message(self._whole or self._sum.message())
+        self.message = self.request.model._stored_message(whole, self.request.output_version)
         return self.message
 
 
@@ -542,7 +544,7 @@ async def _alayer(
 
 
 async def _attempt_parts(proceed: AsyncProceed, attempt: Attempt) -> AsyncIterator[TurnPart]:
-    async with aclosing(generator_of(cast("AsyncIterator[Any]", proceed(attempt.request)))) as parts:
+    async with aclosing(cast("AsyncGenerator[Any, None]", proceed(attempt.request))) as parts:
         async for part in parts:
             for out in attempt.feed(part):
                 yield out

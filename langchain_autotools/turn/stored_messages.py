@@ -5,10 +5,11 @@ always makes v1 blocks). What is stored and sent must not depend on that, so it 
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from langchain_core.messages import AIMessage, AIMessageChunk, InvalidToolCall
-from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from ..messages.blocks import STANDARD_CALLS, unnumbered, without_provisional
 from ..messages.metadata import KEY, REJECTED, with_own_metadata, without_cost
@@ -27,11 +28,6 @@ _REFUSAL = "refusal"
 _ALONE = frozenset({"calls", "blocked", "origin", REJECTED})
 
 
-def stored_message(message: AIMessage, output_version: str | None, *, brief: bool = False) -> AIMessage:
-    """Return a turn's message in its stored form: calls by the verdict, content in the model's configured form."""
-    return with_output_version(canonical_message(message, stored=True, brief=brief), output_version)
-
-
 def canonical_message(message: AIMessage, *, stored: bool = False, brief: bool = False) -> AIMessage:
     """Return a finished turn as one plain message, its calls rebuilt from the verdict.
 
@@ -46,11 +42,24 @@ def canonical_message(message: AIMessage, *, stored: bool = False, brief: bool =
     verdict = message.response_metadata.get(KEY)
     if isinstance(verdict, Mapping) and "blocked" in verdict:
         records = verdict["calls"]
-        values["tool_calls"] = [_valid(record) for record in records if record["ok"]]
-        values["invalid_tool_calls"] = [_invalid(record) for record in records if not record["ok"]]
-        if stored:
-            values["response_metadata"] = _stored(message.response_metadata, verdict, brief=brief)
-    return AIMessage(**values)
+        values["tool_calls"] = [
+            tool_call(name=record["name"], args=read_json(record["arguments"]), id=record["id"]) for record in records if record["ok"]
+        ]
+        values["invalid_tool_calls"] = [
+            invalid_tool_call(name=record["name"], args=record["arguments"], id=record["id"], error=record["why"])
+            for record in records
+            if not record["ok"]
+        ]
+    made = AIMessage(**values)
+    return stored_form(made, brief=brief) if stored else made
+
+
+def stored_form(message: AIMessage, *, brief: bool = False) -> AIMessage:
+    """Return a canonical message with what of the verdict a stored message keeps; `brief` as of `canonical_message`."""
+    verdict = message.response_metadata.get(KEY)
+    if not isinstance(verdict, Mapping) or "blocked" not in verdict:
+        return message
+    return message.model_copy(update={"response_metadata": _stored(message.response_metadata, verdict, brief=brief)})
 
 
 def caller_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
@@ -61,29 +70,18 @@ def caller_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     return _stored(metadata, verdict, brief=True, reasons=True)
 
 
-def _valid(record: Mapping[str, Any]) -> ToolCall:
-    return tool_call(name=record["name"], args=read_json(record["arguments"]), id=record["id"])
-
-
-def _invalid(record: Mapping[str, Any]) -> InvalidToolCall:
-    return invalid_tool_call(name=record["name"], args=record["arguments"], id=record["id"], error=record["why"])
-
-
 def _stored(metadata: Mapping[str, Any], verdict: Mapping[str, Any], *, brief: bool, reasons: bool = False) -> dict[str, Any]:
     records = verdict["calls"]
     brief = brief and not verdict.keys() - _ALONE  # what a wire remembers of a reply holds for the calls as they were written
-    kept = [_stored_entry(record, brief=brief, reasons=reasons) for record in records]
+    names = ("id", "sent_id", "arguments", "wire_id", "extra", *(["why"] if reasons else []))
+    kept = [{name: record[name] for name in names if name in record} for record in records]
+    for entry, record in zip(kept, records, strict=True) if brief else ():
+        if not record["ok"] or as_text(read_json(record["arguments"])) == record["arguments"]:
+            del entry["arguments"]
     if brief and not adds_to_message(kept, mixed=len({record["ok"] for record in records}) > 1):
         kept = []
     own = {key: value for key, value in verdict.items() if key not in ("calls", "blocked")} | ({"calls": kept} if kept else {})
     return with_own_metadata(metadata, own)
-
-
-def _stored_entry(record: Mapping[str, Any], *, brief: bool, reasons: bool) -> dict[str, Any]:
-    names = ["id", "sent_id", "arguments", "wire_id", "extra", *(["why"] if reasons else [])]
-    if brief and (not record["ok"] or as_text(read_json(record["arguments"])) == record["arguments"]):
-        names.remove("arguments")
-    return {key: record[key] for key in names if key in record}
 
 
 # ---------------------------------------------------------------------------------------------- the content by the output version
@@ -141,13 +139,13 @@ def _unblocked(message: AIMessage) -> AIMessage:
     return message.model_copy(update={"content": content, "additional_kwargs": extra, "response_metadata": metadata})
 
 
+@dataclass(eq=False, repr=False)
 class BlockWriter:
     """Converts the chunks of one turn to v1 blocks with one counter, so that no two blocks merge by accident."""
 
-    def __init__(self) -> None:
-        self._index = -1
-        self._open: object = None
-        self._numbers: dict[object, int] = {}
+    _index: int = -1
+    _open: object = None
+    _numbers: dict[object, int] = field(default_factory=dict)
 
     def chunk(self, chunk: AIMessageChunk) -> AIMessageChunk:
         """Return the chunk with its reasoning, text and calls as blocks."""
