@@ -164,7 +164,7 @@ class Run:
         plan = settings.plan
         found = open_calls(history, plan.decisions, settings.executor, plan.caller_tools, settings.approvals, messages)
         history = history if plan.decisions is None else _without_open_results(history)
-        too_costly = None if parts.meter is None else parts.meter(request, history)
+        too_costly = None if parts.meter is None else parts.meter(request, history).exceeded
         self._loop = tool_loop(history, plan, parts.clock, found, parts.end.is_set, too_costly)
         self._cache: dict[str, Any] = {}
         if (around := current_nested_runs.get()) is not None:
