@@ -154,7 +154,7 @@ class Run:
         if plan.decisions is not None:  # the calls inside whose results runs wait are answered anew
             opened = [id(one) for one in open_results(open_end(history)[1])]
             history = [message for message in history if id(message) not in opened]
-        too_costly = None if parts.meter is None else parts.meter(request, history)
+        too_costly = None if parts.meter is None else parts.meter(request, history).exceeded
         self._loop = tool_loop(history, plan, parts.clock, found, parts.end.is_set, too_costly)
         self._cache: dict[str, Any] = {}
         if (around := current_nested_runs.get()) is not None:

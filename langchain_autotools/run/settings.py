@@ -35,17 +35,7 @@ from ..turn.model import MISTAKEN, Secret, describe_fields
 from ..turn.tools import Formatter, format_request_tools, format_tool_choice, format_tools, is_builtin
 from .decisions import read_resume
 from .loop import Limits, OnLimit, RunPlan
-from .turn_wrappers import (
-    AsyncProceed,
-    Proceed,
-    RunClaims,
-    RunObserver,
-    TurnPart,
-    TurnRequest,
-    Turns,
-    TurnWrapper,
-    WireForm,
-)
+from .turn_wrappers import AsyncProceed, Proceed, RunClaims, RunObserver, TurnPart, TurnRequest, Turns, TurnWrapper, WireForm
 
 _OUTPUT = "ls_structured_output_format"
 """The keyword of a call whose output has a schema, as LangChain's tracing knows it."""
@@ -538,10 +528,6 @@ _UNWRAPPED = Turns()
 """Turns without wrappers: LLM runs of core alone."""
 
 
-def _random_uuid(message_id: str, call_id: str) -> str:
-    return str(uuid.uuid4())
-
-
 _UNOBSERVED = RunObserver()
 """An observer that does nothing, for runs without a listener."""
 
@@ -559,8 +545,7 @@ class RunParts:
         observer: Observes the run.
         turns: Makes its turns.
         admissions: What admits its calls besides approvals, one after another.
-        meter: Returns the function that tells whether the next request, of a run with these requests and input, would cost too much;
-            None if there is no such limit.
+        meter: Returns the `CostMeter` of a run with these requests and this input; None if no cost is limited.
         call_wrappers: What stands around each of its calls, the outermost first.
         new_uuid: Makes the UUID of a call that waits, of the ids of its message and of the call.
         claimed: What it has claimed in the caller's store.
@@ -571,16 +556,10 @@ class RunParts:
     observer: RunObserver = _UNOBSERVED
     turns: Turns = _UNWRAPPED
     admissions: Sequence[Admission] = ()
-    meter: Callable[[TurnRequest, Sequence[BaseMessage]], Callable[[Sequence[BaseMessage]], bool]] | None = None
+    meter: Callable[[TurnRequest, Sequence[BaseMessage]], Any] | None = None
     call_wrappers: Sequence[CallWrapper] = ()
-    new_uuid: Callable[[str, str], str] = _random_uuid
+    new_uuid: Callable[[str, str], str] = lambda message_id, call_id: str(uuid.uuid4())
     claimed: RunClaims = _UNCLAIMED
-
-
-def _meter(values: Mapping[str, Any], request: TurnRequest, history: Sequence[BaseMessage]) -> Callable[[Sequence[BaseMessage]], bool]:
-    from ..pricing import CostMeter  # here, because it costs every other program its import
-
-    return CostMeter(values["max_cost"], values["prices"] or {}, request, history).exceeded
 
 
 def run_parts(
@@ -598,31 +577,29 @@ def run_parts(
         approvals: What calls need before they run; None for nothing.
     """
     cancel, seconds, journal = values["cancel"], values["deadline"], values.get("journal")
-    around = list(wrappers)
-    clock, new_uuid = time.monotonic, _random_uuid
-    admissions: Sequence[Admission] = ()
+    around, parts = list(wrappers), dict[str, Any](call_wrappers=call_wrappers)
     if journal is not None:
         around.append(journal)
-        admissions = (Reservation(journal.entries),)
-        cancel, seconds, clock, new_uuid = journal.is_cancelled, journal.left(seconds), journal.now, journal.uuid
-    end = deadline_after(seconds) if cancel is None else deadline_of(cancel, seconds)
+        cancel, seconds = journal.is_cancelled, journal.left(seconds)
+        parts |= {"admissions": (Reservation(journal.entries),), "clock": journal.now, "new_uuid": journal.uuid}
+    parts["end"] = end = deadline_after(seconds) if cancel is None else deadline_of(cancel, seconds)
     if end is not NEVER:
         around.append(_Bounded())
-    observer: RunObserver = _UNOBSERVED
     if (place := current_scope.get()) is not None:
         from .event_emitter import RunEvents  # here, because it costs every other program its import
 
-        observer = events = RunEvents(place, values.get("message_separator", ""))
+        parts["observer"] = events = RunEvents(place, values.get("message_separator", ""))
         around.append(events)
-    claimed = _UNCLAIMED
     if approvals is not None and approvals.claim is not None:
         from .claimed_turn import ClaimedTurn  # here, because it costs every other program its import
 
-        claimed = turn = ClaimedTurn(approvals.claim, end)
+        parts["claimed"] = turn = ClaimedTurn(approvals.claim, end)
         around.append(turn)
-    turns = Turns(around) if around else _UNWRAPPED
-    meter = None if values.get("max_cost") is None else partial(_meter, values)
-    return RunParts(end, clock, observer, turns, admissions, meter, call_wrappers, new_uuid, claimed)
+    if values.get("max_cost") is not None:
+        from ..pricing import CostMeter  # here, because it costs every other program its import
+
+        parts["meter"] = partial(CostMeter, values["max_cost"], values["prices"] or {})
+    return RunParts(turns=Turns(around) if around else _UNWRAPPED, **parts)
 
 
 class _Bounded(TurnWrapper):

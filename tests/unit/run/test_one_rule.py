@@ -269,7 +269,7 @@ def test_the_declared_fields_say_the_same() -> None:
     assert {name for name, one in DECLARED.items() if one.join is min} == {name for name, one in SETTINGS.items() if one.rule == "smallest"}
     arguments = inspect.signature(ToolExecutor).parameters.keys() - {"tools", *OF_ITEMS}
     assert arguments == EXECUTION.keys() == {name for name, one in DECLARED.items() if "executor" in one.at}
-    assert all(DECLARED[name] is one for name, one in EXECUTION.items())
+    assert all(DECLARED[name] == one for name, one in EXECUTION.items())
 
 
 @pytest.mark.parametrize(("of_the_call", "configured", "expected"), [(None, 3, 2), (4, 1, 1), (4, None, 2), (1, 3, 1)])
