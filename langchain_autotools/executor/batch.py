@@ -21,7 +21,6 @@ from .claims import CallClaims, Claims, KeyClaims
 from .context import AsyncProgress, Progress
 from .pending import definition_changes, plain_json
 from .plan import Answer, PlannedCall, not_approved, unknown_tool
-from .policies import ToolPolicy
 from .results import ToolCallResult, cancelled_result, describe, failed, overdue_result
 from .run_tool import outer_call
 from .steps import PENDING, Attempt, BatchEnded, CallUser, CallWrapper, Outcome, Own, Pause, Proceed, Step, Steps, ends_as, policy_steps
@@ -475,7 +474,7 @@ class Batch:
     def _attempts(self, planned: PlannedCall) -> Steps:
         """Run the tool under its policy."""
         run = cast("ToolRun", planned.run)
-        return policy_steps(run, cast("ToolPolicy", run.policy), self._may_wait, in_thread=self._uses_thread(run), awaits=self._awaits)
+        return policy_steps(run, self._may_wait, in_thread=self._uses_thread(run), awaits=self._awaits)
 
     def _take_up(self, index: int, outcome: Outcome) -> Sequence[int] | None:
         """Record the outcome of a planned call. Return the results to tell of now; None if it is not one to deliver.

@@ -109,8 +109,7 @@ class _ThreadBatch(Batch):
                     if not self._ready.issuperset(places):
                         yield from self._wait_for(places)
                     for due, late in self._due(number):
-                        if late:
-                            driven(self._telling(late), partial(self._carry_out, number))
+                        driven(self._telling(late), partial(self._carry_out, number))
                         yield self._whole.get(due) or self._answered(due)
                 if self._own_claims is not None:
                     driven(self._ending_claims(self._own_claims), lambda told: call_user(*told, *self._patience_with()))

@@ -611,7 +611,7 @@ async def _awaited(awaitable: Awaitable[_T]) -> _T:
     return await awaitable
 
 
-def _after_fork() -> None:
+def _threads_after_fork() -> None:
     """Reset the state in a forked child process, which has none of its parent's threads but maybe a held lock.
 
     The parent's loops are kept unused: closing them would close shared files.
@@ -626,7 +626,7 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(after_in_child=_threads_after_fork)
 
 
 @atexit.register
