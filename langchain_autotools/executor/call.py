@@ -120,8 +120,7 @@ class ToolRun:
             index: The place of the call in its batch.
             turn: The number of the model's turn that made the call, where there is one.
         """
-        known = self.context
-        about: dict[str, Any] = {"messages": tuple(known.messages), "turn": turn, "config": known.config}
+        about: dict[str, Any] = {"messages": tuple(self.messages), "turn": turn, "config": self.context.config}
         self.reporting = Reporting(reports, index, self.call, yields=self.prepared.yields, **about)
 
     def invoke(self) -> ToolCallResult:

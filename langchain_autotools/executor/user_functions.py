@@ -193,13 +193,9 @@ class ListenerCalls:
 
 
 def _call_each(listeners: _Listeners, values: tuple[Any, ...]) -> None:
+    *first, last = values
     for listener in listeners:
-        answer = listener(*values)
-        if inspect.isawaitable(answer):
-            task = BackgroundTask(_awaited(answer))
-            task.start()
-            task.wait()
-            task.result()
+        call_user(partial(listener, *first), last, lambda: False, lambda: None)
 
 
 async def acall_listeners(
