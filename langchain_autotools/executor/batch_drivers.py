@@ -16,7 +16,7 @@ from ..errors import ConfigurationError
 from ..event_bus import Alarm
 from ..messages.calls import ToolCallRecord
 from ..retry import Awaited
-from .batch import GRACE_SECONDS, Batch, BatchOptions, log_abandoned
+from .batch import GRACE_SECONDS, Batch, BatchOptions
 from .call import ToolRun
 from .context import AsyncProgress, Progress, ProgressReport
 from .plan import Answer
@@ -271,7 +271,7 @@ class _ThreadBatch(Batch):
             if outcome.done():  # the tool's own, or it ended in this moment
                 return outcome.result()
             job.abandon()
-            log_abandoned(run)
+            self._log_abandoned(run)
             return run.timed_out()
 
     def _run_in_background(self, run: ToolRun) -> ToolCallResult:
@@ -567,7 +567,7 @@ class _TaskBatch(Batch):
             if not outcome:
                 job.abandon()
         if not outcome:
-            log_abandoned(run)
+            self._log_abandoned(run)
             return run.timed_out()
         return result_of(outcome[0])
 
