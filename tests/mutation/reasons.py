@@ -40,7 +40,7 @@ ACCEPTED: dict[str, str] = {
     "AsyncProgress._tell_one: raise -> pass": "open: only a listener that is cancelled while its batch is closed could tell",
     "AsyncProgress._wake: self._closed = True -> pass": "open: only a report to an event loop that is closed could tell",
     "Progress.end: self._ended.add(index) -> pass": "open: only a report that a tool makes after it has ended could tell",
-    "_Reports.close: self._waiting.clear() -> pass": "open: only a report that waits while its batch is closed could tell, and a closed batch tells nobody",
+    "_Reports.stop: self._waiting.clear() -> pass": "open: only a report that waits while its batch is closed could tell, and a closed batch tells nobody",
     "-: SLOW_SECONDS = 5.0 -> SLOW_SECONDS = 6.0": "a number that was chosen",
     "_ThreadBatch._run_with_timeout: self._in_time(run) -> pass": "a call that waited for its thread would have that time once more: no test measures it",
     "_threads_after_fork: _depths.clear() -> pass": "only in a forked process, which tests see from outside: their program runs without the change",
