@@ -36,6 +36,7 @@ class NextTurn:
     keywords: Mapping[str, Any]
 
 
+@dataclass(eq=False, repr=False)
 class BeforeTurn(TurnWrapper):
     """A wrapper that has the caller's function change each request before any model gets it.
 
@@ -44,9 +45,7 @@ class BeforeTurn(TurnWrapper):
     """
 
     layer: ClassVar[str] = "before_turn"
-
-    def __init__(self, function: Callable[[NextTurn], Any]) -> None:
-        self._function = function
+    _function: Callable[[NextTurn], Any]
 
     def wrap_turn(self, request: TurnRequest, proceed: Proceed) -> Iterator[TurnPart]:
         """Make the turn of the changed request.
