@@ -27,7 +27,7 @@ from .run.adopted_models import AdoptingMeta, adopted, one_turn_model
 from .run.binding import BindableChatModel, BoundChatModel
 from .run.decisions import open_calls
 from .run.run import Driven, Run, SingleAnswer, adrive, drive
-from .run.settings import Configured, RunFields, Toolbox, drop_settings, form_of, run_parts, run_settings, toolbox_of
+from .run.settings import RUN_KEYWORDS, Configured, RunFields, Toolbox, drop_settings, form_of, run_parts, run_settings, toolbox_of
 from .run.turn_wrappers import TurnRequest, TurnWrapper
 from .turn.model import akeeping_reply, keeping_reply, readable_messages, tool_labels
 from .turn.tools import format_tool_choice
@@ -45,9 +45,7 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
     behaves like any LangChain chat model; `bind_tools` declares tools and never executes them.
     """
 
-    _not_per_call: ClassVar[frozenset[str]] = BindableChatModel._not_per_call | {
-        *("fallbacks", "fallback_on", "fallback_attempts", "cooldown", "after_text"),
-    }
+    _not_per_call: ClassVar[frozenset[str]] = BindableChatModel._not_per_call | (RunFields.model_fields.keys() - RUN_KEYWORDS - {"tools"})
     _toolbox: Toolbox | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
@@ -127,8 +125,8 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
             return SingleAnswer(self, input, kwargs, streamed=streamed, async_api=async_api)
         messages, open_start = input_messages(self, input), self.continues_conversation(kwargs)
         settings = run_settings(self, self._own_tools(), kwargs, messages)
-        claim, around = None if settings.approvals is None else settings.approvals.claim, _turn_hooks(settings.values, self.middleware)
-        parts = run_parts(settings.values, [*around, *self._turn_wrappers()], _call_hooks(self.middleware, settings.plan.inner), claim)
+        around = [*_turn_hooks(settings.values, self.middleware), *self._turn_wrappers()]
+        parts = run_parts(settings.values, around, _call_hooks(self.middleware, settings.plan.inner), settings.approvals)
         tools = settings.request.form.tools
         streams = (streamed or parts.observer.listens) and should_stream(self, {**kwargs, "tools": tools}, async_api=async_api)
         request = replace(settings.request, end=parts.end, streams=streams)
@@ -387,7 +385,7 @@ def _turn_hooks(values: Mapping[str, Any], middleware: Sequence[Any]) -> Sequenc
     """Return the wrappers of turns that the settings of a call and the model's middleware bring."""
     hooks: list[TurnWrapper] = []
     if values["before_turn"] is not None:
-        from .run.before_turn import BeforeTurn
+        from .run.middleware import BeforeTurn
 
         hooks.append(BeforeTurn(values["before_turn"]))
     if values["output_check"] is not None:

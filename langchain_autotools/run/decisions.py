@@ -103,7 +103,7 @@ def open_calls(
             for a run inside a call.
     """
     if approvals is not None and (decisions is not None or approvals.concerns_calls):
-        approvals.check_key()
+        approvals.checked_key()
     message, results = open_end(history)
     known = [] if message is None else identities(message, _calls(message, decisions), results)
     waiting = [number for number, one in enumerate(known) if one.result is None]

@@ -510,11 +510,9 @@ class SingleAnswer:
     def __init__(self, model: Any, input: LanguageModelInput, keywords: dict[str, Any], *, streamed: bool, async_api: bool) -> None:
         if keywords.pop("resume", None) is not None:
             raise ConfigurationError("resume takes a model with tools=[...] or handlers={...}; elsewhere a message answers a call")
-        cancel, given = keywords.pop("cancel", None), drop_settings(model, keywords)
-        values = {name: getattr(model, name) for name in ("deadline", "on_limit")} if given is None else given
+        cancel, values = keywords.pop("cancel", None), drop_settings(model, keywords) or vars(model)
         self._seconds, self._raises = values["deadline"], values["on_limit"] == "raise"
-        own = {**values, "cancel": cancel, "journal": None, "message_separator": "", "max_cost": None}
-        self._parts: RunParts = run_parts(own, model._turn_wrappers())
+        self._parts: RunParts = run_parts({"cancel": cancel, "deadline": self._seconds}, model._turn_wrappers())
         self._observer = self._parts.observer
         self._stored_form = model._reply_message
         self._streamed = streamed
