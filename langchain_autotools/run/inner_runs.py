@@ -1,7 +1,7 @@
 """Models or agents as tools: what their runs may use of what the run around has left."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +20,7 @@ _USED_UP = "Not run: the {limit} of this run is used up. Answer with what is kno
 _LEAST: Mapping[str, Any] = {"token_budget": 1, "max_tool_calls": 0, "max_cost": Decimal("1e-12")}
 
 
+@dataclass(eq=False, repr=False)
 class InnerRuns:
     """The runs inside the tools of one run. A wrapper around each of its calls.
 
@@ -29,13 +30,13 @@ class InnerRuns:
         around: Counts what the run uses, for the run around it; None if none counts it.
     """
 
-    def __init__(self, limits: Limits, prices: Mapping[str, Mapping[str, Any]], around: InnerUsage | None = None) -> None:
-        self._around = around
-        self._limits = limits
-        self._prices = prices
-        self._tokens = self._calls = 0
-        self._messages: Sequence[BaseMessage] = ()
-        self._used: list[InnerUsage] = []
+    _limits: Limits
+    _prices: Mapping[str, Mapping[str, Any]]
+    _around: InnerUsage | None = None
+    _tokens: int = 0
+    _calls: int = 0
+    _messages: Sequence[BaseMessage] = ()
+    _used: list[InnerUsage] = field(default_factory=list)
 
     def begin(self, progress: Progress, messages: Sequence[BaseMessage]) -> None:
         """Record what the run has used before it answers the calls of a turn.

@@ -518,7 +518,24 @@ class SingleAnswer:
         self._streamed = streamed
         self._is_requested = False
         self._make = self._parts.turns.amake if async_api else self._parts.turns.make
-        self._request = _single_request(model, input, keywords, self._parts, streamed=streamed, async_api=async_api)
+        streams = (streamed or self._observer.listens) and should_stream(model, keywords, async_api=async_api)
+        declared = keywords.pop("tools") if keywords.get("tools") else ()
+        choice = keywords.pop("tool_choice") if keywords.get("tool_choice") is not None else None
+        form = NOTHING_DECLARED
+        if declared or choice is not None:
+            form = WireForm(model, format_request_tools(model, declared), ToolChoice(asked=choice))
+        self._request = TurnRequest(
+            model=model,
+            messages=input,
+            choice="requested",
+            keywords=keywords,
+            end=self._parts.end,
+            tools=declared,
+            tool_choice=choice,
+            form=form,
+            streams=streams,
+            output_version=model.output_version,
+        )
         self._chunks = ChunkSum()
         self._last: AIMessageChunk | None = None
         self._whole: BaseMessage | None = None
@@ -657,29 +674,6 @@ class SingleAnswer:
         if self._message is not None:
             self._tell()
         self._observer.leave()
-
-
-def _single_request(
-    model: Any, input: LanguageModelInput, keywords: dict[str, Any], parts: RunParts, *, streamed: bool, async_api: bool
-) -> TurnRequest:
-    streams = (streamed or parts.observer.listens) and should_stream(model, keywords, async_api=async_api)
-    declared = keywords.pop("tools") if keywords.get("tools") else ()
-    choice = keywords.pop("tool_choice") if keywords.get("tool_choice") is not None else None
-    form = NOTHING_DECLARED
-    if declared or choice is not None:
-        form = WireForm(model, format_request_tools(model, declared), ToolChoice(asked=choice))
-    return TurnRequest(
-        model=model,
-        messages=input,
-        choice="requested",
-        keywords=keywords,
-        end=parts.end,
-        tools=declared,
-        tool_choice=choice,
-        form=form,
-        streams=streams,
-        output_version=model.output_version,
-    )
 
 
 Driven = Run | SingleAnswer

@@ -439,15 +439,7 @@ class SingleTurnChatModel(BaseChatModel):
         return message.content if isinstance(message.content, str) else whole_content(message.content)
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any], *, runs: bool = False) -> Turn:
-        return Turn(
-            messages,
-            kwargs,
-            blocks=self.output_version == "v1",
-            new_id=lambda: f"call_{uuid.uuid4().hex}",
-            whole=self._whole_message,
-            open_start=self.continues_conversation(kwargs),
-            runs=runs,
-        )
+        return Turn(self, messages, kwargs, runs=runs)
 
     def _stream(
         self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: CallbackManagerForLLMRun | None = None, **kwargs: Any
