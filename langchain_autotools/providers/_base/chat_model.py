@@ -31,7 +31,7 @@ from pydantic import (
 
 from ..._version import DISTRIBUTION, __version__
 from ...addresses import public_url, query_of
-from ...errors import ConfigurationError, map_errors
+from ...errors import ConfigurationError
 from ...history.expansion import expand
 from ...messages.calls import calls_of
 from ...messages.run_messages import carried_messages
@@ -516,8 +516,10 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
             ConfigurationError: There is no key.
             ProviderError: The server refuses, has no list, or cannot be reached.
         """
-        with map_errors(self._error_table()):
+        try:
             return self._served_models()
+        except Exception as error:
+            self._raise_translated(error)
 
     @abstractmethod
     def _served_models(self) -> list[str]:

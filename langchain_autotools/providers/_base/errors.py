@@ -106,7 +106,7 @@ class ErrorMapping:
     # ------------------------------------------------------------------------------------------ what is raised
 
     def table(self, secrets: Callable[[], Iterable[str]] = list) -> ErrorTable:
-        """Return the table by which `errors.map_errors` translates errors of the SDK, and of the HTTP library while it reads a body.
+        """Return the table by which `errors.translated` translates errors of the SDK, and of the HTTP library while it reads a body.
 
         Args:
             secrets: Returns the texts that must not stand in any error; called when there is one.
