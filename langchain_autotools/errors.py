@@ -185,19 +185,10 @@ def translated(error: BaseException, table: Mapping[type[BaseException], Callabl
     """
     translate = next((table[cls] for cls in type(error).__mro__ if cls in table), None)
     new = error if translate is None else translate(error)
-    if new is not error:
-        _forget_inner_frames(error)
-    return new
-
-
-def _forget_inner_frames(error: BaseException | None) -> None:
-    """Remove the tracebacks of an error and its causes: a refused connection has 80 lines of library code.
-
-    One in which code of the user's stands stays, such as an HTTP transport of his own.
-    """
-    for one in _with_causes(error):
-        if not any(_is_users(frame) for frame, _ in walk_tb(one.__traceback__)):
+    for one in _with_causes(error) if new is not error else ():  # a refused connection has 80 lines of library code
+        if not any(_is_users(frame) for frame, _ in walk_tb(one.__traceback__)):  # such as an HTTP transport of their own
             one.__traceback__ = None
+    return new
 
 
 def _with_causes(error: BaseException | None) -> list[BaseException]:

@@ -86,9 +86,15 @@ class ToolCallResult:
 
 
 def failed(
-    call: ToolCallRecord, text: str, error: BaseException | None = None, *, duration: float = 0.0, executed: bool = False
+    call: ToolCallRecord,
+    text: str,
+    error: BaseException | type[BaseException] | None = None,
+    *,
+    duration: float = 0.0,
+    executed: bool = False,
 ) -> ToolCallResult:
-    """Return the result of a failed call: `{"error": text}`, for the model to act on."""
+    """Return the result of a failed call: `{"error": text}`, for the model to act on; the text is that of an error given by its class."""
+    error = error(text) if isinstance(error, type) else error
     content = json.dumps({"error": mend_surrogates(text)}, ensure_ascii=False)
     message = ToolMessage(content=content, tool_call_id=call.id, name=call.spelling, status="error")
     return ToolCallResult(call, message, error, duration, executed=executed, attempts=int(executed))
@@ -110,13 +116,12 @@ def is_changed(result: ToolCallResult) -> bool:
 def cancelled_result(call: ToolCallRecord, *, executed: bool = False, duration: float = 0.0) -> ToolCallResult:
     """Return the result of a call that was still running when its run was cancelled."""
     text = "cancelled before it finished; what it did until then may remain" if executed else "cancelled before it ran"
-    return failed(call, text, asyncio.CancelledError(text), duration=duration, executed=executed)
+    return failed(call, text, asyncio.CancelledError, duration=duration, executed=executed)
 
 
 def overdue_result(call: ToolCallRecord) -> ToolCallResult:
     """Return the answer to a call whose run ended before it began."""
-    text = "Not run: the time for this run is over."
-    return failed(call, text, TimeoutError(text))
+    return failed(call, "Not run: the time for this run is over.", TimeoutError)
 
 
 def describe(error: BaseException) -> str:
@@ -251,7 +256,14 @@ def has_other_effects(command: Any) -> bool:
 
 def _fitted(call: ToolCallRecord, message: ToolMessage) -> ToolMessage:
     """Return the message with the call's id and name, and with content that can be sent."""
-    content = _sendable(message.content)
+    content: Any = message.content
+    if isinstance(content, str):
+        content = mend_surrogates(content) if content.strip() else NO_OUTPUT
+    elif not content:
+        content = NO_OUTPUT
+    else:
+        clean = _clean([_with_base64(block) if is_media_block(block) else block for block in content])
+        content = content if clean == content else clean
     if message.tool_call_id == call.id and message.name == call.spelling and message.content is content:
         return message
     return message.model_copy(update={"tool_call_id": call.id, "name": call.spelling, "content": content})
@@ -264,15 +276,6 @@ def as_message(content: Any) -> Any:
     ):
         return ToolMessage(content=content, tool_call_id="")
     return content
-
-
-def _sendable(content: Any) -> Any:
-    if isinstance(content, str):
-        return mend_surrogates(content) if content.strip() else NO_OUTPUT
-    if not content:
-        return NO_OUTPUT
-    clean = _clean([_with_base64(block) if is_media_block(block) else block for block in content] if isinstance(content, list) else content)
-    return content if clean == content else clean
 
 
 def _with_base64(value: Any) -> Any:
@@ -327,7 +330,8 @@ def output_content(value: Any) -> Any:
     if (blocks := _content_blocks(value)) is not None:
         return blocks
     if (run := run_message_of(value)) is not None:  # a model or agent as a tool: its answer, not its metadata
-        return _run_answer(value, run)
+        parsed = value.output if isinstance(value, HoldsRun) else None
+        return output_content(parsed) if parsed is not None else run_content(run) or NO_OUTPUT
     if isinstance(value, BaseMessage):
         return str(value.text) or NO_OUTPUT
     return _json(value)
@@ -343,13 +347,6 @@ def _content_blocks(value: Any) -> list[Any] | None:
         return [block for item in value for block in _blocks(item)]
     is_content = any(isinstance(item, dict) for item in value) and all(map(_is_block, value))
     return list(value) if is_content or all(isinstance(item, ToolOutputMixin) for item in value) else None
-
-
-def _run_answer(value: Any, run: AIMessage) -> Any:
-    """Return the output of a run: the parsed value, else its text."""
-    if isinstance(value, HoldsRun) and value.output is not None:
-        return output_content(value.output)
-    return run_content(run) or NO_OUTPUT
 
 
 _READ_TO_THE_END = (Iterator, KeysView, ValuesView, ItemsView)
@@ -495,17 +492,12 @@ def serialize_result(value: Any) -> str:
     content = message.content if isinstance(message, ToolMessage) else output_content(message)
     if isinstance(content, ToolOutputMixin) or (isinstance(content, list) and any(isinstance(part, ToolOutputMixin) for part in content)):
         raise ConfigurationError(f"a result is a message or what a tool returned, not {type(value).__name__}")
-    text = mend_surrogates(content if isinstance(content, str) else _text_of_blocks(content))
+    if not isinstance(content, str):
+        are_texts = all(isinstance(block, str) or (isinstance(block, dict) and block.get("type") == "text") for block in content)
+        texts = (str(block if isinstance(block, str) else block.get("text")) for block in content)
+        content = "".join(texts) if are_texts else json.dumps(content, ensure_ascii=False, default=str)
+    text = mend_surrogates(content)
     return text if text.strip() else NO_OUTPUT
-
-
-def _text_of_blocks(blocks: list[Any]) -> str:
-    texts = [block if isinstance(block, str) else block.get("text") for block in blocks if _is_text_block(block)]
-    return "".join(map(str, texts)) if len(texts) == len(blocks) else json.dumps(blocks, ensure_ascii=False, default=str)
-
-
-def _is_text_block(block: Any) -> bool:
-    return isinstance(block, str) or (isinstance(block, dict) and block.get("type") == "text")
 
 
 # ---------------------------------------------------------------------------------------------- shortening

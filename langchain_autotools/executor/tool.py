@@ -109,6 +109,7 @@ class ToolArguments:
         supplied: The parameters and fields that the program supplies, by name.
         single: Whether the function takes one argument, whatever its name.
         sources: What of the program the tool receives.
+        title: The name of the class that validates; "" where none does.
         misread: An argument that core's own way would lose; None if it would lose none.
 
     Raises:
@@ -123,6 +124,7 @@ class ToolArguments:
         self._schema, self._enforced = _schema(tool, self.signatures)
         is_class = not isinstance(self._schema, Mapping | None)
         self._inferred = is_class and _is_inferred(self._schema, self.signatures)
+        self.title: str = getattr(self._schema, "__name__", "")
         self._is_older, self._is_own = is_v1(self._schema), is_own(self._schema)
         reads = fields_of(self._schema) if is_class else {}
         self._reads = {str(read.paths[0][0]) if self._is_own else name: read for name, read in reads.items()}
@@ -162,11 +164,6 @@ class ToolArguments:
     def needs_program(self) -> bool:
         """Whether the tool is given more than its own arguments: something injected, or the configuration."""
         return bool(self._inner or self.sources - {"callbacks", "run_manager"})
-
-    @property
-    def title(self) -> str:
-        """The name of the class that validates; "" where none does."""
-        return getattr(self._schema, "__name__", "")
 
     def _check(self, executed: bool) -> None:
         """Raise for an argument that would not reach the function."""
@@ -229,11 +226,9 @@ class ToolArguments:
             kept = {name: value for name, value in schema["properties"].items() if name in self.declared}
             required = [name for name in schema.get("required", ()) if name in self.declared]
             return Declaration({**schema, "properties": kept, "required": required}, self.tool, schema, self._enforced)
-        if (
-            not self._is_own
-            and self._declared_by_core() == set(self.declared)
-            and (self._is_older or schema.model_config.get("alias_generator") is None)
-        ):
+        # TypedDicts and dataclasses inside have the generator of aliases around them
+        renames = not self._is_older and schema.model_config.get("alias_generator") is not None
+        if not (self._is_own or renames) and self._declared_by_core() == set(self.declared):
             return None
         made = subset(self._name, schema, {name: self._reads[name].field for name in self.declared})
         return Declaration(made, self.tool, schema, self._enforced)
@@ -343,8 +338,9 @@ class ToolArguments:
             return schema.model_validate(self._input(given, supplied) if self._renamed or supplied else given)
         except ValidationError as first:
             error = first
+        is_whole = all(one.name in supplied or not one.required for one in self._fields)
         try:
-            made = (self._relaxed if self._is_whole(supplied) else schema).model_validate_json(dumps(self._input(args)))
+            made = (self._relaxed if is_whole else schema).model_validate_json(dumps(self._input(args)))
             made.__dict__.update({self._reads[name].field: value for name, value in supplied.items()})
             return made
         except ValidationError as second:
@@ -354,9 +350,6 @@ class ToolArguments:
         if not self._has_members:
             raise error
         return schema.model_validate(self._input(self._changed(args, as_strict), supplied))
-
-    def _is_whole(self, supplied: Mapping[str, Any]) -> bool:
-        return all(one.name in supplied or not one.required for one in self._fields)
 
     def _of(self, made: Any) -> dict[str, Any]:
         """Return the values of a validated model by name."""
@@ -635,9 +628,8 @@ class PreparedTool:
         self.arguments = ToolArguments(inside)
         kind: Any = type(inside)
         self.asynchronous = "_arun" in self.arguments.signatures or not is_core(kind.ainvoke)
-        self.only_asynchronous = self.asynchronous and (
-            "_run" not in self.arguments.signatures or _only_raises(getattr(kind._run, "__code__", None))
-        )
+        raises = _only_raises(getattr(kind._run, "__code__", None))
+        self.only_asynchronous = self.asynchronous and (raises or "_run" not in self.arguments.signatures)
         is_core_run, is_core_invoke = _goes_through_core(inside), is_core(kind.invoke) and is_core(kind.ainvoke)
         self.observed = tool is inside and is_core_run and is_core_invoke
         self._methods: dict[str, Any] = {}  # through which core runs the tool, so that its arguments meet none of core's own

@@ -14,10 +14,14 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
+
+from ..deadline import Deadline
 
 NOTHING: Any = object()
 """The return value if the run has ended first."""
+
+_T = TypeVar("_T")
 
 UserCall = tuple[Callable[[Any], Any], Any]
 """A function of the caller's, possibly asynchronous, and its argument."""
@@ -104,8 +108,13 @@ def _in_thread(
 def _answer_into(outcome: Future[Any], function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool]) -> None:
     if not outcome.set_running_or_notify_cancel():
         return
+    settle(outcome, lambda: NOTHING if is_over() else function(argument))  # it may have waited for its thread
+
+
+def settle(outcome: Future[_T], function: Callable[..., _T], *args: Any) -> None:
+    """Set the result of a future to what a function returns or raises."""
     try:
-        outcome.set_result(NOTHING if is_over() else function(argument))  # it may have waited for its thread
+        outcome.set_result(function(*args))
     except BaseException as error:
         outcome.set_exception(error)
 
@@ -116,21 +125,9 @@ def _answer_into(outcome: Future[Any], function: Callable[[Any], Any], argument:
 
 _logger = logging.getLogger("langchain_autotools")
 
+_NOT_AWAITED = "a listener (on_executing, on_executed or on_progress) is not waited for any longer: its batch of calls has ended"
+
 _Listeners = Iterable[Callable[..., Any]]
-
-
-class Bounds(Protocol):
-    """The interface of a batch's end, at which all running work stops."""
-
-    @property
-    def may_end(self) -> bool:
-        """Whether anything but its last result may end the batch."""
-
-    def patience(self) -> float | None:
-        """Return the seconds to wait before checking the end again; None for no limit."""
-
-    def grace(self) -> float | None:
-        """Return the seconds left for running work when the batch must end; None while it need not."""
 
 
 class ListenerCalls:
@@ -139,15 +136,17 @@ class ListenerCalls:
     A batch that may end early has them called in a thread of their own, in the order in which they are due.
 
     Args:
-        bounds: When the batch ends.
+        end: When the batch ends.
+        is_over: Whether listeners are to be waited for no longer.
+        patience: Returns the seconds until the next check; None for no limit.
 
     Attributes:
         lock: Is held while listeners are called in the thread that they are due in.
     """
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, end: Deadline, is_over: Callable[[], bool], patience: Callable[[], float | None]) -> None:
         self.lock = threading.RLock()
-        self._bounds = bounds
+        self._end, self._is_over, self._patience = end, is_over, patience
         self._queue: deque[Callable[[], None]] = deque()
         self._turn = threading.Lock()
         self._thread: int | None = None
@@ -158,15 +157,15 @@ class ListenerCalls:
         Raises:
             BaseException: What one of them raised.
         """
-        if not self._bounds.may_end or threading.get_ident() == self._thread:
+        if not self._end.may_come or threading.get_ident() == self._thread:
             with self.lock:
                 _call_each(listeners, values)
             return True
         outcome: Future[None] = Future()
-        self._put(partial(copy_context().run, _settle, outcome, listeners, values))
-        while not wait([outcome], _timeout(self._bounds)).done:
-            if self._bounds.grace() == 0:
-                _warn()
+        self._put(partial(copy_context().run, settle, outcome, _call_each, listeners, values))
+        while not wait([outcome], self._patience()).done:
+            if self._is_over():
+                _logger.warning(_NOT_AWAITED)
                 return False
         outcome.result()
         return True
@@ -193,14 +192,6 @@ class ListenerCalls:
             work()
 
 
-def _settle(outcome: Future[None], listeners: _Listeners, values: tuple[Any, ...]) -> None:
-    try:
-        _call_each(listeners, values)
-        outcome.set_result(None)
-    except BaseException as error:
-        outcome.set_exception(error)
-
-
 def _call_each(listeners: _Listeners, values: tuple[Any, ...]) -> None:
     for listener in listeners:
         answer = listener(*values)
@@ -211,29 +202,30 @@ def _call_each(listeners: _Listeners, values: tuple[Any, ...]) -> None:
             task.result()
 
 
-async def acall_listeners(bounds: Bounds, listeners: _Listeners, *values: Any) -> bool:
-    """Call the callbacks on the running loop; False if the batch ended before they did.
+async def acall_listeners(
+    end: Deadline, is_over: Callable[[], bool], patience: Callable[[], float | None], listeners: _Listeners, *values: Any
+) -> bool:
+    """Call the callbacks on the running loop; False if the batch ended before they did. Parameters as of `ListenerCalls`.
 
     A synchronous listener holds the loop, and cannot be left.
     """
     ended = True
     for listener in listeners:
         answer = listener(*values)
-        if inspect.isawaitable(answer):
-            ended = await _ends(answer, bounds) and ended
+        if inspect.isawaitable(answer) and end.may_come:
+            ended = await _ends(answer, is_over, patience) and ended
+        elif inspect.isawaitable(answer):
+            await answer
     return ended
 
 
-async def _ends(answer: Awaitable[Any], bounds: Bounds) -> bool:
+async def _ends(answer: Awaitable[Any], is_over: Callable[[], bool], patience: Callable[[], float | None]) -> bool:
     """Whether an asynchronous callback ends before its batch."""
-    if not bounds.may_end:
-        await answer
-        return True
     task = asyncio.ensure_future(answer)
     try:
-        while not (await asyncio.wait([task], timeout=_timeout(bounds)))[0]:
-            if bounds.grace() == 0:
-                _warn()
+        while not (await asyncio.wait([task], timeout=patience()))[0]:
+            if is_over():
+                _logger.warning(_NOT_AWAITED)
                 return False
         await task
         return True
@@ -241,15 +233,6 @@ async def _ends(answer: Awaitable[Any], bounds: Bounds) -> bool:
         if not task.done():
             task.add_done_callback(lambda left: left.cancelled() or left.exception())  # nobody else will look at it
             task.cancel()
-
-
-def _timeout(bounds: Bounds) -> float | None:
-    grace = bounds.grace()
-    return bounds.patience() if grace is None else grace
-
-
-def _warn() -> None:
-    _logger.warning("a listener (on_executing, on_executed or on_progress) is not waited for any longer: its batch of calls has ended")
 
 
 # ---------------------------------------------------------------------------------------------- threads
@@ -457,19 +440,6 @@ def _start_stalled() -> None:
             _start(job, depth, may_wait=True)
 
 
-def _threads_after_fork() -> None:
-    """Reset the state in a forked child process, which has none of its parent's threads but maybe a held lock."""
-    global _lock, _watched
-    _lock = threading.Lock()
-    _free.clear()
-    _depths.clear()
-    _watched = False
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_threads_after_fork)
-
-
 # ---------------------------------------------------------------------------------------------- event loops
 #
 # Event loops for the asynchronous tools of synchronous callers.
@@ -478,8 +448,6 @@ if hasattr(os, "register_at_fork"):
 # in another thread, and answers, the tool runs on it. All others run on one loop in a daemon thread. It starts when it is first needed
 # and lives as long as the process, so that what tools keep on it stays usable from one call to the next. A tool that itself waits, on
 # its loop, for a synchronous run would wait for its own loop; such an inner run is given another one, and so on.
-
-_T = TypeVar("_T")
 
 Home = Callable[[], asyncio.AbstractEventLoop | None]
 """A function that returns the loop that tools belong to; None if it is unknown or gone."""
@@ -506,7 +474,9 @@ class _LoopThread(threading.Thread):
     def run(self) -> None:
         asyncio.set_event_loop(self.loop)
         try:
-            self._serve()
+            while not self.ending:  # exceptions that pass through asyncio, or a tool that stops the loop, do not end other tools
+                with suppress(KeyboardInterrupt, SystemExit):
+                    self.loop.run_forever()
         finally:
             tasks = asyncio.all_tasks(self.loop)
             for task in tasks:
@@ -514,12 +484,6 @@ class _LoopThread(threading.Thread):
             self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
             self.loop.run_until_complete(self.loop.shutdown_asyncgens())
             self.loop.close()
-
-    def _serve(self) -> None:
-        """Run the loop permanently: exceptions that pass through asyncio, or a tool that stops the loop, do not end other tools."""
-        while not self.ending:
-            with suppress(KeyboardInterrupt, SystemExit):
-                self.loop.run_forever()
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
@@ -647,12 +611,22 @@ async def _awaited(awaitable: Awaitable[_T]) -> _T:
     return await awaitable
 
 
-def _loops_after_fork() -> None:
-    """Reset the loops in a forked child process. The parent's loops are kept unused: closing them would close shared files."""
-    global _lock
+def _after_fork() -> None:
+    """Reset the state in a forked child process, which has none of its parent's threads but maybe a held lock.
+
+    The parent's loops are kept unused: closing them would close shared files.
+    """
+    global _lock, _watched
     _lock = threading.Lock()
+    _free.clear()
+    _depths.clear()
+    _watched = False
     _left_behind.extend(_loops)
     _loops.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 @atexit.register
@@ -662,7 +636,3 @@ def _stop_loops() -> None:
         thread.loop.call_soon_threadsafe(thread.loop.stop)
     for thread in _loops:
         thread.join(timeout=1.0)  # a tool that blocks its loop must not keep the program alive
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_loops_after_fork)

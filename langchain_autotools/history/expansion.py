@@ -139,7 +139,8 @@ def _carried(message: BaseMessage, source: int, problems: list[Problem]) -> list
     """Return the messages in a run message; the message itself, without carrier, if they cannot be read."""
     try:
         brought = carried_messages(message)
-        parts = _without_chunks(brought)
+        joined = None if brought is None else messages_of(fold_chunks(list(enumerate(brought)))[0])
+        parts = joined and [message_chunk_to_message(part) for part in joined]  # a client can have put chunks there
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # a history may come from anywhere
         parts = None
     if parts is None or any("messages" in own_metadata(part) for part in parts):
@@ -148,12 +149,6 @@ def _carried(message: BaseMessage, source: int, problems: list[Problem]) -> list
     if len(brought or ()) != len(own_metadata(message)["messages"]):
         problems.append(Problem(source, "foreign_message", "it carries messages that no run makes; these are left out"))
     return parts
-
-
-def _without_chunks(parts: list[BaseMessage] | None) -> list[BaseMessage] | None:
-    """Return the carried messages with chunks, which only a client can have put there, converted to messages."""
-    joined = None if parts is None else messages_of(fold_chunks(list(enumerate(parts)))[0])
-    return joined and [message_chunk_to_message(part) for part in joined]
 
 
 def _unfold(items: list[Item], runs: Mapping[int, list[BaseMessage]]) -> list[Item]:
@@ -249,7 +244,9 @@ def _with_call_edits(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessa
 def _with_text_edit(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessage]:
     """Return the parts with the text of the run message if it was edited."""
     record, text = own_metadata(run), text_of(run)
-    spoken = [number for number, part in enumerate(parts) if _is_part_of_text(parts, number, record)]
+    last = max((number for number, part in enumerate(parts) if not isinstance(part, ToolMessage)), default=-1)
+    direct = record.get("stop_reason") == "return_direct"  # then the last results belong to the text
+    spoken = [number for number, part in enumerate(parts) if isinstance(part, AIMessage) or (direct and number > last)]
     texts = [text_of(parts[number]) for number in spoken]
     if _is_joined(text, [parts[number] for number in spoken]):
         return parts
@@ -265,13 +262,6 @@ def _with_text_edit(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessag
         edited[number] = _with_new_text(edited[number], "")
     edited[spoken[-1]] = _with_new_text(edited[spoken[-1]], rest)
     return edited
-
-
-def _is_part_of_text(parts: Sequence[BaseMessage], number: int, record: Mapping[str, Any]) -> bool:
-    """Whether a part's text belongs to the run's text: AI messages, and the final results of a `return_direct` run."""
-    if isinstance(parts[number], AIMessage):
-        return True
-    return record.get("stop_reason") == "return_direct" and all(isinstance(part, ToolMessage) for part in parts[number:])
 
 
 def _is_joined(text: str, spoken: Sequence[BaseMessage]) -> bool:

@@ -9,15 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypeGuard
 
-from langchain_core.messages import (
-    AIMessage,
-    AIMessageChunk,
-    BaseMessage,
-    FunctionMessage,
-    HumanMessage,
-    RemoveMessage,
-    ToolMessage,
-)
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, HumanMessage, RemoveMessage, ToolMessage
 
 from ..errors import ConfigurationError
 from ..messages.blocks import NAMED_CALLS, holds_call

@@ -8,15 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, Literal, TypeVar, cast, get_args
 
-from langchain_core.messages import (
-    AIMessage,
-    AIMessageChunk,
-    BaseMessage,
-    HumanMessage,
-    ToolMessage,
-    messages_from_dict,
-    messages_to_dict,
-)
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage, messages_from_dict, messages_to_dict
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.utils import message_chunk_to_message
 

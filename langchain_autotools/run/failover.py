@@ -49,7 +49,7 @@ from ..turn.model import SingleTurnChatModel
 from ..turn.tools import format_tools, is_builtin
 from .adopted_models import AdoptedChatModel
 from .run import cut_message
-from .settings import RUN_KEYWORDS, AfterText, is_parsed, wire_form
+from .settings import RUN_KEYWORDS, AfterText, RunFields, is_parsed, wire_form
 from .turn_wrappers import (
     NOTHING_DECLARED,
     AsyncProceed,
@@ -200,7 +200,7 @@ _OF_SOME: Final = frozenset({"seed"})
 _SERVER_STATE: Final = frozenset({"previous_response_id", "conversation", "container"})
 """Keywords that continue what only one server knows."""
 
-_OF_RUNS: Final = RUN_KEYWORDS | {"approval_key", "fallbacks", "fallback_on", "fallback_attempts", "cooldown", "after_text"}
+_OF_RUNS: Final = RUN_KEYWORDS | (RunFields.model_fields.keys() - {"tools", "handlers", "middleware"})
 """The fields of a model that configure a run."""
 
 _OF_ACCOUNTS: Final = ("api_key", "token_provider", "credentials", "organization", "project")

@@ -67,6 +67,7 @@ class RunOutput:
     def __post_init__(self, separator: str) -> None:
         self._joints = Separators(separator)
         self._listed = self.listed
+        self._version = {"output_version": "v1"} if self.blocks else {}
 
     def anew(self) -> "RunOutput":
         """Return the outward side of the same run, of which nothing has left yet."""
@@ -158,16 +159,13 @@ class RunOutput:
         if isinstance(content, list):
             self._listed = True
             of_blocks = self._of_vendor(metadata)
-        return new_chunk(content, extra, None, {**of_blocks, **self._version()})
+        return new_chunk(content, extra, None, {**of_blocks, **self._version})
 
     def _of_vendor(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         """Return the vendor's name, by which core reads blocks; nothing behind another one's, as `+` would put both together."""
         name = metadata.get("model_provider")
         self._provider = self._provider or name
         return {"model_provider": name} if name and name == self._provider else {}
-
-    def _version(self) -> dict[str, Any]:
-        return {"output_version": "v1"} if self.blocks else {}
 
     def _separated(self, chunk: AIMessageChunk, text: str) -> list[AIMessageChunk]:
         """Return the chunk, preceded by a separator if one is due."""
@@ -179,7 +177,7 @@ class RunOutput:
         if not self.blocks and not self._listed:
             return AIMessageChunk(content=text)
         block = {"type": "text", "text": text, "index": self._new_index()}
-        return AIMessageChunk(content=[block], response_metadata=self._version())
+        return AIMessageChunk(content=[block], response_metadata=self._version)
 
     def _new_index(self) -> int:
         self._next_index += 1
@@ -216,7 +214,7 @@ class RunOutput:
         """Return the chunk that carries a message."""
         self.handed_out.append(message)
         metadata: dict[str, Any] = {KEY: {"messages": serialize_messages([message])}} if self.carry_messages else {}
-        chunk = AIMessageChunk(content=[] if self.blocks or self._listed else "", response_metadata={**metadata, **self._version()})
+        chunk = AIMessageChunk(content=[] if self.blocks or self._listed else "", response_metadata={**metadata, **self._version})
         attach_messages(chunk, [message])
         return chunk
 
@@ -255,7 +253,7 @@ class RunOutput:
             content=[*self._call_blocks(message, calls), *self._found_items(outcome)] or ([] if self.blocks else ""),
             id=message.id,
             additional_kwargs={key: value for key, value in message.additional_kwargs.items() if not isinstance(value, str)},
-            response_metadata={**metadata, KEY: {**self._records(outcome), **brought, **run}, **self._version()},
+            response_metadata={**metadata, KEY: {**self._records(outcome), **brought, **run}, **self._version},
             tool_call_chunks=calls,
             usage_metadata=message.usage_metadata,
             chunk_position="last",

@@ -87,7 +87,7 @@ class ToolCallAssembler:
         alone = not any(slot.progress is Progress.EMPTY for slot in slots)
         if any(found.cumulative for slot in slots for found in slot.calls):
             for slot in slots:
-                slot.calls = [found.otherwise or found for found in slot.calls]
+                slot.calls[:] = [found.otherwise or found for found in slot.calls]
         calls = [call for slot in slots for call in _assembled(slot, alone=alone)]
         if calls:
             _logger.debug("%d tool calls told apart by %s, %d may run", len(calls), rule, sum(call.args is not None for call in calls))

@@ -1,6 +1,6 @@
 """`with_structured_output` for every vendor: method, request parameters, parser, corrections of a reply that does not fit."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, TypeVar, cast, get_args, overload
@@ -20,7 +20,7 @@ from ...messages.metadata import KEY, OF_RUN, UNFORCED, own_metadata
 from ...messages.run_messages import is_paused
 from ...run.failover import FALLBACK_FORMATS
 from ...run.middleware import Attempt, with_records
-from ...run.turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, TurnWrapper, generator_of
+from ...run.turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, TurnWrapper
 from .._encode.tools import inside_object
 from .http_model import HttpChatModel
 from .output_parsers import check_complete
@@ -111,7 +111,7 @@ class _OutputCheck(TurnWrapper):
         rejected: list[AIMessage] = []
         for left in range(self._retries, -1, -1):
             attempt = Attempt(replace(request, streams=False))  # of which nothing leaves before its end
-            async with aclosing(generator_of(cast("AsyncIterator[Any]", proceed(request)))) as parts:
+            async with aclosing(cast("AsyncGenerator[Any, None]", proceed(request))) as parts:
                 async for part in parts:
                     attempt.feed(part)
             again = self._again(attempt, left)

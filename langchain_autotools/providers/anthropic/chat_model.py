@@ -233,8 +233,8 @@ class ChatAnthropic(ProviderChatModel):
     )
     _key_field: ClassVar[str] = "anthropic_api_key"
     _url_field: ClassVar[str] = "anthropic_api_url"
-    _proxy_field: ClassVar[str] = "anthropic_proxy"
     _end_of_url: ClassVar[re.Pattern[str]] = _END
+    _proxy_field: ClassVar[str] = "anthropic_proxy"
     _timeout_field: ClassVar[str] = "default_request_timeout"
     _identifying_fields: ClassVar[tuple[str, ...]] = ("output_version", "extra_body", "betas")
     _stop_param: ClassVar[str] = "stop_sequences"

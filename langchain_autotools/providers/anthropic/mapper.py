@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Required, TypedDict, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
@@ -50,7 +50,12 @@ from .._encode.sources import (
 from .decode import PROVIDER
 
 if TYPE_CHECKING:
-    from anthropic.types import CacheControlEphemeralParam, CitationsConfigParam
+    from anthropic.types import DocumentBlockParam, ImageBlockParam, TextBlockParam, ToolResultBlockParam
+
+    Part = TextBlockParam | ImageBlockParam | DocumentBlockParam | dict[str, Any]
+    """A content block of a request; a dict is one of the wire's own blocks and is sent unchanged."""
+else:
+    Part = dict[str, Any]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -59,54 +64,7 @@ _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _NO_SUCH = "the Messages API has no such content"
 
 
-class Text(TypedDict, total=False):
-    """A text in a request."""
-
-    type: Required[Literal["text"]]
-    text: Required[str]
-    citations: list[Any]
-    cache_control: "CacheControlEphemeralParam"
-
-
-class MediaSource(TypedDict, total=False):
-    """The source of an image's or document's data."""
-
-    type: Required[Literal["base64", "url", "file", "text", "content"]]
-    media_type: str
-    data: str
-    url: str
-    file_id: str
-    content: Any
-
-
-class Media(TypedDict, total=False):
-    """An image or a document in a request."""
-
-    type: Required[Literal["image", "document"]]
-    source: Required[MediaSource]
-    title: str
-    context: str
-    citations: "CitationsConfigParam"
-    transformations: Any
-    cache_control: "CacheControlEphemeralParam"
-
-
-Part = Text | Media | dict[str, Any]
-"""A content block of a request; a dict is one of the wire's own blocks and is sent unchanged."""
-
-
-class ToolResult(TypedDict, total=False):
-    """The result of a call in a request."""
-
-    type: Required[Literal["tool_result"]]
-    tool_use_id: Required[str]
-    content: Required[str | list[Part]]
-    is_error: bool
-    toolset_name: str
-    cache_control: "CacheControlEphemeralParam"
-
-
-def text_part(text: str) -> Text:
+def text_part(text: str) -> "TextBlockParam":
     """Return a text block."""
     return {"type": "text", "text": text}
 
@@ -255,7 +213,7 @@ def _blocks_of(message: BaseMessage) -> list[Any]:
     return [message.content] if isinstance(message.content, str) else message.content
 
 
-def _tool_result(call: CallId, message: ToolMessage, parts: list[Part]) -> tuple[ToolResult, list[Part]]:
+def _tool_result(call: CallId, message: ToolMessage, parts: list[Part]) -> tuple["ToolResultBlockParam", list[Part]]:
     """Return a result, and the parts that stand behind the results of the turn.
 
     The cache mark is set on the whole result, because the wire rejects one inside. A failed result holds text alone (wire quirk C-21).
@@ -266,10 +224,10 @@ def _tool_result(call: CallId, message: ToolMessage, parts: list[Part]) -> tuple
     inside = [part for part in parts if part not in behind]
     for part in inside if marks else ():
         part.pop("cache_control", None)
-    said: str | list[Part] = inside
+    said: Any = inside
     if len(inside) == 1 and inside[0].keys() == text_part("").keys():
         said = str(inside[0].get("text"))
-    result: ToolResult = {"type": "tool_result", "tool_use_id": call.sent, "content": said}
+    result: ToolResultBlockParam = {"type": "tool_result", "tool_use_id": call.sent, "content": said}
     if not inside:
         result["content"] = BELOW if behind else empty_output(failed=failed)
     if failed:
@@ -667,13 +625,13 @@ def _media(block: Block) -> Part:
     return _image(block, source) if source.kind == "image" else _document(block, source)
 
 
-def _image(block: Block, source: Source) -> Media:
-    image: Media = {"type": "image", "source": _image_source(source, block.get("type"))}
+def _image(block: Block, source: Source) -> "ImageBlockParam":
+    image: ImageBlockParam = {"type": "image", "source": _image_source(source, block.get("type"))}
     changes = extra(block, "transformations")
     return {**image, "transformations": changes} if changes else image
 
 
-def _image_source(source: Source, kind: Any) -> MediaSource:
+def _image_source(source: Source, kind: Any) -> Any:
     if source.url:
         return {"type": "url", "url": source.url}
     if source.file_id:
@@ -688,8 +646,8 @@ def _image_source(source: Source, kind: Any) -> MediaSource:
     return {"type": "base64", "media_type": mime_type, "data": source.data}
 
 
-def _document(block: Block, source: Source) -> Media:
-    document: Media = {"type": "document", "source": _document_source(block, source)}
+def _document(block: Block, source: Source) -> "DocumentBlockParam":
+    document: DocumentBlockParam = {"type": "document", "source": _document_source(block, source)}
     if title := extra(block, "title") or source.name:
         document["title"] = title
     if context := extra(block, "context"):
@@ -699,7 +657,7 @@ def _document(block: Block, source: Source) -> Media:
     return document
 
 
-def _document_source(block: Block, source: Source) -> MediaSource:
+def _document_source(block: Block, source: Source) -> Any:
     nested, kind = block.get("source"), block.get("type")
     if isinstance(nested, Mapping) and nested.get("type") == "content":
         return {"type": "content", "content": _inner(nested.get("content"))}

@@ -9,7 +9,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Required, TypedDict
+from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
@@ -33,62 +33,6 @@ from .._base.replies import (
     token_count,
 )
 from .errors import error_from_body
-
-
-class Blob(TypedDict):
-    """Inline data of a request."""
-
-    mimeType: str
-    data: str
-
-
-class FileData(TypedDict, total=False):
-    """Data referred to by its address."""
-
-    mimeType: str
-    fileUri: Required[str]
-
-
-class ExecutableCode(TypedDict, total=False):
-    """Code that the server ran."""
-
-    id: str
-    language: str | None
-    code: str | None
-
-
-class CodeResult(TypedDict, total=False):
-    """The result of code that the server ran."""
-
-    id: str
-    outcome: str | int | None
-    output: str | None
-
-
-class FunctionResponse(TypedDict, total=False):
-    """The result of a call."""
-
-    id: str
-    name: Required[str]
-    response: Required[dict[str, Any]]
-    parts: "list[Part]"
-
-
-class Part(TypedDict, total=False):
-    """One part of a request's content: one of its first six keys, and additional ones."""
-
-    text: str
-    inlineData: Blob
-    fileData: FileData
-    functionResponse: FunctionResponse
-    executableCode: ExecutableCode
-    codeExecutionResult: CodeResult
-    thought: bool
-    thoughtSignature: str
-    partMetadata: Any
-    videoMetadata: Any
-    mediaResolution: Any
-
 
 # ---------------------------------------------------------------------------------------------- decode
 # Decoding of generateContent replies to raw chunks: streams, and whole bodies read as a stream of one event.

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -58,7 +58,7 @@ from .._encode.sources import (
     unwrapped,
 )
 from .client import file_uri
-from .decode import PROVIDER, Blob, CodeResult, ExecutableCode, FileData, FunctionResponse, Part
+from .decode import PROVIDER
 from .tools import LEGAL_NAME
 
 _logger = logging.getLogger("langchain_autotools")
@@ -66,6 +66,22 @@ _logger = logging.getLogger("langchain_autotools")
 _OWN = ("inlineData", "fileData")
 _USUAL = {"image": "image/jpeg", "audio": "audio/mpeg", "video": "video/mp4"}
 _FALLBACKS = frozenset({"image", "image_url", "input_image", "audio", "video"})
+
+
+class Part(TypedDict, total=False):
+    """One part of a request's content: one of its first six keys, and additional ones."""
+
+    text: str
+    inlineData: dict[str, str]
+    fileData: dict[str, str]
+    functionResponse: dict[str, Any]
+    executableCode: dict[str, Any]
+    codeExecutionResult: dict[str, Any]
+    thought: bool
+    thoughtSignature: str
+    partMetadata: Any
+    videoMetadata: Any
+    mediaResolution: Any
 
 
 def text_part(text: str) -> Part:
@@ -164,7 +180,7 @@ class ContentEncoder(MessageEncoder[Encoded, CallId]):
         inside = [part for part in media if not self._older and _fits_response(part)]
         after = [part for part in media if part not in inside]
         output = _response_of(texts, failed=failed) if texts or not inside else {}
-        response: FunctionResponse = {"name": call.name, "response": output}
+        response: dict[str, Any] = {"name": call.name, "response": output}
         if call.sent:
             response = {"id": call.sent, **response}
         if inside:
@@ -179,7 +195,7 @@ class ContentEncoder(MessageEncoder[Encoded, CallId]):
 
 
 def _fits_response(part: Part) -> bool:
-    data: Blob | FileData | None = part.get("inlineData") or part.get("fileData")
+    data = part.get("inlineData") or part.get("fileData")
     return data is not None and str(data.get("mimeType") or "").startswith(_IN_RESPONSES)
 
 
@@ -407,13 +423,13 @@ def _of_server(block: Block, kind: str) -> Part | None:
     if kind == _CODE_RESULT or (kind == "server_tool_result" and extra(block, "block_type") == _CODE_RESULT):
         outcome = extra(block, "outcome")
         output = block.get(_CODE_RESULT) if kind == _CODE_RESULT else block.get("output")
-        result: CodeResult = {"outcome": _OUTCOMES.get(outcome, outcome), "output": output}
+        result = {"outcome": _OUTCOMES.get(outcome, outcome), "output": output}
         return {"codeExecutionResult": {"id": block["tool_call_id"], **result} if block.get("tool_call_id") else result}
     return None
 
 
 def _code(identifier: str | None, language: str | None, code: str | None) -> Part:
-    executed: ExecutableCode = {"language": language, "code": code}
+    executed = {"language": language, "code": code}
     return {"executableCode": {"id": identifier, **executed} if identifier else executed}
 
 
@@ -468,8 +484,7 @@ def _of_source(block: Block, source: Source) -> Part:
         mime_type = source.mime_type or mimetypes.guess_type(uri.partition("?")[0])[0]
         if mime_type is None and source.url and kind in _FALLBACKS and not _is_ours(uri):
             mime_type = _USUAL[source.kind]
-        file: FileData = {"mimeType": mime_type, "fileUri": uri} if mime_type else {"fileUri": uri}
-        return {"fileData": file}
+        return {"fileData": {"mimeType": mime_type, "fileUri": uri} if mime_type else {"fileUri": uri}}
     if source.text is not None or (source.kind == "text" and source.data is not None):
         return text_part(document_text(block, source))
     if source.data is None:

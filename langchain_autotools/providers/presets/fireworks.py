@@ -11,6 +11,12 @@ from .._base.parameters import Environment
 from ..openai.dialect import Dialect
 from ..openai.preset import Preset, PresetChatModel
 
+_PARAMETERS = (
+    "context_length_exceeded_behavior echo echo_last ignore_eos min_p mirostat_lr mirostat_target perf_metrics_in_response "
+    "prompt_cache_isolation_key prompt_truncate_len raw_output reasoning_history repetition_penalty return_token_ids "
+    "safe_tokenization speculation thinking top_k typical_p"
+)
+
 _MODELS = "accounts/fireworks/models/"
 
 
@@ -49,13 +55,7 @@ class ChatFireworks(PresetChatModel):
         base_url="https://api.fireworks.ai/inference/v1",
         environment=Environment(key=("FIREWORKS_API_KEY",), base_url=("FIREWORKS_API_BASE", "FIREWORKS_BASE_URL")),
         arguments={"fireworks_api_key": "openai_api_key", "fireworks_api_base": "openai_api_base"},
-        parameters=frozenset(
-            {
-                *("context_length_exceeded_behavior", "echo", "echo_last", "ignore_eos", "min_p", "mirostat_lr", "mirostat_target"),
-                *("perf_metrics_in_response", "prompt_cache_isolation_key", "prompt_truncate_len", "raw_output", "reasoning_history"),
-                *("repetition_penalty", "return_token_ids", "safe_tokenization", "speculation", "thinking", "top_k", "typical_p"),
-            }
-        ),
+        parameters=frozenset(_PARAMETERS.split()),
         renamed={"max_completion_tokens": "max_tokens"},
         methods=("function_calling", "json_schema", "json_mode"),
         profiles=Path(__file__).with_suffix(".csv"),

@@ -14,6 +14,10 @@ from .._base.parameters import Environment
 from ..openai.dialect import OPAQUE_KEYS, Dialect
 from ..openai.preset import Preset, PresetChatModel
 
+_PARAMETERS = (
+    "citation_options compound_custom disable_tool_validation documents exclude_domains include_domains include_reasoning search_settings"
+)
+
 _PROVIDER = "groq"
 _UNKNOWN = "Groq refuses it"
 
@@ -75,12 +79,7 @@ class ChatGroq(PresetChatModel):
         environment=Environment(key=("GROQ_API_KEY",), base_url=("GROQ_API_BASE",), proxy=("GROQ_PROXY",)),
         arguments={"groq_api_key": "openai_api_key", "groq_api_base": "openai_api_base", "groq_proxy": "openai_proxy"},
         fields={"reasoning_format": "reasoning_format"},
-        parameters=frozenset(
-            {
-                *("citation_options", "compound_custom", "disable_tool_validation", "documents", "exclude_domains", "include_domains"),
-                *("include_reasoning", "search_settings"),
-            }
-        ),
+        parameters=frozenset(_PARAMETERS.split()),
         unsupported=dict.fromkeys(("logit_bias", "logprobs", "top_logprobs", "modalities", "audio", "store", "verbosity"), _UNKNOWN),
         methods=("function_calling", "json_schema", "json_mode"),
         profiles=Path(__file__).with_suffix(".csv"),

@@ -17,6 +17,8 @@ from .._encode.sources import PDF, Block, Source, extra
 from ..openai.dialect import OPAQUE_KEYS, Dialect, IdShape
 from ..openai.preset import Preset, PresetChatModel
 
+_PARAMETERS = "guardrails min_tokens prompt_logprobs prompt_mode repetition_penalty safe_prompt top_k top_prompt_logprobs"
+
 _UNKNOWN = "Mistral's API does not know it"
 _PARTS = {
     "document_url": ("document_url", "document_name"),
@@ -103,12 +105,7 @@ class ChatMistralAI(PresetChatModel):
         llm_type="mistralai-chat",
         arguments={"mistral_api_key": "openai_api_key", "endpoint": "openai_api_base", "random_seed": "seed"},
         fields={"safe_mode": "safe_prompt"},
-        parameters=frozenset(
-            {
-                *("guardrails", "min_tokens", "prompt_logprobs", "prompt_mode", "repetition_penalty", "safe_prompt", "top_k"),
-                *("top_prompt_logprobs",),
-            }
-        ),
+        parameters=frozenset(_PARAMETERS.split()),
         renamed={"max_completion_tokens": "max_tokens", "seed": "random_seed"},
         dropped_params=frozenset({"stream_options"}),
         unsupported={
