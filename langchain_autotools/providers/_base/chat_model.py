@@ -68,8 +68,7 @@ class PortableChatModel(StructuredChatModel, defer_build=True):
     @property
     def _proxy(self) -> str | None:
         """Return the URL of the proxy."""
-        proxy: str | None = getattr(self, self._proxy_field) if self._proxy_field else None
-        return proxy
+        return cast("str | None", getattr(self, self._proxy_field) if self._proxy_field else None)
 
     @property
     def _headers(self) -> Mapping[str, str]:
