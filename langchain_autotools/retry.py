@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, 
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from .deadline import DeadlinePassed, current_deadline
 from .errors import ConfigurationError
@@ -54,17 +54,6 @@ class Strategies:
     wait_scale: float
 
 
-class Retry(Protocol):
-    """The interface of retry settings."""
-
-    @property
-    def functions(self) -> Mapping[str, Any]:
-        """The caller's functions, by the names of their arguments."""
-
-    def strategies(self) -> Strategies:
-        """Return the strategies for these settings."""
-
-
 def _call_state(name: str, started: float | None = None) -> "RetryCallState":
     """Return tenacity's state object of a request or call.
 
@@ -89,7 +78,7 @@ def _named(name: str) -> Callable[[], None]:
     return request
 
 
-def check_synchronous(retry: Retry) -> None:
+def check_synchronous(retry: "RetryPolicy | RetryStrategies") -> None:
     """Raise if the settings have asynchronous functions, which a synchronous run cannot await.
 
     Raises:
@@ -411,7 +400,7 @@ class Attempts:
         ConfigurationError: They cannot, and there is one.
     """
 
-    def __init__(self, retry: Retry, name: str = "request", *, awaits: bool = False) -> None:
+    def __init__(self, retry: RetryPolicy | RetryStrategies, name: str = "request", *, awaits: bool = False) -> None:
         if not awaits:
             check_synchronous(retry)
         self._retry, self._name, self._awaits = retry, name, awaits

@@ -31,7 +31,7 @@ from pydantic import (
 
 from ..._version import DISTRIBUTION, __version__
 from ...addresses import public_url, query_of
-from ...errors import ConfigurationError, map_errors
+from ...errors import ConfigurationError
 from ...history.expansion import expand
 from ...messages.calls import calls_of
 from ...messages.run_messages import carried_messages
@@ -68,8 +68,7 @@ class PortableChatModel(StructuredChatModel, defer_build=True):
     @property
     def _proxy(self) -> str | None:
         """Return the URL of the proxy."""
-        proxy: str | None = getattr(self, self._proxy_field) if self._proxy_field else None
-        return proxy
+        return cast("str | None", getattr(self, self._proxy_field) if self._proxy_field else None)
 
     @property
     def _headers(self) -> Mapping[str, str]:
@@ -516,8 +515,10 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
             ConfigurationError: There is no key.
             ProviderError: The server refuses, has no list, or cannot be reached.
         """
-        with map_errors(self._error_table()):
+        try:
             return self._served_models()
+        except Exception as error:
+            self._raise_translated(error)
 
     @abstractmethod
     def _served_models(self) -> list[str]:

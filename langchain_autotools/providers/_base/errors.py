@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from langchain_core import exceptions
 from langchain_core.exceptions import ModelError
@@ -106,7 +106,7 @@ class ErrorMapping:
     # ------------------------------------------------------------------------------------------ what is raised
 
     def table(self, secrets: Callable[[], Iterable[str]] = list) -> ErrorTable:
-        """Return the table by which `errors.map_errors` translates errors of the SDK, and of the HTTP library while it reads a body.
+        """Return the table by which `errors.translated` translates errors of the SDK, and of the HTTP library while it reads a body.
 
         Args:
             secrets: Returns the texts that must not stand in any error; called when there is one.
@@ -143,8 +143,7 @@ class ErrorMapping:
         new: Any = self._class("TimeoutError")(request=public_request(self._request_of(error)))
         new.message = f"{new.message} ({_describe(error.__cause__ or error)})"
         new.args = (new.message,)
-        timed_out: Exception = new
-        return timed_out
+        return cast("Exception", new)
 
     def _disconnected(self, error: Any, request: Any = None) -> Exception:
         own = request or self._request_of(error)
@@ -159,8 +158,7 @@ class ErrorMapping:
         message = f"The request cannot be sent ({_describe(error)})" if unsendable else no_reply
         new: Any = self._class("ConnectionError")(message=message, request=request)
         new.is_retryable = not unsendable
-        disconnected: Exception = new
-        return disconnected
+        return cast("Exception", new)
 
     def unreachable(self, message: str, *, passes: bool = True) -> Exception:
         """Return the error for a request that could not be sent, since what it needs cannot be had.
@@ -171,8 +169,7 @@ class ErrorMapping:
         """
         new: Any = self._class("ConnectionError")(message=message, request=self.library().Request("POST", "http://unknown"))
         new.is_retryable = passes
-        unreachable: Exception = new
-        return unreachable
+        return cast("Exception", new)
 
     def _class(self, name: str) -> Any:
         return self.error_class(f"{self.prefix}{name}")
@@ -204,8 +201,7 @@ class ErrorMapping:
         new: Any = self._class(name)(message, response=response, body=body)
         new.retry_after = retry_after(response.headers)
         new.is_retryable = not overflows and self._may_succeed(status, labels, response.headers)
-        typed: Exception = new
-        return typed
+        return cast("Exception", new)
 
     def _may_succeed(self, status: int, labels: frozenset[str], headers: Mapping[str, str]) -> bool:
         """Whether a retry may succeed: by the server's header, else by the error code, else by the status."""

@@ -54,8 +54,7 @@ def _format_of(fallback: Any, tools: Any, schema: Any, method: str, strict: bool
         raise ConfigurationError(f"the fallback {kind} cannot take this structured output: {error}") from error
     if supported == "function_calling":
         raise ConfigurationError(f"the fallback {kind} has no method {method!r} of structured output: use method='function_calling'")
-    params: dict[str, Any] = beside._format_params(schema, supported, strict)
-    return params
+    return cast("dict[str, Any]", beside._format_params(schema, supported, strict))
 
 
 # ---------------------------------------------------------------------------------------------- output check

@@ -17,7 +17,7 @@ from typing import Any, Self, TypeVar, cast
 from urllib.request import getproxies
 
 from ...errors import ConfigurationError
-from .secrets import async_hooks, concealing, hooks
+from .secrets import concealing, hooks
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -166,7 +166,7 @@ def shared_async_client(sdk: Any, proxy: str | None, loop: asyncio.AbstractEvent
 
     def make() -> LoopPool:
         verify, kind = shared_ssl_context(http_library(sdk)), concealing(closing_whole(sdk.DefaultAsyncHttpxClient))
-        return LoopPool(usable(lambda: kind(proxy=proxy, verify=verify, event_hooks=async_hooks())))
+        return LoopPool(usable(lambda: kind(proxy=proxy, verify=verify, event_hooks=hooks(awaited=True))))
 
     return SHARED_POOLS.get((sdk.__name__, proxy, connection_environment()), make, loop).client
 

@@ -20,7 +20,7 @@ from ...addresses import public_url
 from ...errors import ConfigurationError
 from . import clients
 from .reader import EventDecoder, ReplyDecoder, ReplyWatch, SSEDecoder
-from .secrets import SecretDict, async_hooks, hooks, secret_query, spelled
+from .secrets import SecretDict, hooks, secret_query, spelled
 from .timeouts import PATIENCE
 
 ANSWERED = "autotools_answered"
@@ -225,7 +225,7 @@ class HttpClients:
 
         def make() -> Any:
             arguments = self._complete(self.arguments)
-            made = clients.usable(lambda: _make_client(self.library.Client, {**arguments, "event_hooks": hooks(**_hooked(arguments))}))
+            made = clients.usable(lambda: _make_client(self.library.Client, {**arguments, "event_hooks": hooks(arguments)}))
             weakref.finalize(keeper, made.close)
             return made
 
@@ -239,7 +239,7 @@ class HttpClients:
         def make() -> clients.LoopPool:
             arguments = self._complete(self.async_arguments)
             kind = clients.closing_whole(self.library.AsyncClient)
-            client = clients.usable(lambda: _make_client(kind, {**arguments, "event_hooks": async_hooks(**_hooked(arguments))}))
+            client = clients.usable(lambda: _make_client(kind, {**arguments, "event_hooks": hooks(arguments, awaited=True)}))
             return clients.LoopPool(client, None if keeper is clients.SHARED_POOLS else keeper)
 
         return keeper.get((self.library.__name__, self.async_arguments, self._environment), make, loop).client
@@ -256,10 +256,6 @@ class HttpClients:
         limits = self.library.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_IDLE)
         verify = {} if {"verify", "transport", "cert"} & arguments.values.keys() else {"verify": clients.shared_ssl_context(self.library)}
         return {"limits": limits, **verify, **arguments.values}
-
-
-def _hooked(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {"own": arguments.get("event_hooks"), "concealing": not {"transport", "mounts"} & arguments.keys()}
 
 
 def _make_client(client: Any, arguments: Mapping[str, Any]) -> Any:
@@ -301,8 +297,7 @@ def post(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: 
         if (error := refused(response)) is not None:
             raise error
     response.request.extensions = {**response.request.extensions, ANSWERED: True}
-    answer: Response = response
-    return answer
+    return cast("Response", response)
 
 
 async def apost(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: Callable[[Any], Exception | None]) -> Response:
@@ -319,8 +314,7 @@ async def apost(http: Any, url: str, body: bytes, options: Mapping[str, Any], re
         if (error := refused(response)) is not None:
             raise error
     response.request.extensions = {**response.request.extensions, ANSWERED: True}
-    answer: Response = response
-    return answer
+    return cast("Response", response)
 
 
 def _without_query(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Protocol, Self
 
 from jiter import from_json
@@ -589,9 +590,7 @@ def read_stream(reader: ReplyReader, body: bytes) -> AIMessageChunk:
     chunks: list[AIMessageChunk] = []
     with reader:
         try:
-            for chunk in reader.feed(body):
-                chunks.append(chunk)
-            for chunk in reader.finish():
+            for chunk in chain(reader.feed(body), reader.finish()):
                 chunks.append(chunk)
         except EndedEarly as early:
             early.chunks[:0] = chunks

@@ -78,6 +78,8 @@ def part_of(block: str | sources.Block, keys: Collection[str] = (), own: OwnPart
 
 def _media(block: sources.Block) -> Part:
     source = sources.media_of(block)
+    if source.kind == "video":
+        raise sources.unsupported(block.get("type"), _NO_SUCH)
     return _OF_KIND.get(source.kind, _file)(block, source)
 
 
@@ -169,11 +171,7 @@ def file_data(block: sources.Block, source: sources.Source) -> "FileFile":
     return {"filename": name, "file_data": f"data:{mime_type};base64,{source.data}"}
 
 
-def _video(block: sources.Block, source: sources.Source) -> Part:
-    raise sources.unsupported(block.get("type"), _NO_SUCH)
-
-
-_OF_KIND: Mapping[str, Callable[[sources.Block, sources.Source], Part]] = {"image": _image, "audio": _audio, "video": _video, "text": _text}
+_OF_KIND: Mapping[str, Callable[[sources.Block, sources.Source], Part]] = {"image": _image, "audio": _audio, "text": _text}
 
 
 # ---------------------------------------------------------------------------------------------- other parts

@@ -6,7 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, model_validator
@@ -57,8 +57,7 @@ class ClientSettings(SdkClientSettings):
         key: Any = self.api_key
         if callable(key):
             key = key_of(key, "api_key", ERRORS.unreachable)
-        client: openai.OpenAI = self._client("OpenAI", self.base_url, key, http_client=self._http())
-        return client
+        return cast("openai.OpenAI", self._client("OpenAI", self.base_url, key, http_client=self._http()))
 
     def asynchronous(self, loop: asyncio.AbstractEventLoop) -> "openai.AsyncOpenAI":
         """Return a client for this event loop.
@@ -67,8 +66,7 @@ class ClientSettings(SdkClientSettings):
             openai.OpenAIError: There is no key.
         """
         key = given_key(self.api_key, "api_key") if callable(self.api_key) else self.api_key
-        client: openai.AsyncOpenAI = self._client("AsyncOpenAI", self.base_url, key, http_client=self._ahttp(loop))
-        return client
+        return cast("openai.AsyncOpenAI", self._client("AsyncOpenAI", self.base_url, key, http_client=self._ahttp(loop)))
 
     def _client(self, kind: str, address: str | None, key: Any, *, place: str = "base_url", **arguments: Any) -> Any:
         """Return a client of the SDK. To another vendor's server it sends nothing that the SDK finds in OpenAI's environment.

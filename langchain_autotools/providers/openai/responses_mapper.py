@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -55,8 +55,7 @@ def item_of(block: Any) -> wire.Item | None:
         return item_of(block.get("value"))
     if block.get("type") not in _ITEM_TYPES or (block.get("type") == _SCREEN and block.get("is_error")):
         return None  # a screen is answered by pictures only: why there is none is a text of the user's
-    item: wire.Item = _of_result(block) if "is_error" in block else _without_index(block)
-    return item
+    return cast("wire.Item", _of_result(block) if "is_error" in block else _without_index(block))
 
 
 def _of_result(block: sources.Block) -> Any:
@@ -138,6 +137,8 @@ def _text_part(text: str) -> wire.ItemPart:
 
 def _input_media(block: sources.Block) -> Any:
     source = sources.media_of(block)
+    if source.kind == "video":
+        raise sources.unsupported(block.get("type"), _WHY)
     if source.file_id:
         chat.check_id(source, block.get("type"))
     return _OF_KIND.get(source.kind, _input_file)(block, source)
@@ -177,14 +178,9 @@ def _input_file(block: sources.Block, source: sources.Source) -> Any:
     return {"type": "input_file", **chat.file_data(block, source), **more}
 
 
-def _input_video(block: sources.Block, source: sources.Source) -> Any:
-    raise sources.unsupported(block.get("type"), _WHY)
-
-
 _OF_KIND: Mapping[str, Callable[[sources.Block, sources.Source], Any]] = {
     "image": _input_image,
     "audio": lambda block, source: {"type": "input_audio", "input_audio": chat.input_audio(block, source)},
-    "video": _input_video,
     "text": _input_text,
 }
 _CONVERTERS: dict[str, Callable[[sources.Block], Any]] = {

@@ -9,7 +9,7 @@ schemas there is `anyOf` alone, of formats there are nine, patterns have no look
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Required, TypedDict
+from typing import TYPE_CHECKING, Any, Required, TypedDict, cast
 
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -44,8 +44,7 @@ def _strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     if why:
         raise ConfigurationError(f"strict mode cannot express {why}; change that, or leave strict out")
     definitions = {**(schema.get("definitions") or {}), **(schema.get("$defs") or {})}
-    closed: dict[str, Any] = _closed(schema, definitions, ())
-    return closed
+    return cast("dict[str, Any]", _closed(schema, definitions, ()))
 
 
 def _why_not_strict(schema: Any) -> str | None:
