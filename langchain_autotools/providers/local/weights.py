@@ -65,7 +65,7 @@ class HashMismatchError(ConfigurationError):
     """Raised when a file has another hash than required. The file is not used."""
 
 
-def _sha256_of(path: Path, advance: Advance = lambda _count: None) -> str:
+def _sha256_of(path: Path, advance: Advance) -> str:
     """Return the SHA-256 hash of a file, in hexadecimal.
 
     Args:
