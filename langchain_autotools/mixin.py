@@ -385,7 +385,7 @@ def _turn_hooks(values: Mapping[str, Any], middleware: Sequence[Any]) -> Sequenc
     """Return the wrappers of turns that the settings of a call and the model's middleware bring."""
     hooks: list[TurnWrapper] = []
     if values["before_turn"] is not None:
-        from .run.before_turn import BeforeTurn
+        from .run.middleware import BeforeTurn
 
         hooks.append(BeforeTurn(values["before_turn"]))
     if values["output_check"] is not None:

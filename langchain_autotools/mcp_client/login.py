@@ -12,10 +12,12 @@ import logging
 import secrets
 import time
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from functools import wraps
+from types import SimpleNamespace
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit
 from weakref import WeakKeyDictionary
 
@@ -30,6 +32,7 @@ from .questions import called
 
 _logger = logging.getLogger("langchain_autotools")
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _SECONDS = 30.0
@@ -64,12 +67,28 @@ class LoginStorage(Protocol):
         """Store a value under a key; None removes the key."""
 
 
+def _beside(coroutine: Coroutine[Any, Any, _T]) -> Awaitable[_T]:
+    """Run a coroutine on a background loop, so that the connections of a storage belong to one loop."""
+    return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, background_loop()))
+
+
+def _waiting(method: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]:
+    """Return the synchronous twin of a method, which waits for it."""
+
+    @wraps(method)
+    def twin(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return asyncio.run_coroutine_threadsafe(method(*args, **kwargs), background_loop()).result()
+
+    twin.__name__ = method.__name__.removeprefix("a")
+    return twin
+
+
 class LogsIn:
     """The methods of an MCP server by which a human logs in."""
 
     _login: "StoredLogin | None" = None
 
-    def login_url(
+    async def alogin_url(
         self,
         redirect_uri: str | None = None,
         *,
@@ -96,21 +115,11 @@ class LogsIn:
             ConfigurationError: `mcp_server` got no `storage`, or an argument cannot work.
             LoginError: The server offers no login, or cannot be reached.
         """
-        return _wait_for(self._stored.begin(redirect_uri, scope, client_name, client_id, client_secret))
-
-    async def alogin_url(
-        self,
-        redirect_uri: str | None = None,
-        *,
-        scope: str | None = None,
-        client_name: str | None = None,
-        client_id: str | None = None,
-        client_secret: str | SecretStr | None = None,
-    ) -> str:
-        """Like `login_url`, asynchronously."""
         return await _beside(self._stored.begin(redirect_uri, scope, client_name, client_id, client_secret))
 
-    def finish_login(self, code: str, state: str, iss: str | None = None) -> None:
+    login_url = _waiting(alogin_url)
+
+    async def afinish_login(self, code: str, state: str, iss: str | None = None) -> None:
         """Finish a login. Afterwards calls work in all processes.
 
         Args:
@@ -122,26 +131,15 @@ class LogsIn:
             ConfigurationError: `mcp_server` got no `storage`.
             LoginError: No login with this state was begun with this storage, or the authorization server refuses the code.
         """
-        _wait_for(self._stored.finish(code, state, iss))
-
-    async def afinish_login(self, code: str, state: str, iss: str | None = None) -> None:
-        """Like `finish_login`, asynchronously."""
         await _beside(self._stored.finish(code, state, iss))
+
+    finish_login = _waiting(afinish_login)
 
     @property
     def _stored(self) -> "StoredLogin":
         if self._login is None:
             raise ConfigurationError("a login needs mcp_server(url, storage=...)")
         return self._login
-
-
-def _beside(coroutine: Coroutine[Any, Any, _T]) -> Awaitable[_T]:
-    """Run a coroutine on a background loop, so that the connections of a storage belong to one loop."""
-    return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, background_loop()))
-
-
-def _wait_for(coroutine: Coroutine[Any, Any, _T]) -> _T:
-    return asyncio.run_coroutine_threadsafe(coroutine, background_loop()).result()
 
 
 # ---------------------------------------------------------------------------------------------- login
@@ -177,12 +175,7 @@ class StoredLogin:
     # ------------------------------------------------------------------------------------------ begin and finish
 
     async def begin(
-        self,
-        redirect_uri: str | None = None,
-        scope: str | None = None,
-        client_name: str | None = None,
-        client_id: str | None = None,
-        client_secret: str | SecretStr | None = None,
+        self, redirect_uri: str | None, scope: str | None, name: str | None, client_id: str | None, client_secret: str | SecretStr | None
     ) -> str:
         """Begin a login and return its URL. See `LogsIn.login_url`."""
         if client_secret is not None and client_id is None:
@@ -190,7 +183,7 @@ class StoredLogin:
         secret = client_secret.get_secret_value() if isinstance(client_secret, SecretStr) else client_secret
         client = None if client_id is None else {"client_id": client_id, "client_secret": secret}
         async with self._lock:
-            settings = await self._settings(_checked_uri(redirect_uri), client_name or _CLIENT_NAME, client)
+            settings = await self._settings(_checked_uri(redirect_uri), name or _CLIENT_NAME, client)
             if not settings["redirect_uri"]:
                 raise ConfigurationError("login_url needs redirect_uri: the URL of your service to which the human is sent back")
             async with _Http() as http:
@@ -606,30 +599,6 @@ class _Reached(BaseException):
     """Raised where the SDK would show the login to a human. Not an `Exception`, which the SDK would log as an error."""
 
 
-class _OneClient:
-    """A storage for the SDK, with a client and without tokens. It stores nothing.
-
-    Args:
-        client: The client; None if it has to be registered.
-    """
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-
-    async def get_client_info(self) -> Any:
-        """Return the client."""
-        return self._client
-
-    async def get_tokens(self) -> None:
-        """Return no tokens."""
-
-    async def set_client_info(self, client_info: Any) -> None:
-        """Store nothing."""
-
-    async def set_tokens(self, tokens: Any) -> None:
-        """Store nothing."""
-
-
 async def _offer(
     http: _Http, url: str, settings: Mapping[str, Any], challenge: _Challenge, label: str
 ) -> tuple[str, dict[str, str], dict[str, Any]]:
@@ -672,6 +641,12 @@ def _provider(url: str, settings: Mapping[str, Any]) -> Any:
     async def leave(login: str) -> None:
         raise _Reached(login)
 
+    async def registered() -> Any:
+        return known
+
+    async def nothing(*_: Any) -> None:
+        """Return no token, and store nothing."""
+
     async def never() -> Any:
         raise NotImplementedError
 
@@ -682,7 +657,7 @@ def _provider(url: str, settings: Mapping[str, Any]) -> Any:
         "application_type": "web" if uri.startswith("https:") else "native",
     }
     known = None if client is None else OAuthClientInformationFull.model_validate({**client, "redirect_uris": [uri]})
-    storage: Any = _OneClient(known)
+    storage: Any = SimpleNamespace(get_client_info=registered, get_tokens=nothing, set_client_info=nothing, set_tokens=nothing)
     return OAuthClientProvider(url, OAuthClientMetadata.model_validate(about), storage, leave, never)
 
 
