@@ -491,25 +491,19 @@ def _may_hold_blocks(params: Mapping[str, Any], body: bytes) -> bool:
 
 
 def _tool_choice(params: Mapping[str, Any], parallel: bool | None) -> dict[str, Any] | None:
-    """Return the tool choice. A forced one is not sent to a thinking model, because the vendor rejects it (wire quirk C-18)."""
-    choice = _read_choice(format_tool_choice(params.get("tool_choice"), params["tools"]))
-    if choice.forced and _is_thinking(params.get("thinking")):
-        _logger.warning("a model that thinks cannot be forced to call a tool: the forced tool_choice is not sent")
-        return _choice_with_parallel(choice.lasting, parallel)
-    return _choice_with_parallel(choice.asked, parallel)
-
-
-def _choice_with_parallel(choice: dict[str, Any] | None, parallel: bool | None) -> dict[str, Any] | None:
-    """Return the choice with the setting for parallel calls.
+    """Return the tool choice. A forced one is not sent to a thinking model, because the vendor rejects it (wire quirk C-18).
 
     Args:
-        choice: The choice, as `format_tool_choice` gave it.
-        parallel: Whether it may; None leaves that to the vendor.
+        params: The request's parameters.
+        parallel: Whether calls may be parallel; None leaves that to the vendor.
     """
-    if parallel is None or (choice or {}).get("type") == "none":
+    read = _read_choice(format_tool_choice(params.get("tool_choice"), params["tools"]))
+    choice: dict[str, Any] | None = read.asked
+    if read.forced and _is_thinking(params.get("thinking")):
+        _logger.warning("a model that thinks cannot be forced to call a tool: the forced tool_choice is not sent")
+        choice = read.lasting
+    if parallel is None or (parallel and choice is None) or (choice or {}).get("type") == "none":
         return choice
-    if parallel and choice is None:
-        return None
     return {**(choice or {"type": "auto"}), "disable_parallel_tool_use": not parallel}
 
 

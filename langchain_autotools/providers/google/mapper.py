@@ -471,7 +471,8 @@ def _of_source(block: Block, source: Source) -> Part:
         if not source.url and "://" not in uri:
             raise unsupported(kind, f"the file {uri!r} is not one of this vendor's")
         mime_type = source.mime_type or mimetypes.guess_type(uri.partition("?")[0])[0]
-        if mime_type is None and source.url and kind in _FALLBACKS and not _is_ours(uri):
+        is_known = "/files/" in uri and "googleapis.com" in uri  # of an uploaded file the server knows the media type
+        if mime_type is None and source.url and kind in _FALLBACKS and not is_known:
             mime_type = _USUAL[source.kind]
         return {"fileData": {"mimeType": mime_type, "fileUri": uri} if mime_type else {"fileUri": uri}}
     if source.text is not None or (source.kind == "text" and source.data is not None):
@@ -487,11 +488,6 @@ def _of_source(block: Block, source: Source) -> Part:
 
 
 _CONVERTERS: dict[str, Callable[[Block], Part]] = {"media": _media, "search_result": lambda block: text_part(search_result_text(block))}
-
-
-def _is_ours(uri: str) -> bool:
-    """Whether an address is an uploaded file, whose media type the server knows."""
-    return "/files/" in uri and "googleapis.com" in uri
 
 
 # ---------------------------------------------------------------------------------------------- calls

@@ -18,7 +18,6 @@ _PARAMETERS = (
     "citation_options compound_custom disable_tool_validation documents exclude_domains include_domains include_reasoning search_settings"
 )
 
-_PROVIDER = "groq"
 _UNKNOWN = "Groq refuses it"
 
 
@@ -42,7 +41,7 @@ class ChatGroq(PresetChatModel):
     preset: ClassVar[Preset] = Preset(
         example="openai/gpt-oss-120b",
         dialect=Dialect(
-            provider=_PROVIDER,
+            provider="groq",
             reasoning="reasoning",
             refuses=frozenset(OPAQUE_KEYS) - {"reasoning_content"},
             names=False,
