@@ -304,7 +304,9 @@ class StoredLogin:
                 tokens = await login.tokens()
                 for _ in range(_MOST_TOKENS):  # where many requests run at once, the others may use up a token
                     used = tokens
-                    response = yield _signed(request, used)
+                    if used is not None:
+                        request.headers["Authorization"] = f"Bearer {used['access_token']}"
+                    response = yield request
                     insufficient = response.status_code == 403 and _field(response, "error") == "insufficient_scope"
                     if response.status_code != 401 and not insufficient:
                         return
@@ -325,7 +327,7 @@ class StoredLogin:
         Raises:
             LoginError: They cannot be renewed at the moment.
         """
-        stored = await self._tokens()
+        stored: Mapping[str, Any] | None = await self._get("tokens")
         expired = stored is not None and stored["expires_at"] is not None and stored["expires_at"] <= time.time()
         if stored is None or not (expired or (renew and stored == refused)):
             return stored
@@ -338,7 +340,7 @@ class StoredLogin:
     async def _renewed(self, old: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Return newer tokens; None if a human has to log in."""
         async with self._alone():
-            stored = await self._tokens()
+            stored: Mapping[str, Any] | None = await self._get("tokens")
             if stored != old:
                 return stored
             token = old["refresh_token"]
@@ -350,7 +352,7 @@ class StoredLogin:
             if answer.status not in (200, 201):
                 raise LoginError(f"the token for {self._label} cannot be renewed now ({answer.words})")
             made = self._tokens_of(old, answer)
-            stored = await self._tokens()
+            stored = await self._get("tokens")
             if stored != old:  # a login was finished meanwhile
                 return stored
             await self._set(made, "tokens")
@@ -360,7 +362,8 @@ class StoredLogin:
     async def _stored_by_others(self, old: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Return the tokens that another process got for a refresh token that was refused here; None if there are none."""
         end = time.monotonic() + _SECONDS_FOR_OTHERS
-        while (stored := await self._tokens()) == old:
+        stored: Mapping[str, Any] | None
+        while (stored := await self._get("tokens")) == old:
             if time.monotonic() > end:
                 self._refused = old["refresh_token"]
                 return None
@@ -429,11 +432,6 @@ class StoredLogin:
     def _key(self, *parts: str) -> str:
         return "_".join((self._prefix, *parts))
 
-    async def _tokens(self) -> Mapping[str, Any] | None:
-        """Return the stored tokens; None if there are none."""
-        tokens: Mapping[str, Any] | None = await self._get("tokens")
-        return tokens
-
     async def _get(self, *parts: str) -> Any:
         text = await called(self._storage.get, self._key(*parts))
         try:
@@ -444,12 +442,6 @@ class StoredLogin:
 
     async def _set(self, value: Any, *parts: str) -> None:
         await called(self._storage.set, self._key(*parts), None if value is None else json.dumps(value))
-
-
-def _signed(request: Any, tokens: Mapping[str, Any] | None) -> Any:
-    if tokens is not None:
-        request.headers["Authorization"] = f"Bearer {tokens['access_token']}"
-    return request
 
 
 def _token_request(http: "_Http", url: str, fields: Mapping[str, str], client: Mapping[str, Any], method: str) -> Any:
