@@ -12,12 +12,11 @@ import logging
 import secrets
 import time
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Coroutine, Mapping
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from functools import wraps
 from types import SimpleNamespace
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit
 from weakref import WeakKeyDictionary
 
@@ -32,7 +31,6 @@ from .questions import called
 
 _logger = logging.getLogger("langchain_autotools")
 
-_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _SECONDS = 30.0
@@ -67,28 +65,12 @@ class LoginStorage(Protocol):
         """Store a value under a key; None removes the key."""
 
 
-def _beside(coroutine: Coroutine[Any, Any, _T]) -> Awaitable[_T]:
-    """Run a coroutine on a background loop, so that the connections of a storage belong to one loop."""
-    return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, background_loop()))
-
-
-def _waiting(method: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]:
-    """Return the synchronous twin of a method, which waits for it."""
-
-    @wraps(method)
-    def twin(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        return asyncio.run_coroutine_threadsafe(method(*args, **kwargs), background_loop()).result()
-
-    twin.__name__ = method.__name__.removeprefix("a")
-    return twin
-
-
 class LogsIn:
     """The methods of an MCP server by which a human logs in."""
 
     _login: "StoredLogin | None" = None
 
-    async def alogin_url(
+    def login_url(
         self,
         redirect_uri: str | None = None,
         *,
@@ -115,11 +97,21 @@ class LogsIn:
             ConfigurationError: `mcp_server` got no `storage`, or an argument cannot work.
             LoginError: The server offers no login, or cannot be reached.
         """
+        return _wait_for(self._stored.begin(redirect_uri, scope, client_name, client_id, client_secret))
+
+    async def alogin_url(
+        self,
+        redirect_uri: str | None = None,
+        *,
+        scope: str | None = None,
+        client_name: str | None = None,
+        client_id: str | None = None,
+        client_secret: str | SecretStr | None = None,
+    ) -> str:
+        """Like `login_url`, asynchronously."""
         return await _beside(self._stored.begin(redirect_uri, scope, client_name, client_id, client_secret))
 
-    login_url = _waiting(alogin_url)
-
-    async def afinish_login(self, code: str, state: str, iss: str | None = None) -> None:
+    def finish_login(self, code: str, state: str, iss: str | None = None) -> None:
         """Finish a login. Afterwards calls work in all processes.
 
         Args:
@@ -131,15 +123,26 @@ class LogsIn:
             ConfigurationError: `mcp_server` got no `storage`.
             LoginError: No login with this state was begun with this storage, or the authorization server refuses the code.
         """
-        await _beside(self._stored.finish(code, state, iss))
+        _wait_for(self._stored.finish(code, state, iss))
 
-    finish_login = _waiting(afinish_login)
+    async def afinish_login(self, code: str, state: str, iss: str | None = None) -> None:
+        """Like `finish_login`, asynchronously."""
+        await _beside(self._stored.finish(code, state, iss))
 
     @property
     def _stored(self) -> "StoredLogin":
         if self._login is None:
             raise ConfigurationError("a login needs mcp_server(url, storage=...)")
         return self._login
+
+
+def _beside(coroutine: Coroutine[Any, Any, _T]) -> Awaitable[_T]:
+    """Run a coroutine on a background loop, so that the connections of a storage belong to one loop."""
+    return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, background_loop()))
+
+
+def _wait_for(coroutine: Coroutine[Any, Any, _T]) -> _T:
+    return asyncio.run_coroutine_threadsafe(coroutine, background_loop()).result()
 
 
 # ---------------------------------------------------------------------------------------------- login
