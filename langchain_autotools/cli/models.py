@@ -52,19 +52,11 @@ def open_model(name: str | None, tools: Sequence[Any] | None, settings: Mapping[
     wanted = model_name or provider.default_model or ""
     if provider.model_needed and not wanted:
         raise ConfigurationError(f"--model {name.rstrip(':')}: say which model, as in -m {provider_name}:MODEL")
-    built_in = _built_in_tools(provider_name, model_name) if tools is None else ()
+    is_small = provider_name == "local" and not model_name and not os.environ.get(_OWN_FILE_VARIABLE)
+    built_in = () if tools is not None else SMALL_MODEL_TOOLS if is_small else DEMO_TOOLS
     model = provider.make(wanted, {**provider.settings, **settings, "tools": list(built_in if tools is None else tools)})
     shown = getattr(model, "model_name", None) or model_name
     return OpenedModel(model, f"{provider_name}:{shown}" if shown else provider_name, reason, built_in)
-
-
-def _named_provider(name: str) -> tuple[str, Provider | LangChainClass]:
-    """Return the provider of a name, whatever model it names, and its main name.
-
-    Raises:
-        ConfigurationError: It is unknown.
-    """
-    return _named(name if ":" in name else f"{name}:")[:2]
 
 
 def _key_set(provider: Provider) -> str | None:
@@ -79,12 +71,6 @@ def _named(name: str) -> tuple[str, Provider | LangChainClass, str]:
         raise ConfigurationError(f"--model {name.rstrip(':')}: {error}") from error
 
 
-def _built_in_tools(provider_name: str, model_name: str) -> Sequence[BaseTool]:
-    """Return the demonstration tools; for the very small default model only those that it uses well."""
-    is_small = provider_name == "local" and not model_name and not os.environ.get(_OWN_FILE_VARIABLE)
-    return SMALL_MODEL_TOOLS if is_small else DEMO_TOOLS
-
-
 def _provider_with_key() -> tuple[str, str] | None:
     """Return the first provider whose key is set, and the reason; None if there is none."""
     found = ((name, _key_set(provider)) for name, provider in _DEFAULTS.items())
@@ -92,8 +78,7 @@ def _provider_with_key() -> tuple[str, str] | None:
 
 
 def _default() -> tuple[str, str]:
-    with_key = _provider_with_key()
-    if with_key:
+    if with_key := _provider_with_key():
         return with_key
     if find_spec(_SERVER_MODULE) is not None:
         return "local", "no provider's key is set: the embedded local model"
@@ -125,7 +110,8 @@ def list_models(name: str | None, settings: Mapping[str, Any], display: Display)
         for provider_name, one in _DEFAULTS.items():
             display.offered(_full_name(provider_name, one.default_model or ""))
         return
-    provider_name, provider = _named_provider(default[0] if default else str(name))
+    wanted = default[0] if default else str(name)
+    provider_name, provider, _ = _named(wanted if ":" in wanted else f"{wanted}:")  # whatever model it names
     if isinstance(provider, LangChainClass):
         raise ConfigurationError(f"{provider.class_name} lists no models: name yours, as in -m {provider_name}:MODEL")
     if provider_name == "azure_openai":

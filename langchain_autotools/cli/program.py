@@ -26,7 +26,9 @@ class _UsageError(Exception):
 
 def run(words: Sequence[str]) -> int:
     """Run the command of these words; return the exit code."""
-    _make_output_robust()
+    for stream in (sys.stdout, sys.stderr):  # what a terminal cannot show is replaced
+        with suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     display = make_display(as_json="--json" in words)
     try:
         _run_command(words, display)
@@ -39,7 +41,8 @@ def run(words: Sequence[str]) -> int:
         display.interrupted()
         return _INTERRUPTED
     except BrokenPipeError:
-        _drop_output()
+        with suppress(OSError, ValueError):  # nobody reads any more, the interpreter's last flush included
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _PIPE_CLOSED
     except Exception as error:
         display.error(error)
@@ -111,19 +114,6 @@ def _prompt(options: argparse.Namespace, display: Display) -> str | None:
     return "\n\n".join([*(part.rstrip() for part in parts[:-1]), parts[-1]])
 
 
-def _make_output_robust() -> None:
-    """Replace characters that the terminal cannot show, instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError, ValueError):
-            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-
-
-def _drop_output() -> None:
-    """Discard further output after its reader has gone, including the interpreter's last flush."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def make_display(*, as_json: bool) -> Display:
     """Return the display for the output: JSON events on request, colours at a terminal with `rich`, else plain text.
 
@@ -155,7 +145,10 @@ def make_parser() -> _Parser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     _add_chat(commands.add_parser("chat", help="ask a model that may call tools", description="Ask a model that may call tools."))
     names = "list the models that -m takes, as the provider's server lists them, or without a key those known here"
-    _add_models(commands.add_parser("models", help="list the models of a provider", description=names.capitalize() + "."))
+    models = commands.add_parser("models", help="list the models of a provider", description=names.capitalize() + ".")
+    models.add_argument("provider", nargs="?", metavar="PROVIDER", help="the provider; default: as of `chat`")
+    _add_model_options(models, "the same as PROVIDER")
+    models.add_argument("--json", action="store_true", help="print one JSON object a line")
     return parser
 
 
@@ -189,12 +182,6 @@ def _add_chat(chat: argparse.ArgumentParser) -> None:
     chat.add_argument("--max-turns", type=int, metavar="NUMBER", help="how many turns of one question may ask for tools")
     chat.add_argument("--history", metavar="FILE", help="continue the conversation in this file, and keep it there")
     chat.add_argument("--json", action="store_true", help="print one JSON event a line")
-
-
-def _add_models(models: argparse.ArgumentParser) -> None:
-    models.add_argument("provider", nargs="?", metavar="PROVIDER", help="the provider; default: as of `chat`")
-    _add_model_options(models, "the same as PROVIDER")
-    models.add_argument("--json", action="store_true", help="print one JSON object a line")
 
 
 def _add_model_options(parser: argparse.ArgumentParser, default: str) -> None:

@@ -34,9 +34,12 @@ class Lines:
         self._view_model = ViewModel()
         self.last: PartView | None = None
 
-    def show(self, event: RunEvent) -> None:
-        """Show an event."""
-        event, run, self.last = change = self._view_model.apply(event)
+    def show(self, one: RunEvent | BaseMessage) -> None:
+        """Show an event, or a message of a model's input."""
+        if isinstance(one, BaseMessage):
+            self._line(quoted(public_message(one)), "quiet")
+            return
+        event, run, self.last = change = self._view_model.apply(one)
         self._view_model.changed.clear()
         if not run.depth:
             self._answer(self.joined.piece(event))
@@ -44,10 +47,6 @@ class Lines:
                 self._end_answer()
         for line in change.lines():
             self._tell(line, run.depth)
-
-    def show_input(self, message: BaseMessage) -> None:
-        """Show a message of a model's input."""
-        self._line(quoted(public_message(message)), "quiet")
 
     def note(self, text: str) -> None:
         """Write a remark on a line of its own."""

@@ -373,12 +373,16 @@ class SingleTurnChatModel(BaseChatModel):
             return False
         return should_stream(self, kwargs, async_api=async_api)
 
+    def _check_call(self, kwargs: Mapping[str, Any]) -> None:
+        """Raise if keywords of a call cannot work."""
+
     def _direct_turn(
         self, input: LanguageModelInput, config: RunnableConfig | None, stop: list[str] | None, kwargs: dict[str, Any]
     ) -> tuple[Turn, str]:
         """Return the turn of a reply that goes past core, and the id that core would give its message."""
         for name in ("ls_structured_output_format", "structured_output_format"):  # what traces are told
             kwargs.pop(name, None)
+        self._check_call({"stop": stop, **kwargs})
         return self._turn(normalized_messages(self, input), kwargs), new_message_id(config)
 
     def _direct(

@@ -124,7 +124,8 @@ class ErrorMapping:
 
     def _translate(self, error: Any, secrets: Iterable[str]) -> Exception:
         """Translate an error; errors that are already translated or do not concern the transport are returned unchanged."""
-        hide_secrets(error, [*secrets, *_sent_secrets(error)])
+        sent = getattr(getattr(error, "request", None), "headers", None)  # a key from a function, headers of one call
+        hide_secrets(error, [*secrets, *header_secrets(sent or {})])
         same: Exception = error
         if self.sdk is None or isinstance(error, ModelError):
             return same
@@ -149,7 +150,8 @@ class ErrorMapping:
         own = request or self._request_of(error)
         began = (self.sdk is not None and request is None) or own.extensions.get(ANSWERED)
         request = public_request(own)
-        unsendable = _is_unsendable(error)
+        kind = type(error).__name__  # the request can never be sent
+        unsendable = kind == "UnsupportedProtocol" or (kind == "LocalProtocolError" and "Illegal header" in str(error))
         if unsendable:
             hide_illegal_values(error)
         origin, what = _origin_url(request.url), _describe(error)
@@ -287,12 +289,6 @@ def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def _is_unsendable(error: BaseException) -> bool:
-    """Whether an HTTP library's error means that the request can never be sent."""
-    kind = type(error).__name__
-    return kind == "UnsupportedProtocol" or (kind == "LocalProtocolError" and "Illegal header" in str(error))
-
-
 def labels_of(body: Any) -> frozenset[str]:
     """Return the `code` and `type` of an error object, also of one under `error`."""
     if not isinstance(body, Mapping):
@@ -300,11 +296,6 @@ def labels_of(body: Any) -> frozenset[str]:
     inner = body.get("error")
     found = {value for value in (body.get("code"), body.get("type")) if isinstance(value, str)}
     return frozenset(found) | (labels_of(inner) if isinstance(inner, Mapping) else frozenset())
-
-
-def _sent_secrets(error: Any) -> list[str]:
-    """Return the secrets that the failed request itself carried: a key from a function, headers of one call."""
-    return header_secrets(getattr(getattr(error, "request", None), "headers", None) or {})
 
 
 # ---------------------------------------------------------------------------------------------- refusal

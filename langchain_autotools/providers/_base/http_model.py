@@ -290,11 +290,6 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
 
     # ------------------------------------------------------------------------------------------ requests
 
-    def _says_enough(self, kwargs: Mapping[str, Any]) -> bool:
-        """Whether a request may have no messages because the server holds the conversation or a prompt."""
-        params = {**self.model_kwargs, **(getattr(self, "extra_body", None) or {}), **kwargs}
-        return self.continues_conversation(kwargs) or bool(params.get("prompt"))
-
     def _encoded(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         """Return the encoded request for these messages.
 
@@ -302,9 +297,11 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
             ConfigurationError: There is no message; or a keyword is for the constructor, or has a value that cannot work.
             UnsupportedFeatureError: They hold content that the wire cannot carry, or that has none of the forms that are known.
         """
-        self._check_call({"stop": stop, **kwargs})
-        if not messages and not self._says_enough(kwargs):
-            raise ConfigurationError("there is no message to answer: the list is empty")
+        self._check_call(kwargs)
+        if not messages and not self.continues_conversation(kwargs):
+            params = {**self.model_kwargs, **(getattr(self, "extra_body", None) or {}), **kwargs}
+            if not params.get("prompt"):  # else the server holds it
+                raise ConfigurationError("there is no message to answer: the list is empty")
         cls = type(self)
         for method in (cls.raw_stream, cls.araw_stream, cls.raw_invoke, cls.araw_invoke):
             if not method.__module__.startswith(_PACKAGE):

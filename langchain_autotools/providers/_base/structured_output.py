@@ -96,7 +96,7 @@ class _OutputCheck(TurnWrapper):
         """Make a turn, and make it again as long as its output is not valid."""
         rejected: list[AIMessage] = []
         for left in range(self._retries, -1, -1):
-            attempt = _without_streaming(request)
+            attempt = Attempt(replace(request, streams=False))  # of which nothing leaves before its end
             for part in proceed(request):
                 attempt.feed(part)
             again = self._again(attempt, left)
@@ -110,7 +110,7 @@ class _OutputCheck(TurnWrapper):
         """Like `wrap_turn`, asynchronously."""
         rejected: list[AIMessage] = []
         for left in range(self._retries, -1, -1):
-            attempt = _without_streaming(request)
+            attempt = Attempt(replace(request, streams=False))  # of which nothing leaves before its end
             async with aclosing(cast("AsyncGenerator[Any, None]", proceed(request))) as parts:
                 async for part in parts:
                     attempt.feed(part)
@@ -150,11 +150,6 @@ class _OutputCheck(TurnWrapper):
         except (OutputParserException, ValidationError) as error:
             return str(error).partition("\nFor troubleshooting")[0]
         return None
-
-
-def _without_streaming(request: TurnRequest) -> Attempt:
-    """Return an attempt of which nothing leaves before its end."""
-    return Attempt(replace(request, streams=False))
 
 
 # ---------------------------------------------------------------------------------------------- structured output
@@ -273,7 +268,8 @@ class StructuredChatModel(HttpChatModel, defer_build=True):
         self._check_structured(schema, chosen, tools)
         chosen = self._supported_method(chosen, requested_schema(schema).sent, strict, kwargs)
         called = chosen == "function_calling"
-        asked = requested_schema(schema, as_object=called or (chosen == "json_schema" and self._sends_objects()), named=called)
+        in_object = any(getattr(model, "_object_at_top", False) for model in (self, *self.fallbacks))
+        asked = requested_schema(schema, as_object=called or (chosen == "json_schema" and in_object), named=called)
         traced = {} if schema is None else {"ls_structured_output_format": self._traced(asked.sent, chosen, strict)}
         if called:
             name = tool_name(self.format_tool(asked.sent))
@@ -313,10 +309,6 @@ class StructuredChatModel(HttpChatModel, defer_build=True):
             return {"kwargs": arguments, "schema": convert_to_openai_tool(schema)}
         except (ValueError, TypeError):  # a JSON schema without a title
             return {"kwargs": arguments, "schema": schema}
-
-    def _sends_objects(self) -> bool:
-        """Whether a schema of replies needs an object at its top, for the vendor of the model or of a fallback."""
-        return any(getattr(model, "_object_at_top", False) for model in (self, *self.fallbacks))
 
     # ------------------------------------------------------------------------------------------ what a vendor gives
 

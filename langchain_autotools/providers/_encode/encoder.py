@@ -9,8 +9,10 @@ import json
 import logging
 import math
 import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
@@ -103,11 +105,6 @@ class _WireCall(Protocol):
 
 
 CallT = TypeVar("CallT", bound=_WireCall)
-
-
-def _find_call(identifier: str, calls: Sequence[CallT]) -> CallT | None:
-    """Return the first call with this id."""
-    return next((call for call in calls if call.known == identifier), None)
 
 
 def without_call(identifier: str, calls: tuple[CallT, ...]) -> tuple[CallT, ...]:
@@ -235,6 +232,32 @@ def _is_same_model(named: str, requested: str) -> bool:
     return named == requested or _SNAPSHOT.sub("", named) == requested or named == _SNAPSHOT.sub("", requested)
 
 
+# ---------------------------------------------------------------------------------------------- input
+# Objects of a vendor's SDK in the input of its model. Nobody can have one before they have imported the SDK.
+
+
+def sdk_class(module: str, name: str) -> Any:
+    """Return a class of an SDK; None if nobody can have an object of it yet, also while another thread imports the SDK."""
+    return getattr(sys.modules.get(module), name, None)
+
+
+def read_input(given: Any, kind: Any, read: Callable[[Any], list[BaseMessage]]) -> Any:
+    """Return a model's input with an SDK's objects converted to messages.
+
+    Args:
+        given: The input.
+        kind: Their class, as of `sdk_class`.
+        read: Converts one.
+    """
+    if kind is None or isinstance(given, str):
+        return given
+    if isinstance(given, kind):
+        return read(given)
+    if not isinstance(given, Sequence) or not any(map(isinstance, given, repeat(kind))):
+        return given
+    return [message for one in given for message in (read(one) if isinstance(one, kind) else [one])]
+
+
 # ---------------------------------------------------------------------------------------------- system
 # System messages for wires that accept them only at the start of a request.
 
@@ -344,7 +367,7 @@ class MessageEncoder(ABC, Generic[EncodedT, CallT]):
             case AIMessage():
                 return self._assistant(message)
             case ToolMessage():
-                return self._result(message, _find_call(message.tool_call_id, calls))
+                return self._result(message, next((call for call in calls if call.known == message.tool_call_id), None))
             case HumanMessage():
                 return self._other(message, "user")
             case SystemMessage():

@@ -438,7 +438,7 @@ class ReplyReader:
         """
         events = self.events.feed(piece)
         if events:
-            self._begun = self._begun or _begins(events)
+            self._begun = self._begun or not events[0][1].startswith(_DONE)
             if self.idle_timeout is not None:
                 self._last_event = time.monotonic()
             return self._chunks(events)
@@ -457,7 +457,7 @@ class ReplyReader:
         """
         if not self.done:
             rest = self.events.flush()
-            self._begun = self._begun or _begins(rest)
+            self._begun = self._begun or (bool(rest) and not rest[0][1].startswith(_DONE))
             yield from self._chunks(rest)
         if not self._begun:
             raise self._nothing()
@@ -490,8 +490,8 @@ class ReplyReader:
                     event = from_json(data)
                 except ValueError:
                     event = self._unusual(data)
-                    if self.done:
-                        return
+                if self.done:
+                    return
                 if event.__class__ is not dict:
                     yield from self._all_at_once(event, data)
                     continue
@@ -529,11 +529,6 @@ class ReplyReader:
         self.done = True
         self.decoder.done()
         return None
-
-
-def _begins(events: list[Event]) -> bool:
-    """Whether a stream that begins with these events has any content."""
-    return bool(events) and not events[0][1].startswith(_DONE)
 
 
 def _object(event: Any, data: bytes) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Required, TypedDict, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
@@ -50,7 +50,12 @@ from .._encode.sources import (
 from .decode import PROVIDER
 
 if TYPE_CHECKING:
-    from anthropic.types import CacheControlEphemeralParam, CitationsConfigParam
+    from anthropic.types import DocumentBlockParam, ImageBlockParam, TextBlockParam, ToolResultBlockParam
+
+    Part = TextBlockParam | ImageBlockParam | DocumentBlockParam | dict[str, Any]
+    """A content block of a request; a dict is one of the wire's own blocks and is sent unchanged."""
+else:
+    Part = dict[str, Any]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -59,54 +64,7 @@ _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _NO_SUCH = "the Messages API has no such content"
 
 
-class Text(TypedDict, total=False):
-    """A text in a request."""
-
-    type: Required[Literal["text"]]
-    text: Required[str]
-    citations: list[Any]
-    cache_control: "CacheControlEphemeralParam"
-
-
-class MediaSource(TypedDict, total=False):
-    """The source of an image's or document's data."""
-
-    type: Required[Literal["base64", "url", "file", "text", "content"]]
-    media_type: str
-    data: str
-    url: str
-    file_id: str
-    content: Any
-
-
-class Media(TypedDict, total=False):
-    """An image or a document in a request."""
-
-    type: Required[Literal["image", "document"]]
-    source: Required[MediaSource]
-    title: str
-    context: str
-    citations: "CitationsConfigParam"
-    transformations: Any
-    cache_control: "CacheControlEphemeralParam"
-
-
-Part = Text | Media | dict[str, Any]
-"""A content block of a request; a dict is one of the wire's own blocks and is sent unchanged."""
-
-
-class ToolResult(TypedDict, total=False):
-    """The result of a call in a request."""
-
-    type: Required[Literal["tool_result"]]
-    tool_use_id: Required[str]
-    content: Required[str | list[Part]]
-    is_error: bool
-    toolset_name: str
-    cache_control: "CacheControlEphemeralParam"
-
-
-def text_part(text: str) -> Text:
+def text_part(text: str) -> "TextBlockParam":
     """Return a text block."""
     return {"type": "text", "text": text}
 
@@ -255,21 +213,21 @@ def _blocks_of(message: BaseMessage) -> list[Any]:
     return [message.content] if isinstance(message.content, str) else message.content
 
 
-def _tool_result(call: CallId, message: ToolMessage, parts: list[Part]) -> tuple[ToolResult, list[Part]]:
+def _tool_result(call: CallId, message: ToolMessage, parts: list[Part]) -> tuple["ToolResultBlockParam", list[Part]]:
     """Return a result, and the parts that stand behind the results of the turn.
 
     The cache mark is set on the whole result, because the wire rejects one inside. A failed result holds text alone (wire quirk C-21).
     """
     failed = message.status == "error"
-    marks = [mark for block in _blocks_of(message) if isinstance(block, Mapping) and (mark := _mark_of(block))]
+    marks = [mark for block in _blocks_of(message) if isinstance(block, Mapping) and (mark := extra(unwrapped(block), _CACHE))]
     behind = [part for part in parts if failed and part["type"] != "text"]
     inside = [part for part in parts if part not in behind]
     for part in inside if marks else ():
         part.pop("cache_control", None)
-    said: str | list[Part] = inside
+    said: Any = inside
     if len(inside) == 1 and inside[0].keys() == text_part("").keys():
         said = str(inside[0].get("text"))
-    result: ToolResult = {"type": "tool_result", "tool_use_id": call.sent, "content": said}
+    result: ToolResultBlockParam = {"type": "tool_result", "tool_use_id": call.sent, "content": said}
     if not inside:
         result["content"] = BELOW if behind else empty_output(failed=failed)
     if failed:
@@ -453,16 +411,11 @@ class _Messages:
         """Return the wire's messages."""
         if self._plain:
             return self._groups
-        groups = _Groups()
-        for encoded in _place_system_messages(_drop_unanswered_server_tools(_from_summary(self._messages)), system_anywhere):
+        numbers, groups = range(len(self._messages) - 1, 0, -1), _Groups()
+        summary = next((number for number in numbers if any(map(_stands_alone, self._messages[number].blocks))), 0)
+        for encoded in _place_system_messages(_drop_unanswered_server_tools(self._messages[summary:]), system_anywhere):
             groups.add(encoded)
         return groups
-
-
-def _from_summary(messages: list[Encoded]) -> list[Encoded]:
-    """Return the messages from the last summary on, which replaces those before it."""
-    starts = (number for number in range(len(messages) - 1, 0, -1) if any(map(_stands_alone, messages[number].blocks)))
-    return messages[next(starts, 0) :]
 
 
 def _place_system_messages(messages: list[Encoded], system_anywhere: bool) -> list[Encoded]:
@@ -499,14 +452,11 @@ def _drop_unanswered_server_tools(messages: list[Encoded]) -> list[Encoded]:
         return messages
     answered = {identifier for message in messages for identifier in message.answered}
     end = max(number for number, message in enumerate(messages) if message.blocks and not message.results)
-    kept = [_without_unanswered(message, answered) for message in messages[:end]]
+    kept = list[Encoded]()
+    for message in messages[:end]:
+        doomed = {place for place, identifier in message.asked if identifier not in answered}
+        kept.append(replace(message, blocks=tuple(block for place, block in enumerate(message.blocks) if place not in doomed)))
     return [message for message in kept if message.blocks or message.results] + messages[end:]
-
-
-def _without_unanswered(message: Encoded, answered: Container[str]) -> Encoded:
-    doomed = {place for place, identifier in message.asked if identifier not in answered}
-    kept = tuple(block for place, block in enumerate(message.blocks) if place not in doomed)
-    return replace(message, blocks=kept) if doomed else message
 
 
 def _as_prefill(encoded: Encoded) -> Encoded:
@@ -654,11 +604,6 @@ def part_of(block: str | Block) -> Part | None:
     return {**part, _CACHE: cache} if cache else part
 
 
-def _mark_of(block: Block) -> Any:
-    """Return a block's mark of the cache; None if it has none."""
-    return extra(unwrapped(block), _CACHE)
-
-
 def _are_citations(value: Any) -> bool:
     """Whether a text's citations are the wire's own."""
     kinds = [one.get("type") if isinstance(one, Mapping) else None for one in value] if isinstance(value, list) else []
@@ -680,13 +625,13 @@ def _media(block: Block) -> Part:
     return _image(block, source) if source.kind == "image" else _document(block, source)
 
 
-def _image(block: Block, source: Source) -> Media:
-    image: Media = {"type": "image", "source": _image_source(source, block.get("type"))}
+def _image(block: Block, source: Source) -> "ImageBlockParam":
+    image: ImageBlockParam = {"type": "image", "source": _image_source(source, block.get("type"))}
     changes = extra(block, "transformations")
     return {**image, "transformations": changes} if changes else image
 
 
-def _image_source(source: Source, kind: Any) -> MediaSource:
+def _image_source(source: Source, kind: Any) -> Any:
     if source.url:
         return {"type": "url", "url": source.url}
     if source.file_id:
@@ -701,8 +646,8 @@ def _image_source(source: Source, kind: Any) -> MediaSource:
     return {"type": "base64", "media_type": mime_type, "data": source.data}
 
 
-def _document(block: Block, source: Source) -> Media:
-    document: Media = {"type": "document", "source": _document_source(block, source)}
+def _document(block: Block, source: Source) -> "DocumentBlockParam":
+    document: DocumentBlockParam = {"type": "document", "source": _document_source(block, source)}
     if title := extra(block, "title") or source.name:
         document["title"] = title
     if context := extra(block, "context"):
@@ -712,7 +657,7 @@ def _document(block: Block, source: Source) -> Media:
     return document
 
 
-def _document_source(block: Block, source: Source) -> MediaSource:
+def _document_source(block: Block, source: Source) -> Any:
     nested, kind = block.get("source"), block.get("type")
     if isinstance(nested, Mapping) and nested.get("type") == "content":
         return {"type": "content", "content": _inner(nested.get("content"))}

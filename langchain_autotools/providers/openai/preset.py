@@ -7,6 +7,7 @@ environment (key, organization, address, proxy) is read for it or sent to it.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 from urllib.parse import urlsplit
 
@@ -16,6 +17,7 @@ from pydantic import Field, model_validator
 
 from ...errors import ConfigurationError
 from ...turn.model import names_of
+from .._base.chat_model import Profiles, read_profiles
 from .._base.parameters import Environment, log_parallel
 from .._base.structured_output import METHODS
 from .._transport.exchange import Exchange
@@ -52,7 +54,7 @@ class Preset:
         unsupported: Arguments and request parameters that it cannot honour, with what to do instead.
         methods: The methods of structured output that it has; the first is the default.
         stream_usage: Whether a stream's token counts must be asked for (and may be).
-        profiles: The profiles of its models, by name.
+        profiles: The profiles of its models, by name, or the path of their table, in the form of `openai/profiles.csv`.
         request: Changes the parameters of a request, already in the vendor's names.
         adapt_messages: Changes a history into one that the vendor takes; it must do the same every time.
     """
@@ -70,7 +72,7 @@ class Preset:
     unsupported: Mapping[str, str] = field(default_factory=dict)
     methods: Sequence[str] = METHODS
     stream_usage: bool = True
-    profiles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    profiles: Path | Profiles = field(default_factory=dict)
     request: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     adapt_messages: Callable[[list[BaseMessage]], list[BaseMessage]] | None = None
 
@@ -104,6 +106,7 @@ class PresetChatModel(ChatOpenAI):
             return
         cls._dialect = preset.dialect
         cls._environment = preset.environment
+        cls._profiles = preset.profiles
         cls._wire_names = {**WIRE_NAMES, **preset.fields}
         cls._ls_provider = preset.ls_provider or preset.dialect.provider
         foreign = {name: why for name, why in _OPENAIS.items() if name not in preset.fields}
@@ -180,10 +183,6 @@ class PresetChatModel(ChatOpenAI):
     def _llm_type(self) -> str:
         return self.preset.llm_type or f"{self._dialect.provider}-chat"
 
-    def known_models(self) -> list[str]:
-        """Return the names of the vendor's models that have a built-in profile."""
-        return sorted(self.preset.profiles)
-
     def _resolve_model_profile(self) -> ModelProfile | None:
-        profiles, name = self.preset.profiles, self.model_name
+        profiles, name = read_profiles(self._profiles), self.model_name
         return cast("ModelProfile", dict(profiles.get(name) or profiles.get(name.lower(), {}))) or None

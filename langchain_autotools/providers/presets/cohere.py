@@ -6,13 +6,13 @@ calls of one reply may share an id.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import Field
 
 from ...executor.names import own_name
 from ...turn.tools import read_choice
-from .._base.chat_model import by_name, profile
 from .._base.parameters import Environment
 from ..openai.dialect import OPAQUE_KEYS, Dialect
 from ..openai.preset import Preset, PresetChatModel
@@ -86,11 +86,6 @@ class ChatCohere(PresetChatModel):
             "preamble": "begin the messages with a SystemMessage",
             "user_agent": "give default_headers={'User-Agent': ...}",
         },
-        profiles=by_name(
-            {
-                "command-a-03-2025 command-a": profile(256_000, 8_192),
-                "command-r-plus-08-2024 command-r-08-2024 command-r7b-12-2024": profile(128_000, 4_000),
-            }
-        ),
+        profiles=Path(__file__).with_suffix(".csv"),
         request=_cohere_request,
     )

@@ -5,21 +5,14 @@ assistant message with calls, and refuses the request where one has none (400); 
 is JSON output, but none that is held to a schema.
 """
 
+from pathlib import Path
 from typing import ClassVar
 
-from .._base.chat_model import described, profile
 from .._base.parameters import Environment
 from ..openai.dialect import Dialect
 from ..openai.preset import Preset, PresetChatModel
 
 _UNKNOWN = "DeepSeek's API does not know it"
-
-
-_CARDS = """
-deepseek-flash | DeepSeek V4.1 Flash | 2026-09-10 | open
-deepseek-v4-flash | DeepSeek V4 Flash | 2026-09-10 | open
-deepseek-v4-pro | DeepSeek V4 Pro | 2026-08-12 2026-08-22 | open
-"""
 
 
 class ChatDeepSeek(PresetChatModel):
@@ -62,11 +55,5 @@ class ChatDeepSeek(PresetChatModel):
         renamed={"max_completion_tokens": "max_tokens"},
         unsupported=dict.fromkeys(("logit_bias", "store", "modalities", "audio", "service_tier", "verbosity"), _UNKNOWN),
         methods=("function_calling", "json_mode"),
-        profiles=described(
-            {
-                "deepseek-flash deepseek-v4-flash": profile(1_000_000, 384_000, images=True, reasoning=True),
-                "deepseek-v4-pro": profile(1_000_000, 384_000, reasoning=True),
-            },
-            _CARDS,
-        ),
+        profiles=Path(__file__).with_suffix(".csv"),
     )

@@ -16,6 +16,11 @@ from ..openai.dialect import Dialect
 from ..openai.parameters import ClientSettings
 from ..openai.preset import Preset, PresetChatModel
 
+_PARAMETERS = (
+    "cache_control debug deferred_tools image_config min_p models provider repetition_penalty stop_server_tools_when top_a "
+    "top_k transforms usage"
+)
+
 _SOUNDS = {
     **{f"audio/{name}": name for name in ("aac", "aiff", "flac", "ogg")},
     **{"audio/x-aiff": "aiff", "audio/x-flac": "flac", "audio/mp4": "m4a", "audio/x-m4a": "m4a"},
@@ -88,12 +93,7 @@ class ChatOpenRouter(PresetChatModel):
         environment=Environment(key=("OPENROUTER_API_KEY",), base_url=("OPENROUTER_API_BASE",)),
         arguments={"openrouter_api_key": "openai_api_key", "openrouter_api_base": "openai_api_base"},
         fields={name: name for name in ("reasoning", "route", "plugins", "session_id", "trace")} | {"openrouter_provider": "provider"},
-        parameters=frozenset(
-            {
-                *("cache_control", "debug", "deferred_tools", "image_config", "min_p", "models", "provider", "repetition_penalty"),
-                *("stop_server_tools_when", "top_a", "top_k", "transforms", "usage"),
-            }
-        ),
+        parameters=frozenset(_PARAMETERS.split()),
         renamed={"max_completion_tokens": "max_tokens"},
         methods=("function_calling", "json_schema", "json_mode"),
     )
