@@ -78,15 +78,11 @@ class InnerRuns:
         if limits.max_tool_calls is not None:
             left["max_tool_calls"] = max(0, limits.max_tool_calls - self._calls - sum(used.tool_calls for used in self._used))
         if limits.max_cost is not None:
-            left["max_cost"] = self._cost_left(limits.max_cost, InnerUsage(replies))
+            from ..pricing import cost_of_replies  # here, because it costs every other program its import
+
+            spent = cost_of_replies([*paid_replies(self._messages), *InnerUsage(replies).as_messages()], self._prices)
+            left["max_cost"] = Decimal(0) if spent is None else Decimal(str(limits.max_cost)) - spent
         return left
-
-    def _cost_left(self, limit: Any, inside: InnerUsage) -> Decimal:
-        """Return what is left of the maximum cost; 0 if what was spent is not known."""
-        from ..pricing import cost_of_replies  # here, because it costs every other program its import
-
-        spent = cost_of_replies([*paid_replies(self._messages), *inside.as_messages()], self._prices)
-        return Decimal(0) if spent is None else Decimal(str(limit)) - spent
 
     def _bounded(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings of a run inside by name, bounded by what is left."""
