@@ -199,7 +199,7 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any], *, runs: bool = True) -> Turn:
         """Return a turn with the model's declared tools, also outside a run (`generate` and the like)."""
-        for name in ("cancel", "resume", "deadline"):
+        for name in ("cancel", "inbox", "resume", "deadline"):
             if kwargs.get(name) is not None:
                 raise ConfigurationError(f"{name} is for invoke, stream and their asynchronous twins: here it has no effect")
         drop_settings(self, kwargs)
@@ -548,8 +548,8 @@ def _refusal(model: object) -> str:
 def _needs_run(model: Any, keywords: Mapping[str, Any]) -> bool:
     """Whether a call of a model without tools is a run, too: something stands around its turns, or is checked before its request."""
     own = bool(model.fallbacks) or bool(model.middleware) or model.before_turn is not None or model.max_cost is not None
-    given = keywords.get("before_turn"), keywords.get("output_check"), keywords.get("max_cost")
-    return own or given != (None, None, None)
+    given = keywords.get("before_turn"), keywords.get("output_check"), keywords.get("max_cost"), keywords.get("inbox")
+    return own or given != (None, None, None, None)
 
 
 def _with_middleware(tools: Any, middleware: Any) -> dict[str, Any]:

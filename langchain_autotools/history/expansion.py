@@ -251,7 +251,7 @@ def _with_text_edit(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessag
     record, text = own_metadata(run), text_of(run)
     spoken = [number for number, part in enumerate(parts) if _is_part_of_text(parts, number, record)]
     texts = [text_of(parts[number]) for number in spoken]
-    if _is_joined(text, [parts[number] for number in spoken]):
+    if _is_joined(text, [part for number, part in enumerate(parts) if number in spoken or isinstance(part, HumanMessage)]):
         return parts
     kept, rest = _common_start(text, texts)
     if "stop_reason" not in record and kept == len(texts):
@@ -291,14 +291,14 @@ def _is_joined(text: str, spoken: Sequence[BaseMessage]) -> bool:
 
 
 def _joints(spoken: Sequence[BaseMessage]) -> tuple[list[str], set[int]]:
-    """Return the texts of the messages, and the indices of those that a separator precedes in a run."""
+    """Return the texts of the messages but the user's, and the indices of those that a separator precedes in a run."""
     pieces: list[str] = []
     joints: set[int] = set()
     followed = Separators("any")
     for message in spoken:
-        piece = text_of(message)
-        if isinstance(message, ToolMessage):
+        if not isinstance(message, AIMessage):
             followed.ask()
+        piece = "" if isinstance(message, HumanMessage) else text_of(message)
         if followed.before(piece):
             joints.add(len(pieces))
         if piece:

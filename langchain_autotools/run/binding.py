@@ -76,6 +76,8 @@ class Batched:
 def _check_batch(keywords: Mapping[str, Any]) -> None:
     if keywords.get("resume") is not None:
         raise ConfigurationError("resume is about the calls of one history: batch takes none")
+    if keywords.get("inbox") is not None:
+        raise ConfigurationError("an inbox is one run's: batch takes none")
 
 
 Decisions = Mapping[str, PlainDecision] | Sequence[Decision | Mapping[str, Any]] | Literal[True]

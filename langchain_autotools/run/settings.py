@@ -27,7 +27,6 @@ from ..executor.nested_runs import current_nested_runs
 from ..executor.run_tool import is_run_tool
 from ..executor.steps import CallWrapper
 from ..executor.tools import ToolSource, callable_tools
-from ..history import repair
 from ..messages.calls import FOR_CALLER
 from ..messages.metadata import InnerUsage
 from ..turn.model import MISTAKEN
@@ -55,7 +54,7 @@ _OF_ANOTHER = frozenset({"model", "model_name"})
 _LIMITS = frozenset(one.name for one in fields(Limits))
 _OF_EXECUTION = frozenset(signature(ExecutionSettings.read).parameters)
 _OTHERS = frozenset(
-    {"message_separator", "carry_messages", "resume", "message", "cancel", "journal", "before_turn", "prices", "output_check"}
+    {"message_separator", "carry_messages", "resume", "message", "cancel", "inbox", "journal", "before_turn", "prices", "output_check"}
 )
 
 RUN_KEYWORDS = _LIMITS | _OTHERS | _OF_EXECUTION - {"approval_key"}
@@ -68,7 +67,7 @@ _NEAR = 2
 class Configured(Formatter, Protocol):
     """The interface of a model whose fields configure its runs.
 
-    It also has one field for each name in `RUN_KEYWORDS` except `resume`, `message`, `cancel`, `journal` and `output_check`."""
+    It also has one field for each name in `RUN_KEYWORDS` except `resume`, `message`, `cancel`, `inbox`, `journal` and `output_check`."""
 
     tools: Any
     handlers: Any
@@ -119,6 +118,7 @@ class CallSettings:
         decisions: The decisions about calls at the end of the input.
         message: The user's message behind the results of these calls; None if there is none.
         cancel: The caller's cancellation flag; None if there is none.
+        inbox: The queue of what the user says during the run; None if there is none.
         output_check: Checks the output of each reply, and makes the turn again; None where nothing does.
         before_turn: Changes each request; None where nothing does.
         middleware: Stands around the turns and calls.
@@ -135,6 +135,7 @@ class CallSettings:
     decisions: Any
     message: HumanMessage | None
     cancel: Any
+    inbox: Any
     output_check: Any
     before_turn: Any
     middleware: Sequence[Any]
@@ -257,6 +258,11 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
     if approvals is not None and approvals.approve is not None:
         optional["leaves"] = ("caller", *FOR_CALLER)
     used = None if around is None else around.used
+    parsed = is_parsed(model, keywords)
+    if call.inbox is not None:
+        from .inbox import Inbox  # here, because it costs every other program its import
+
+        optional["inbox"] = Inbox(call.inbox, after_reply=not parsed)
     if toolbox.makes_runs:
         optional["inner"] = _inner_runs(call, used)
     return RunSettings(
@@ -277,7 +283,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
         client_tools=toolbox.caller_tools,
         tools=[*(tool for name, tool in toolbox.objects if name not in declared), *bound],
         tool_choice=caller_choice,
-        last_text_only=is_parsed(model, keywords),
+        last_text_only=parsed,
         output_version=model.output_version,
         lists_content=model.answers_in_blocks(tools),
         usage_limits=call.usage_limits,
@@ -375,6 +381,7 @@ def call_settings(model: Configured, keywords: dict[str, Any]) -> CallSettings:
         message=_message(keywords.pop("message"), keywords.get("resume")) if _is_given("message", keywords) else None,
         decisions=keywords.pop("resume", None),
         cancel=checked_cancel(keywords.pop("cancel")) if _is_given("cancel", keywords) else None,
+        inbox=keywords.pop("inbox", None),
         output_check=keywords.pop("output_check", None),
         before_turn=checked_listener("before_turn", _setting(model, "before_turn", keywords)),
         middleware=model.middleware,
@@ -416,15 +423,12 @@ def _message(given: Any, decisions: Any) -> HumanMessage:
     """
     if decisions is None:
         raise ConfigurationError("message goes with resume=decisions, behind the results of the calls: here it has no effect")
-    message = HumanMessage(given) if isinstance(given, str) else given
+    from .inbox import user_message  # here, because it costs every other program its import
+
     if isinstance(given, Mapping) and given.get("type") == "human":
         with suppress(LookupError, TypeError, ValueError):
-            (message,) = messages_from_dict([dict(given)])
-    if type(message) is not HumanMessage:
-        raise ConfigurationError(f"message must be a text or a HumanMessage, not {type(given).__name__}")
-    if not message.content:
-        raise ConfigurationError("message is empty: leave it out where the user has said nothing")
-    return cast("HumanMessage", repair([message])[-1])
+            (given,) = messages_from_dict([dict(given)])
+    return user_message("message", given)
 
 
 def _prices(prices: Any) -> Mapping[str, Mapping[str, Any]]:

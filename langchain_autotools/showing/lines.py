@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, TextIO
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from .. import event_types as kinds
 from ..encoders.public import public, public_message, titled_words_of_tool, to_json
@@ -64,6 +64,8 @@ class JoinedText:
         if isinstance(event.message, AIMessage):
             self._joints.ended(event.message)
             self._results = []
+        elif isinstance(event.message, HumanMessage):
+            self._joints.ask()
         else:
             self._results.append(text_of(event.message))
         return ""
