@@ -3,6 +3,7 @@
 import asyncio
 import queue
 from collections.abc import Sequence
+from inspect import iscoroutinefunction
 from typing import Any, Final, cast
 
 from langchain_core.messages import BaseMessage, HumanMessage
@@ -29,7 +30,7 @@ class Inbox:
     """
 
     def __init__(self, given: Any, *, after_reply: bool) -> None:
-        if isinstance(given, type) or not (callable(getattr(given, "get_nowait", None)) and callable(getattr(given, "empty", None))):
+        if isinstance(given, type) or not all(_is_plain_method(getattr(given, name, None)) for name in ("get_nowait", "empty")):
             raise ConfigurationError(f"{_WANTED}, not {type(given).__name__}")
         if isinstance(given, asyncio.Queue):
             try:
@@ -39,40 +40,47 @@ class Inbox:
                 raise ConfigurationError(words) from None
         self.after_reply = after_reply
         self._queue = given
-        self._refused: ConfigurationError | None = None
+        self._error: Exception | None = None
+        self._is_closed = False
 
     def take(self, history: Sequence[BaseMessage]) -> list[HumanMessage]:
-        """Take the messages out of the queue, in order, and return them; up to one that is none, of which `check` raises.
+        """Take the messages out of the queue, in order, and return them; up to an error, which `check` raises.
 
         Args:
             history: The conversation that they join.
         """
         taken: list[HumanMessage] = []
         known = {message.id for message in history}
-        while len(taken) < _MOST and not self._queue.empty():
-            try:
-                given = self._queue.get_nowait()
-            except _EMPTY:  # another reader of the queue was faster
-                break
-            try:
-                message = user_message("a message of the inbox", given)
+        try:
+            while not self._is_closed and len(taken) < _MOST and not self._queue.empty():
+                message = user_message("a message of the inbox", self._queue.get_nowait())
                 if message.id and message.id in known:
                     raise ConfigurationError(f"the conversation has a message with the id {message.id!r} of the inbox already")
-            except ConfigurationError as error:
-                self._refused = error
-                break
-            known.add(message.id)
-            taken.append(message)
+                known.add(message.id)
+                taken.append(message)
+        except _EMPTY:  # another reader of the queue was faster
+            pass
+        except Exception as error:  # what was taken before joins the run first
+            self._error = error
         return taken
 
     def check(self) -> None:
-        """Raise if something that was taken is no message.
+        """Raise what ended the last reading before its end.
 
         Raises:
-            ConfigurationError: It is not; what was taken before it has joined the run.
+            ConfigurationError: Something that was taken is no message.
+            Exception: The queue has raised it.
         """
-        if self._refused is not None:
-            raise self._refused
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> None:
+        """Take nothing more: the run has failed."""
+        self._is_closed = True
+
+
+def _is_plain_method(method: Any) -> bool:
+    return callable(method) and not iscoroutinefunction(method)
 
 
 def user_message(what: str, given: Any) -> HumanMessage:

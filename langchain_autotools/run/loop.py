@@ -373,7 +373,7 @@ class _Run:
         """Take what the user has said into the conversation, where all calls of the last turn are answered."""
         waiting, self._waiting, inbox = self._waiting, (), self._plan.inbox
         answered = len(self._history) > self._start and isinstance(self._history[-1], ToolMessage)
-        arrived = inbox.take(self._history) if inbox is not None and answered else ()
+        arrived = inbox.take([*self._history, *waiting]) if inbox is not None and answered else ()
         yield from self._join([*waiting, *arrived])
         if arrived and self._too_costly is not None and self._too_costly(self._history):
             raise _Cut("max_cost")
