@@ -40,7 +40,7 @@ __all__ = [
     "LoginNeededError",
     "StreamError",
     "UnsupportedFeatureError",
-    "concise",
+    "cut_traceback",
     "map_errors",
 ]
 
@@ -192,11 +192,18 @@ class map_errors:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:
             return
-        translate = next((self._table[cls] for cls in type(error).__mro__ if cls in self._table), None)
-        new = error if translate is None else translate(error)
+        new = translated(error, self._table)
         if new is not error:
-            _forget_inner_frames(error)
             raise new from error
+
+
+def translated(error: BaseException, table: Mapping[type[BaseException], Callable[[BaseException], BaseException]]) -> BaseException:
+    """Return what a table makes of an error, by the nearest class of the error's MRO; the error itself where the table has none."""
+    translate = next((table[cls] for cls in type(error).__mro__ if cls in table), None)
+    new = error if translate is None else translate(error)
+    if new is not error:
+        _forget_inner_frames(error)
+    return new
 
 
 def _forget_inner_frames(error: BaseException | None) -> None:
@@ -224,23 +231,13 @@ def _is_users(frame: FrameType) -> bool:
     return not (_is_internal(frame) or path.startswith(_INSTALLED) or path.startswith("<frozen "))
 
 
-class concise:
-    """A context manager that cuts the traceback of self-explanatory errors of its body to the caller's line.
-
-    Such errors are those of an argument that cannot work, and of a vendor's server.
+def cut_traceback(error: BaseException, trace: TracebackType | None) -> None:
+    """Cut the traceback of a self-explanatory error to the caller's line: of an argument that cannot work, or of a vendor's server.
 
     It stays whole where code of anybody else stands in between.
     """
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
-        if (
-            isinstance(error, ConfigurationError | ModelError)
-            and trace is not None
-            and all(_is_internal(frame) for frame, _ in walk_tb(trace))
-        ):
-            trace.tb_next = None
+    if isinstance(error, ConfigurationError | ModelError) and trace is not None and all(_is_internal(frame) for frame, _ in walk_tb(trace)):
+        trace.tb_next = None
 
 
 def _is_internal(frame: FrameType) -> bool:

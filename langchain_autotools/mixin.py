@@ -7,8 +7,7 @@ asynchronously; what they decide is decided in `run/`. `with_tools` gives the sa
 
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager
-from decimal import Decimal
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast, overload
 
@@ -17,10 +16,10 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
-from pydantic import BaseModel, Field, PrivateAttr, SecretStr, model_validator
+from pydantic import BaseModel, PrivateAttr, SecretStr, model_validator
 
 from .compat import CACHE_KEY, input_messages, should_stream
-from .errors import ConfigurationError, concise
+from .errors import ConfigurationError
 from .executor.approvals import portable_key
 from .executor.steps import CallWrapper
 from .executor.tools import dump_tools, restore_tools
@@ -30,19 +29,17 @@ from .pickling import refuse, unportable
 from .run.adopted_models import AdoptingMeta, adopted, one_turn_model
 from .run.binding import BindableChatModel, BoundChatModel
 from .run.decisions import open_calls
-from .run.failover import AfterText
-from .run.loop import OnLimit
 from .run.run import Driven, Run, SingleAnswer, adrive, drive
-from .run.settings import CallSettings, Configured, Toolbox, drop_settings, form_of, run_parts, run_request, run_settings, toolbox_of
+from .run.settings import Configured, RunFields, Toolbox, drop_settings, form_of, run_parts, run_settings, toolbox_of
 from .run.turn_wrappers import TurnRequest, TurnWrapper, WireForm, generator_of
-from .turn.model import Secret, readable_messages, tool_labels
+from .turn.model import readable_messages, tool_labels
 from .turn.tools import format_tool_choice
 from .turn.turn import Turn
 
 _logger = logging.getLogger("langchain_autotools")
 
 
-class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_build=True):
+class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta, defer_build=True):
     """A chat model that runs its own tools.
 
     A subclass implements `raw_stream` (and, where it can, `araw_stream`, `raw_invoke`, `araw_invoke`) and inherits the whole
@@ -50,99 +47,6 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
     are a whole conversation: the model's calls are executed, their results sent back, until it answers. Without `tools` it
     behaves like any LangChain chat model; `bind_tools` declares tools and never executes them.
     """
-
-    tools: Any = Field(default=(), exclude=True, repr=False)
-    """Tools that the model runs itself: a list of functions and `BaseTool`s, a `{name: callable}` mapping, a `ToolExecutor`, or
-    None for none. Builtin tools of the vendor (dicts) are only declared."""
-
-    handlers: Any = Field(default=None, exclude=True, repr=False)
-    """Functions that answer the calls of the vendor's tools for the caller's machine, by kind: `shell`, `apply_patch`, `computer`,
-    `text_editor`, `memory`, `mcp_approval`, `tool_search`, and `(toolset, name)`; see `Handler`. Calls of other kinds end the run as
-    pending."""
-
-    max_turns: int | None = 25
-    """Maximum number of turns of one run that may call tools; None for no limit. With `on_limit="answer"` one more request is made,
-    for the answer: at most 26 requests. Retries of failed requests are not counted."""
-    max_tool_calls: int | None = None
-    """Maximum number of tool calls of one run."""
-    token_budget: int | None = None
-    """Maximum number of tokens of all turns of one run together."""
-    max_cost: float | Decimal | None = None
-    """Maximum cost of one run in US dollars, by `prices` or the price data of the extra `cost`. A request that would exceed it is not made
-    (`on_limit="answer"` acts as `return`); a reply may, where its `max_tokens` is not set. A reply that has no price ends the run too."""
-    context_window: int | None = None
-    """Maximum number of tokens in the context. None: the limit of the model's profile, if known."""
-    deadline: float | None = None
-    """Maximum duration of a run in seconds. At the deadline the run returns what it has, whatever it waits for, and makes no last
-    request (`on_limit="answer"` acts as `return`). Without `tools` it limits the single reply."""
-    no_progress: int | None = 3
-    """Number of turns in a row with the same calls and the same results after which a run ends."""
-    polling_tools: Sequence[str] = ()
-    """Names of tools exempt from the no-progress check, such as one that polls a job."""
-    on_limit: OnLimit = "answer"
-    """Action when a limit is reached: `answer` requests one last answer without tools, `return` returns the run as it is,
-    `raise` raises `LimitReachedError`."""
-    before_turn: Any = Field(default=None, exclude=True, repr=False)
-    """Function that may change the next request of a run: it gets a `NextTurn` and returns one, or None. May be asynchronous in
-    asynchronous runs."""
-    middleware: Any = Field(default=(), exclude=True, repr=False)
-    """LangChain's middleware, the outermost first: objects whose `wrap_model_call` stands around each turn and whose `wrap_tool_call`
-    around each call. Their `tools` join the model's. One that needs other hooks or a state is refused."""
-    stop_when: Any = Field(default=None, exclude=True, repr=False)
-    """Condition that ends a run: a function called with a `RunSoFar` after each turn whose calls are answered. If it returns True the
-    run ends with the stop reason `stop_when`, without another request."""
-
-    fallbacks: Sequence[Any] = Field(default=(), exclude=True)
-    """Models, in order, that make a turn whose model fails: of this package, or what `with_tools(model, [])` returns. The run goes on with
-    the one that took over, under its tools, restrictions and limits; each model has its own parameters and retries."""
-    fallback_on: Any = Field(default=None, exclude=True, repr=False)
-    """The failures that another model answers: classes of errors, functions of an error, `FirstToken(seconds)`, "refused" or "length" (of a
-    reply without text), or a list of these. None, and where no error is named: what the model's own retries repeat, refused keys, spent
-    quotas, unknown models. Never a deadline, a cancellation, or a reader who has left."""
-    fallback_attempts: int = 1
-    """Maximum number of attempts at a model, including the first, while another one is left."""
-    cooldown: float | None = None
-    """Seconds for which a model that has failed is asked only if all have failed, in all runs of the process. None: none."""
-    after_text: AfterText = "continue"
-    """Action when a model fails after text has left: `continue` keeps the text as a message with which another model goes on, `raise`
-    raises the error."""
-
-    parallel: bool = True
-    """Whether the calls of one turn run in parallel."""
-    max_concurrency: int | None = None
-    """Maximum number of calls of one turn that run at the same time. The smallest value applies: this, that of a `ToolExecutor` given as
-    `tools`, that of a call, or the one in the configuration."""
-    policies: Any = Field(default=None, exclude=True, repr=False)
-    """A `ToolPolicy` for each tool that needs one, by name. Those of a call and of an executor take precedence, field by field."""
-    default_policy: Any = Field(default=None, exclude=True, repr=False)
-    """The `ToolPolicy` of all other tools, and for unset fields of `policies`: `ToolPolicy(timeout=10)` limits each call of a tool."""
-
-    prices: Any = Field(default=None, exclude=True, repr=False)
-    """Prices for `max_cost` by the name of the model, in place of those of the price data; as `run_cost` takes them."""
-
-    message_separator: str = "\n"
-    """The separator in the run's text between the texts of two turns, unless the first ends in white space."""
-    carry_messages: bool = True
-    """Whether the run message carries the new messages as data."""
-    on_executing: Any = Field(default=None, exclude=True, repr=False)
-    """Callback for each call just before it runs."""
-    on_executed: Any = Field(default=None, exclude=True, repr=False)
-    """Callback for each result as soon as its call has run."""
-    on_progress: Any = Field(default=None, exclude=True, repr=False)
-    """Callback for each value that a running tool reports (`ToolContext.report`), with its call."""
-
-    requires_approval: Any = Field(default=None, exclude=True, repr=False)
-    """Rule for calls that need approval: names of tools, a function that returns True or False for a `ToolCallRecord`, or True for all
-    calls. The rules of a `ToolExecutor` given as `tools` and of a call apply too; none replaces another. The run ends as
-    `calls_pending`; `pending_calls` returns the calls, and `resume` takes the decisions."""
-    approve: Any = Field(default=None, exclude=True, repr=False)
-    """Callback that decides about such calls at once: it gets a `PendingCall` and returns one of its decisions, or None to leave the call
-    pending. May be asynchronous. Without `requires_approval` it is called for every call."""
-    approval_key: Secret = Field(default=None, exclude=True, repr=False, min_length=1)  # type: ignore[arg-type]
-    """Key of the digests of pending calls, so that nobody else can create them. No pickle holds it."""
-    claim: Any = Field(default=None, exclude=True, repr=False)
-    """Store by which one of all runs that resume a history goes on, in any number of processes: `claims(url)`, an object with the same
-    methods, one with `take(key)`, or a function that returns True once for each key. May be asynchronous. See `AlreadyResumedError`."""
 
     _not_per_call: ClassVar[frozenset[str]] = BindableChatModel._not_per_call | {
         *("fallbacks", "fallback_on", "fallback_attempts", "cooldown", "after_text"),
@@ -224,14 +128,12 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
             return SingleAnswer(self, input, kwargs, streamed=streamed, async_api=async_api)
         messages, open_start = input_messages(self, _converted(input)), self.continues_conversation(kwargs)
         settings = run_settings(self, self._own_tools(), kwargs, messages)
-        call = settings.call
-        claim = None if settings.approvals is None else settings.approvals.claim
-        parts = run_parts(call, [*_turn_hooks(call), *self._turn_wrappers()], _call_hooks(call, settings.plan.inner), claim)
-        streams = (streamed or parts.observer.listens) and should_stream(
-            self, {**kwargs, "tools": settings.form.tools}, async_api=async_api
-        )
-        request = run_request(self, settings, parts, kwargs, streams=streams)
-        return Run(messages, settings, parts, request, open_start=open_start)
+        claim, around = None if settings.approvals is None else settings.approvals.claim, _turn_hooks(settings.values, self.middleware)
+        parts = run_parts(settings.values, [*around, *self._turn_wrappers()], _call_hooks(self.middleware, settings.plan.inner), claim)
+        tools = settings.request.form.tools
+        streams = (streamed or parts.observer.listens) and should_stream(self, {**kwargs, "tools": tools}, async_api=async_api)
+        request = replace(settings.request, end=parts.end, streams=streams)
+        return Run(messages, settings, parts, request, open_start=open_start, streamed=streamed, async_api=async_api)
 
     def invoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
         """Answer the input: run the whole tool loop if the model has `tools`, else one turn.
@@ -246,53 +148,24 @@ class ToolsAndMessagesMixin(BindableChatModel, metaclass=AdoptingMeta, defer_bui
         Returns:
             The run message; `new_messages` takes the new messages out of it.
         """
-        driven = self._driven(input, kwargs, streamed=False)
-        trace = driven.trace(self, config)
-        with concise(), _failing(driven):
-            with trace:
-                message = driven.message([chunk for chunks in drive(driven, trace) for chunk in chunks])
-            trace.end(message)
-        return message
+        *_, message = drive(self, input, config, kwargs, streamed=False)
+        return cast("AIMessage", message)
 
     async def ainvoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
         """Like `invoke`, asynchronously."""
-        driven = self._driven(input, kwargs, streamed=False, async_api=True)
-        trace = await driven.atrace(self, config)
-        with concise(), _failing(driven):
-            async with trace:
-                message = driven.message([chunk async for chunks in adrive(driven, trace) for chunk in chunks])
-            await trace.aend(message)
-        return message
+        *_, message = [chunk async for chunk in adrive(self, input, config, kwargs, streamed=False)]
+        return cast("AIMessage", message)
 
     def stream(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
         """Stream the answer to the input: text as it is written, every new message as soon as it is complete.
 
         The chunks sum to what `invoke` returns; `new_messages(chunk)` gives the messages a chunk completes.
         """
-        driven = self._driven(input, kwargs, streamed=True)
-        trace = driven.trace(self, config)
-        with concise(), _failing(driven, streamed=True):
-            with trace:
-                for chunks in drive(driven, trace):
-                    if trace.records:
-                        trace.record(chunks)
-                    yield from chunks
-            trace.end()
+        return drive(self, input, config, kwargs, streamed=True)
 
-    async def astream(
-        self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any
-    ) -> AsyncIterator[AIMessageChunk]:
+    def astream(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
         """Like `stream`, asynchronously."""
-        driven = self._driven(input, kwargs, streamed=True, async_api=True)
-        trace = await driven.atrace(self, config)
-        with concise(), _failing(driven, streamed=True):
-            async with trace, aclosing(adrive(driven, trace)) as parts:
-                async for chunks in parts:
-                    if trace.records:
-                        trace.record(chunks)
-                    for chunk in chunks:
-                        yield chunk
-            await trace.aend()
+        return adrive(self, input, config, kwargs, streamed=True)
 
     def _check_decisions(self, history: LanguageModelInput, kwargs: dict[str, Any], *, recorded: bool = False) -> None:
         """Raise if a call with these keywords, `resume` among them, cannot carry out the decisions.
@@ -418,19 +291,6 @@ def _converted(given: Any) -> Any:
         if not issubclass(cls, BaseMessage):
             return given
     return ChatPromptValue.model_construct(messages=given)
-
-
-@contextmanager
-def _failing(driven: "Driven", *, streamed: bool = False) -> Iterator[None]:
-    """Return a context manager that reports an exception that ends the call, or that it was left."""
-    try:
-        yield
-    except GeneratorExit:
-        driven.left()
-        raise
-    except BaseException as error:
-        driven.failed(error, streamed=streamed)
-        raise
 
 
 def _invoked(ask: Callable[[], AIMessage]) -> Iterator[AIMessage]:
@@ -564,28 +424,28 @@ def _with_middleware(tools: Any, middleware: Any) -> dict[str, Any]:
     return {"middleware": checked, "tools": with_brought_tools(tools, checked)}
 
 
-def _turn_hooks(call: CallSettings) -> Sequence[TurnWrapper]:
-    """Return the wrappers of turns that the settings of a call bring."""
+def _turn_hooks(values: Mapping[str, Any], middleware: Sequence[Any]) -> Sequence[TurnWrapper]:
+    """Return the wrappers of turns that the settings of a call and the model's middleware bring."""
     hooks: list[TurnWrapper] = []
-    if call.before_turn is not None:
+    if values["before_turn"] is not None:
         from .run.before_turn import BeforeTurn
 
-        hooks.append(BeforeTurn(call.before_turn))
-    if call.output_check is not None:
-        hooks.append(call.output_check)
-    if call.middleware:
+        hooks.append(BeforeTurn(values["before_turn"]))
+    if values["output_check"] is not None:
+        hooks.append(values["output_check"])
+    if middleware:
         from .run.middleware import MODEL_HOOKS, ModelMiddleware, with_hook
 
-        around = with_hook(call.middleware, MODEL_HOOKS)
+        around = with_hook(middleware, MODEL_HOOKS)
         hooks += [ModelMiddleware(around)] if around else []
     return hooks
 
 
-def _call_hooks(call: CallSettings, inner: CallWrapper | None = None) -> Sequence[CallWrapper]:
-    """Return the wrappers of calls that the settings of a call bring, the outermost first: `inner`, for models and agents as tools."""
+def _call_hooks(middleware: Sequence[Any], inner: CallWrapper | None) -> Sequence[CallWrapper]:
+    """Return the wrappers of calls that the model's middleware brings, the outermost first: `inner`, for models and agents as tools."""
     own = () if inner is None else (inner,)
-    if not call.middleware:
+    if not middleware:
         return own
     from .run.middleware import TOOL_HOOKS, call_wrapper, with_hook
 
-    return [*own, *(call_wrapper(one) for one in with_hook(call.middleware, TOOL_HOOKS))]
+    return [*own, *(call_wrapper(one) for one in with_hook(middleware, TOOL_HOOKS))]

@@ -79,9 +79,10 @@ def _billed_usage(message: AIMessage) -> BilledUsage:
     else:
         tier = conditions.get("service_tier", "")
         read, written = (_details(usage.get(name), tier) for name in ("input_token_details", "output_token_details"))
-        total = usage["output_tokens"] + _reasoning_beside(usage, written)
+        rest = usage["total_tokens"] - usage["input_tokens"] - usage["output_tokens"]
+        beside = rest if 0 < rest == written.get(_REASONING) else 0  # reasoning that the sum of the output does not count
         _add_parts(counts, unknown, "input", usage["input_tokens"], read)
-        _add_parts(counts, unknown, "output", total, written)
+        _add_parts(counts, unknown, "output", usage["output_tokens"] + beside, written)
     known = {name: str(metadata.get(key) or "") for name, key in (("provider", "model_provider"), ("model", "model_name"))}
     size = 0 if usage is None else usage["input_tokens"]
     billed = {**counts, **tools}
@@ -109,12 +110,6 @@ def _details(details: Any, tier: str) -> dict[str, int]:
         if key != tier and isinstance(count, int) and count:
             found[key.removeprefix(prefix) if tier else key] = count
     return found
-
-
-def _reasoning_beside(usage: Any, written: Mapping[str, int]) -> int:
-    """Return the reasoning tokens that `output_tokens` does not include: the total then counts them beside it."""
-    rest = usage["total_tokens"] - usage["input_tokens"] - usage["output_tokens"]
-    return rest if 0 < rest == written.get(_REASONING) else 0
 
 
 def _add_parts(counts: dict[str, int], unknown: list[str], direction: str, total: int, details: Mapping[str, int]) -> None:
@@ -172,8 +167,8 @@ def _server_tools(message: AIMessage, metadata: Mapping[str, Any], raw: Mapping[
         elif name in _BY_TIME:
             unknown.append(f"the time of {name}")
     details = _mapping(_mapping(message.usage_metadata).get("output_token_details"))
-    if not details.get("image") and _has_images(message):
-        unknown.append("generated images")
+    drawn = message.additional_kwargs.get("images") or any(block.get("type") in _IMAGES for block in _blocks(message))
+    unknown += ["generated images"] if drawn and not details.get("image") else []
     others = {"num_sources_used": raw.get("num_sources_used"), **_mapping(raw.get("server_side_tool_usage"))}
     unknown.extend(name for name, amount in others.items() if amount)
     return counts, list(dict.fromkeys(unknown))
@@ -182,10 +177,6 @@ def _server_tools(message: AIMessage, metadata: Mapping[str, Any], raw: Mapping[
 def _counts_searches(reported: Mapping[str, Any]) -> bool:
     """Whether a report says how often the server has searched."""
     return any(name in _SEARCHES or _SEARCHES.keys() & _mapping(amount).keys() for name, amount in reported.items())
-
-
-def _has_images(message: AIMessage) -> bool:
-    return bool(message.additional_kwargs.get("images")) or any(block.get("type") in _IMAGES for block in _blocks(message))
 
 
 def _amounts(reported: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
@@ -319,7 +310,8 @@ def _cost_of(usage: BilledUsage, own: Mapping[str, Mapping[str, Any]], at: datet
     """
     if usage.stated is not None:  # whatever it was used for
         return TurnCost(usage.provider, usage.model, {"stated": usage.stated}, (), usage.conditions)
-    prices = _prices_of(usage.provider, usage.model, usage.conditions, own, at)
+    entry = own.get(usage.model) or own.get(_DATED.sub("", usage.model))  # of a dated model the prices may be given by its plain name
+    prices = _known_prices(usage.provider, usage.model, usage.conditions, at) if entry is None else _given_prices(entry, usage.conditions)
     if prices is None:
         named = f"the model {usage.model!r}" if usage.model else "a model without a name"
         return TurnCost(usage.provider, usage.model, {}, [named, *usage.unknown], usage.conditions)
@@ -512,25 +504,6 @@ def _own_price(model: str, key: Any, value: Any) -> Decimal:
     if isinstance(value, bool) or not price.is_finite() or price < 0:
         raise ConfigurationError(f"the price {key} of {model!r} must be a number of US dollars, 0 or more, not {value!r}")
     return price
-
-
-def _prices_of(
-    provider: str, model: str, conditions: Mapping[str, str], own: Mapping[str, Mapping[str, Any]], at: datetime | None
-) -> Prices | None:
-    """Return the prices of a model; None if nobody knows any.
-
-    Args:
-        provider: The model's provider.
-        model: Its name. Prices that a caller gives for a name hold for its dated versions too.
-        conditions: The conditions that are priced by themselves.
-        own: The prices that the caller gives. Those of a model replace all others of it.
-        at: The time of the request; None for now.
-
-    Raises:
-        ConfigurationError: The caller gives no prices of this model, and the extra `cost` is not installed.
-    """
-    entry = own.get(model) or own.get(_DATED.sub("", model))
-    return _known_prices(provider, model, conditions, at) if entry is None else _given_prices(entry, conditions)
 
 
 def _given_prices(entry: Mapping[str, Any], conditions: Mapping[str, str]) -> Prices:

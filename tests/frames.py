@@ -23,7 +23,7 @@ _GENERATOR = inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 TO_ADD = {
     "an event": ("`CallDiscarded`", r"\bCallDiscarded\b", ""),
     "a wrapper of turns": ("`TurnWrapper`", r"\bTurnWrapper\b", ""),
-    "a wrapper of tool calls": ("`Wrappers`", r"\bWrappers\b", "executor"),
+    "a wrapper of tool calls": ("`_in_turn`", r"\b_in_turn\b", "executor"),
     "a stop reason": ("`no_progress`", r"\bno_progress\b", ""),
     "a field of `ToolPolicy`": ("`max_output`", r"\bmax_output\b", "executor"),
     "a vendor that speaks chat completions": ("`ChatXAI`", r"\bChatXAI\b", ""),

@@ -12,20 +12,19 @@ import pytest
 import langchain_autotools
 from langchain_autotools import event_types
 from langchain_autotools.event_types import RunEvent
+from tests.event_reference import PAGE, written
 from tests.support.trees import nodes_of
 
 pytestmark = pytest.mark.house
 
 PACKAGE = Path(langchain_autotools.__file__).parent
 DOCS = PACKAGE.parent / "docs"
-CONSUMERS = {"AI SDK", "AI SDK: runs inside tools", "AG-UI", "view model of notebooks and Gradio", "lines"}
+CONSUMERS = {"AI SDK", "AG-UI", "pages, notebooks and terminals"}
 SINGLE_KINDS = {
     "durable/conversation_runs.py": "picks the messages out of what a run has emitted",
     "durable/runs.py": "raises what a run has failed with, behind its event",
     "encoders/ai_sdk_messages.py": "a run of a stored history is a message that it made, or the calls that wait behind it",
-    "showing/gradio_chat.py": "the end of a run in the view model is one of two kinds",
-    "showing/page.py": "the same",
-    "showing/view_model.py": "the same",
+    "showing/view_model.py": "the end of a run in the view model is one of two kinds",
 }
 """The modules that look for events of one kind beside the tables, and why."""
 
@@ -143,8 +142,9 @@ def test_no_consumer_looks_for_kinds_of_events_beside_its_table() -> None:
 
 
 def test_every_kind_of_event_is_public_and_documented() -> None:
-    """In its module, in the reference and in the list of the how-to."""
-    reference, page = ((DOCS / name).read_text(encoding="utf-8") for name in ("reference/events.md", "howto/events.md"))
+    """In its module, in the reference, which is made from the classes, and in the list of the how-to."""
+    reference, page = PAGE.read_text(encoding="utf-8"), (DOCS / "howto" / "events.md").read_text(encoding="utf-8")
+    assert reference == written(reference), "python -m tests.event_reference --write"
     for kind in kinds_of(PACKAGE):
         assert kind in event_types.__all__
         assert f"::: langchain_autotools.event_types.{kind}\n" in reference and f"\n| `{kind}` |" in page

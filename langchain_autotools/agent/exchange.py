@@ -11,7 +11,7 @@ from contextlib import aclosing, closing
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
@@ -39,26 +39,6 @@ from .model import StructuredOutput
 
 if TYPE_CHECKING:
     from langchain_core.chat_history import BaseChatMessageHistory
-
-
-class Memory(Protocol):
-    """The interface of storage for a conversation's messages."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the messages are in this process, so that access never blocks."""
-
-    def read(self) -> list[BaseMessage]:
-        """Return the messages so far."""
-
-    async def aread(self) -> list[BaseMessage]:
-        """Like `read`, asynchronously."""
-
-    def add(self, messages: Sequence[BaseMessage]) -> None:
-        """Append messages."""
-
-    async def aadd(self, messages: Sequence[BaseMessage]) -> None:
-        """Like `add`, asynchronously."""
 
 
 class OwnMemory:
@@ -130,7 +110,11 @@ class KeptMemory:
         await self._conversation.aadd_messages(messages)
 
 
-def memory_of(history: Iterable[BaseMessage], conversation: Any) -> OwnMemory | KeptMemory:
+Memory = OwnMemory | KeptMemory
+"""The storage of a conversation's messages. `is_local` says whether they are in this process, so that access never blocks."""
+
+
+def memory_of(history: Iterable[BaseMessage], conversation: Any) -> Memory:
     """Return the storage of an agent's conversation.
 
     Args:
@@ -194,19 +178,15 @@ def _block(attachment: Attachment) -> dict[str, Any]:
         return {"type": _kind(mime_type, source), "url": source, "mime_type": mime_type}
     data = source if isinstance(source, bytes) else Path(source).read_bytes()
     name = None if isinstance(source, bytes) else Path(source).name
-    mime_type = mime_type or (mimetypes.guess_type(name)[0] if name else None) or _sniffed(data)
+    mime_type = mime_type or (mimetypes.guess_type(name)[0] if name else None)
+    if mime_type is None:  # what its first bytes say
+        known = (found for signature, found in _SIGNATURES.items() if data.startswith(signature))
+        mime_type = _RIFF.get(data[8:12]) if data.startswith(b"RIFF") else next(known, None)
     kind = _kind(mime_type, name or "bytes")
     if kind == "text-plain":
         return {"type": kind, "text": data.decode("utf-8", "replace"), "mime_type": "text/plain", **({"title": name} if name else {})}
     extra = {"filename": name} if name and kind == "file" else {}
     return {"type": kind, "base64": base64.b64encode(data).decode(), "mime_type": mime_type, **extra}
-
-
-def _sniffed(data: bytes) -> str | None:
-    """Return the MIME type of data from its first bytes; None if they are unknown."""
-    if data[:4] == b"RIFF":
-        return _RIFF.get(data[8:12])
-    return next((mime_type for signature, mime_type in _SIGNATURES.items() if data.startswith(signature)), None)
 
 
 def _kind(mime_type: str | None, what: str) -> str:
@@ -220,24 +200,14 @@ def _kind(mime_type: str | None, what: str) -> str:
 # The lock of a conversation: one question at a time.
 
 
-class OpenQuestion(Protocol):
-    """The interface of a question that is being answered."""
-
-    def give_way(self) -> None:
-        """End the answer for the next question; raise if the answer is in progress."""
-
-    async def agive_way(self) -> None:
-        """Like `give_way`, asynchronously."""
-
-
 class ConversationLock:
     """Admits one question at a time to a conversation. An answer that is no longer read ends for the next question."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._holder: OpenQuestion | None = None
+        self._holder: Exchange | None = None
 
-    def enter(self, question: OpenQuestion) -> None:
+    def enter(self, question: "Exchange") -> None:
         """Admit a question.
 
         Raises:
@@ -246,12 +216,12 @@ class ConversationLock:
         while (holder := self._entered(question)) is not None:
             holder.give_way()
 
-    async def aenter(self, question: OpenQuestion) -> None:
+    async def aenter(self, question: "Exchange") -> None:
         """Like `enter`, asynchronously."""
         while (holder := self._entered(question)) is not None:
             await holder.agive_way()
 
-    def _entered(self, question: OpenQuestion) -> OpenQuestion | None:
+    def _entered(self, question: "Exchange") -> "Exchange | None":
         """Admit a question if there is no other; else return the other one."""
         with self._lock:
             if self._holder is None:
@@ -259,7 +229,7 @@ class ConversationLock:
                 return None
             return self._holder
 
-    def leave(self, question: OpenQuestion) -> None:
+    def leave(self, question: "Exchange") -> None:
         """Remove a question that has been answered or has failed."""
         with self._lock:
             if self._holder is question:
@@ -312,16 +282,6 @@ class AgentResult(HoldsRun):
 # One question to an agent and its answer.
 
 
-class OpenStream(Protocol):
-    """An answer that is read as a stream."""
-
-    def supersede(self) -> None:
-        """End the stream for the next question."""
-
-    async def asupersede(self) -> None:
-        """Like `supersede`, asynchronously."""
-
-
 class Exchange:
     """One question and its answer: the input messages, and the new ones.
 
@@ -348,7 +308,7 @@ class Exchange:
         floor: ConversationLock,
         output: StructuredOutput | None,
     ) -> None:
-        self.stream: Callable[[], OpenStream | None] | None = None
+        self.stream: Callable[[], AgentStream | AsyncAgentStream | None] | None = None
         self.outcome: AgentResult | None = None
         self._question = question
         self._prompt = [] if system_prompt is None else [system_prompt]
@@ -415,18 +375,18 @@ class Exchange:
     def closing(self) -> Iterator[AIMessageChunk]:
         """Yield the chunk with the results of calls that were the output."""
         if self._results:
-            yield _chunk_with_messages(self._results)
+            chunk = new_chunk("", {}, None)
+            attach_messages(chunk, self._results)
+            yield chunk
 
     def add(self, chunk: AIMessageChunk) -> AIMessageChunk:
         """Record the next chunk of the answer and return it; the first one also carries the question."""
         self._parts.add(chunk)
         new = new_messages(chunk)
         self._new += new
-        return self._with_question(chunk, new) if self._undelivered and (new or not is_blank(chunk)) else chunk
-
-    def _with_question(self, chunk: AIMessageChunk, new: Sequence[BaseMessage]) -> AIMessageChunk:
-        """Return the chunk with the question added. (A separate chunk would need content of the answer's kind, text or blocks.)"""
-        bringing = chunk.model_copy()
+        if not self._undelivered or (not new and is_blank(chunk)):
+            return chunk
+        bringing = chunk.model_copy()  # with the question, which no chunk has brought yet
         attach_messages(bringing, [*self._undelivered, *new])
         self._undelivered = []
         return bringing
@@ -525,7 +485,7 @@ class Exchange:
         else:
             await stream.asupersede()
 
-    def _left_stream(self) -> OpenStream | None:
+    def _left_stream(self) -> "AgentStream | AsyncAgentStream | None":
         """Return the stream that was left unread; None if it is gone."""
         if self.stream is None or self._ended:
             raise _busy_error()
@@ -566,13 +526,6 @@ def _answers_to_open_calls(history: Sequence[BaseMessage]) -> list[ToolMessage]:
             message_id = result_id(last, call.id) or str(uuid.uuid4())
             answers.append(numbered_result(repaired[call.id].model_copy(update={"id": message_id}), last, place))
     return answers
-
-
-def _chunk_with_messages(messages: Sequence[BaseMessage]) -> AIMessageChunk:
-    """Return a chunk without content from which `new_messages` returns these messages."""
-    chunk = new_chunk("", {}, None)
-    attach_messages(chunk, messages)
-    return chunk
 
 
 # ---------------------------------------------------------------------------------------------- streams
@@ -741,10 +694,6 @@ async def _arefuse() -> AsyncGenerator[AIMessageChunk, None]:
 
 
 def _close_soon(chunks: AsyncGenerator[AIMessageChunk, None]) -> None:
-    task = asyncio.ensure_future(_close(chunks))
+    task = asyncio.ensure_future(chunks.aclose())
     _closing.add(task)
     task.add_done_callback(_closing.discard)
-
-
-async def _close(chunks: AsyncGenerator[AIMessageChunk, None]) -> None:
-    await chunks.aclose()

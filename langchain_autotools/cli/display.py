@@ -4,18 +4,21 @@ import json
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, ClassVar, Final, TextIO
+from typing import Any, Final, TextIO
 
 from .. import event_types as kinds
 from ..encoders.public import plain, public, titled_words_of_tool, told_of_tool
 from ..encoders.server_sent_events import FrameEncoder
 from ..errors import ConfigurationError
-from ..event_types import NOTHING, EventTable, RunEvent
+from ..event_types import NOTHING, RunEvent
 from ..executor import PendingCall
 from ..messages.calls import ToolCallRecord
 from ..messages.display import call_text, escaped, printable
 from ..messages.metadata import text_of
-from ..showing.lines import JoinedText, Lines, LinesRun
+from ..showing.lines import Lines
+from ..showing.view_model import CallView, EndView, JoinedText, Line, call_line
+
+_STYLES: Final = {"quiet": "dim", "call": "cyan", "result": "green", "failure": "red"}
 
 
 class Display:
@@ -94,7 +97,7 @@ class PlainDisplay(Lines, Display):
 
     def __init__(self, answers: TextIO, remarks: TextIO) -> None:
         super().__init__(answers, remarks)
-        self._held: dict[str, ToolCallRecord] = {}
+        self._held: dict[str, Line] = {}
 
     def model(self, name: str, reason: str | None) -> None:
         """Write the model's name."""
@@ -109,7 +112,7 @@ class PlainDisplay(Lines, Display):
 
     def call_allowed(self, call: ToolCallRecord) -> None:
         """Write the call that runs now."""
-        super()._call(call, 0)
+        self._line(*call_line(call))
 
     def interrupted(self) -> None:
         """Write a remark."""
@@ -124,32 +127,43 @@ class PlainDisplay(Lines, Display):
         self._end_answer()
         _print_error(error)
 
-    def _call(self, call: ToolCallRecord, depth: int) -> None:
-        if depth == 0 and not call.edited and self._is_asked(call):
-            self._held[call.id] = call
-        else:
-            super()._call(call, depth)
+    def _tell(self, line: Line, depth: int) -> None:
+        """Write a line. One of a call that needs approval waits until nobody can be asked: the call was refused before."""
+        part = None if depth else self.last
+        if isinstance(part, EndView) and part.error is not None:
+            return  # `error` is told of it
+        if isinstance(part, CallView) and (call := part.shown) is not None:
+            if line.style == "call" and (self.asked is None or call.name in self.asked) and not (call.edited and part.result is None):
+                if not call.edited:  # else it was shown when it was allowed
+                    self._held[call.id] = line
+                return
+            if line.style in ("result", "failure") and (held := self._held.pop(call.id, None)) is not None:
+                super()._tell(held, depth)
+        super()._tell(line, depth)
 
-    def _result(self, event: kinds.CallResult, run: LinesRun) -> None:
-        held = self._held.pop(event.call_id, None) if run.depth == 0 else None
-        if held is not None:  # nobody was asked: it was refused before
-            super()._call(held, 0)
-        super()._result(event, run)
 
-    def _edited(self, call: ToolCallRecord, run: LinesRun) -> None:
-        if run.depth or not self._is_asked(call):  # else it was shown when it was allowed
-            super()._edited(call, run)
+class RichDisplay(PlainDisplay):
+    """The plain display with a colour for each kind of line, by `rich`.
 
-    def _is_asked(self, call: ToolCallRecord) -> bool:
-        return self.asked is None or call.name in self.asked
+    Args:
+        answers: Where the text of answers goes.
+        remarks: Where the rest goes. Of the two, what is no terminal gets no colours.
 
-    def _failed(self, event: kinds.RunFailed, run: LinesRun) -> None:
-        if run.depth:
-            super()._failed(event, run)
-        else:  # `error` is told of it
-            self.joined.piece(event)
+    Raises:
+        ImportError: `rich` is not installed.
+    """
 
-    table: ClassVar = EventTable("CLI text", {**Lines.table, kinds.CallResult: _result, kinds.RunFailed: _failed})
+    def __init__(self, answers: TextIO, remarks: TextIO) -> None:
+        from rich.console import Console
+        from rich.text import Text
+
+        super().__init__(answers, remarks)
+        self._consoles = {stream: Console(file=stream, highlight=False) for stream in (answers, remarks)}
+        self._coloured = Text
+
+    def _write(self, stream: TextIO, text: str, style: str = "") -> None:
+        self._consoles[stream].print(self._coloured(text, style=_STYLES.get(style, "")), end="", soft_wrap=True)
+        stream.flush()
 
 
 # ---------------------------------------------------------------------------------------- JSON events, one a line, described in docs/cli.md

@@ -12,7 +12,7 @@ from .._version import __version__
 from ..errors import ConfigurationError
 from ..run.settings import toolbox_of
 from .conversation import Approver, Conversation, HistoryFile, converse
-from .display import Display, EventDisplay, PlainDisplay
+from .display import Display, EventDisplay, PlainDisplay, RichDisplay
 from .models import PROVIDER_NAMES, list_models, open_model
 from .tools import DEMO_TOOLS, LoadedTools, load_tools
 
@@ -132,11 +132,7 @@ def make_display(*, as_json: bool) -> Display:
     if as_json:
         return EventDisplay(sys.stdout)
     if not os.environ.get("NO_COLOR") and (sys.stdout.isatty() or sys.stderr.isatty()):
-        try:
-            from .colours import RichDisplay
-        except ImportError:
-            pass
-        else:
+        with suppress(ImportError):
             return RichDisplay(sys.stdout, sys.stderr)
     return PlainDisplay(sys.stdout, sys.stderr)
 

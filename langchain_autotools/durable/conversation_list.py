@@ -59,7 +59,7 @@ class ConversationList:
 
     def info(self, conversation: str) -> ConversationInfo | None:
         """Return the description of a conversation; None if it does not exist."""
-        return next(iter(self._described(self._runs.numbered(conversation, [1], load_input=False).values())), None)
+        return next(iter(self._described(self._runs.numbered(self._runs.current(conversation), [1], load_input=False).values())), None)
 
     def find(
         self,
@@ -72,8 +72,7 @@ class ConversationList:
     ) -> list[ConversationInfo]:
         """See `Conversations.list`."""
         _check(limit, offset, updated_after, order)
-        _check_owner(owner)
-        _check_labels(labels)
+        Metadata(owner, labels)  # checks them
         if limit == 0:
             return []
         most = None if limit is None else offset + limit
@@ -91,15 +90,16 @@ class ConversationList:
 
     def older_than(self, age: timedelta) -> list[str]:
         """Return the ids of the idle conversations without any activity for this long."""
-        return [info.id for info in self._begun_before(_now() - age) if self._is_older(info, age)]
+        then, offset, found = datetime.now(UTC) - age, 0, list[str]()
+        while page := self._runs.found(name=self._runs.first_workflow, end_time=then.isoformat(), limit=_PAGE, offset=offset):
+            found += [info.id for info in self._described(page) if _is_older(info, age)]
+            offset += len(page)
+        return found
 
     def is_older(self, conversation: str, age: timedelta) -> bool:
         """Whether a conversation is idle and has had no activity for this long."""
         info = self.info(conversation)
-        return info is not None and self._is_older(info, age)
-
-    def _is_older(self, info: ConversationInfo, age: timedelta) -> bool:
-        return info.updated < _now() - age and info.state not in ("queued", "running")
+        return info is not None and _is_older(info, age)
 
     # ------------------------------------------------------------------------------------------ by their first runs
 
@@ -126,12 +126,6 @@ class ConversationList:
         active = [*self._runs.found(name=names, start_time=at), *self._runs.found(name=names, completed_after=at)]
         return self._runs.by_id({run.beside(1) for run in active})
 
-    def _begun_before(self, then: datetime) -> Iterable[ConversationInfo]:
-        offset = 0
-        while page := self._runs.found(name=self._runs.first_workflow, end_time=then.isoformat(), limit=_PAGE, offset=offset):
-            yield from self._described(page)
-            offset += len(page)
-
     # ------------------------------------------------------------------------------------------ and their last
 
     def _described(self, first: Iterable[ConversationRun]) -> list[ConversationInfo]:
@@ -153,10 +147,14 @@ def _described(first: ConversationRun, last: ConversationRun) -> ConversationInf
     return ConversationInfo(first.conversation, first.begun, last.ended or last.begun, state=_state_of(last), **about)
 
 
+def _is_older(info: ConversationInfo, age: timedelta) -> bool:
+    return info.updated < datetime.now(UTC) - age and info.state not in ("queued", "running")
+
+
 def _state_of(last: ConversationRun) -> State:
     if not last.has_ended:
         return "running" if last.goes_on else "queued"
-    state: State = last.noted.get(LEFT, "idle") if last.status.status == "SUCCESS" else "failed"
+    state: State = last.noted.get(LEFT, "idle") if last.is_final else "failed"
     return state
 
 
@@ -170,35 +168,7 @@ def _check(limit: int | None, offset: int, updated_after: datetime | None, order
         raise ConfigurationError(f"updated_after takes a datetime with a time zone, not {updated_after!r}")
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 # ---------------------------------------------------------------------------------------------- what is noted of a conversation
-
-
-def _check_owner(owner: str | None) -> None:
-    """Raise if the owner is not a valid text.
-
-    Raises:
-        ConfigurationError: As `send` does.
-    """
-    if owner is not None:
-        check_name("the owner of a conversation", owner)
-
-
-def _check_labels(labels: Mapping[str, str] | None) -> None:
-    """Raise if the labels are invalid.
-
-    Raises:
-        ConfigurationError: As `send` does.
-    """
-    if labels is None:
-        return
-    if not isinstance(labels, Mapping) or not all(isinstance(text, str) for pair in labels.items() for text in pair):
-        raise ConfigurationError(f"labels are a dict of texts, not {labels!r:.200}")
-    if not all(is_storable(text) for pair in labels.items() for text in pair):
-        raise ConfigurationError(f"labels have neither NUL nor lone surrogates, which no database can store: {labels!r:.200}")
 
 
 @dataclass(frozen=True)
@@ -219,8 +189,13 @@ class Metadata:
     messages: Sequence[BaseMessage] = ()
 
     def __post_init__(self) -> None:
-        _check_owner(self.owner)
-        _check_labels(self.labels)
+        if self.owner is not None:
+            check_name("the owner of a conversation", self.owner)
+        labels = {} if self.labels is None else self.labels
+        if not isinstance(labels, Mapping) or not all(isinstance(text, str) for pair in labels.items() for text in pair):
+            raise ConfigurationError(f"labels are a dict of texts, not {labels!r:.200}")
+        if not all(is_storable(text) for pair in labels.items() for text in pair):
+            raise ConfigurationError(f"labels have neither NUL nor lone surrogates, which no database can store: {labels!r:.200}")
 
     def check_owner_of(self, runs: Sequence[ConversationRun]) -> None:
         """Raise if the owner differs from that of the first run.

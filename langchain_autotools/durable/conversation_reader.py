@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import aclosing, closing, suppress
 from dataclasses import replace
 from itertools import takewhile
@@ -85,6 +85,7 @@ class _ConversationCursor:
         self._ahead = _AHEAD
         self._found: dict[int, ConversationRun] = {}
         self._rows: dict[str, list[Any]] = {}
+        self._before = False  # whether its messages stand before the events of the run
         self.is_gone = False
 
     def run(self) -> ConversationRun | None:
@@ -114,9 +115,20 @@ class _ConversationCursor:
         """Return all rows of a run that had ended when it was looked for; None for another one."""
         return self._rows.pop(run.id, None)
 
-    def placed(self, event: RunEvent) -> RunEvent | None:
-        """Return an event of the run with its position in the conversation; None if the reader has it."""
-        return replace(event, position=self._where.position(self._number, position_of(event))) if position_of(event) > self._had else None
+    def added(self, run: ConversationRun) -> Iterator[RunEvent]:
+        """Yield the event of the messages that a run adds, unless it adds none or the reader has it."""
+        messages = run.added()
+        self._before = bool(messages)
+        if messages:
+            yield from self._placed(MessagesAdded(run_id=run.id, messages=messages), 1)
+
+    def placed(self, event: RunEvent) -> Iterator[RunEvent]:
+        """Yield an event of the run with its position in the conversation, behind its messages, unless the reader has it."""
+        return self._placed(event, self._before + position_of(event) + 1)
+
+    def _placed(self, event: RunEvent, number: int) -> Iterator[RunEvent]:
+        if number > self._had:
+            yield replace(event, position=self._where.position(self._number, number))
 
     def go_on(self) -> None:
         """Move on to the next run."""
@@ -133,10 +145,11 @@ def read_conversation(
         if run is None:
             deque(rows_as_written(*place.awaited, timeout, link), 0)
             continue
-        with closing(_events_of(run, timeout, link, place.rows(run))) as events:
-            for event in events:
-                if (placed := place.placed(event)) is not None:
-                    yield placed
+        yield from place.added(run)
+        if run.request["kind"] != APPEND:
+            with closing(read_run(run.id, timeout, link, place.rows(run))) as events:
+                for event in events:
+                    yield from place.placed(event)
         place.go_on()
 
 
@@ -151,37 +164,13 @@ async def aread_conversation(
             async for _ in arows_as_written(*place.awaited, timeout, link):
                 pass
             continue
-        async with aclosing(_aevents_of(run, timeout, link, place.rows(run))) as events:
+        for one in place.added(run):
+            yield one
+        if run.request["kind"] == APPEND:
+            place.go_on()
+            continue
+        async with aclosing(aread_run(run.id, timeout, link, place.rows(run))) as events:
             async for event in events:
-                if (placed := place.placed(event)) is not None:
-                    yield placed
+                for one in place.placed(event):
+                    yield one
         place.go_on()
-
-
-def _events_of(run: ConversationRun, timeout: float | None, link: Link, ended: list[Any] | None) -> Generator[RunEvent, None, None]:
-    """Yield the events of a run, each with its number from 1 on."""
-    added = _added(run)
-    yield from added
-    if run.request["kind"] != APPEND:
-        for event in read_run(run.id, timeout, link, ended):
-            yield _behind(added, event)
-
-
-async def _aevents_of(run: ConversationRun, timeout: float | None, link: Link, ended: list[Any] | None) -> AsyncGenerator[RunEvent, None]:
-    """Like `_events_of`, asynchronously."""
-    added = _added(run)
-    for event in added:
-        yield event
-    if run.request["kind"] != APPEND:
-        async with aclosing(aread_run(run.id, timeout, link, ended)) as events:
-            async for event in events:
-                yield _behind(added, event)
-
-
-def _added(run: ConversationRun) -> list[RunEvent]:
-    messages = run.added()
-    return [MessagesAdded(run_id=run.id, messages=messages, position="1")] if messages else []
-
-
-def _behind(added: list[RunEvent], event: RunEvent) -> RunEvent:
-    return replace(event, position=str(len(added) + position_of(event) + 1))

@@ -11,7 +11,7 @@ incarnation has the next number. Ids of runs and positions have the number; thos
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -19,7 +19,7 @@ from itertools import count
 from typing import Any, cast
 from urllib.parse import quote
 
-from dbos import DBOS, SetWorkflowID, WorkflowStatus
+from dbos import DBOS, WorkflowStatus
 from dbos import error as dbos_error
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
@@ -46,6 +46,7 @@ from .stored import (
     reply_of,
     stored,
 )
+from .workers import start_workflow
 
 SEND, DECIDE, APPEND = "send", "decide", "append"
 """The kinds of runs: answering a message, continuing with decisions, or only adding messages."""
@@ -132,11 +133,7 @@ class Incarnation:
 
     def end(self) -> None:
         """End the incarnation in all processes: later runs belong to the next one."""
-        outside(self._note_end)
-
-    def _note_end(self) -> None:
-        with SetWorkflowID(self.mark):
-            DBOS.start_workflow(_end, self.mark)
+        outside(start_workflow, self.mark, _end, self.mark)
 
 
 def _there(incarnations: list[Incarnation]) -> int:
@@ -145,12 +142,7 @@ def _there(incarnations: list[Incarnation]) -> int:
     return len(outside(DBOS.list_workflows, workflow_ids=marks, load_input=False, load_output=False))
 
 
-def _ended(mark: str) -> str:
-    """Do nothing: only the existence of the workflow matters."""
-    return mark
-
-
-_end: Any = DBOS.workflow(name=_ENDED)(_ended)
+_end: Any = DBOS.workflow(name=_ENDED)(lambda mark: mark)  # exists to be there
 
 
 # ---------------------------------------------------------------------------------------------- one run
@@ -277,11 +269,6 @@ class ConversationRun:
             return self.made()
         return [one.message for one in events_so_far(self.id) if isinstance(one, MessageDone) and one.parent_run_id is None]
 
-    @property
-    def messages(self) -> Sequence[BaseMessage]:
-        """The messages that the run was begun with and those of the finished run. Nobody changes them."""
-        return [*self._added, *self._made]
-
     @cached_property
     def size(self) -> int:
         """The number of characters of the run's input and output as JSON."""
@@ -367,11 +354,13 @@ class ConversationRuns:
         They are looked up by their exact ids: what a database takes for a prefix may belong to another conversation, and finding it may
         mean to read the rows of all of them. Numbers have no gaps, so the first one that is missing is the end.
         """
-        size, where = _FIRST_LOOK, self._incarnation(conversation)
-        runs = list(self._kept(where)) if whole else []
+        where = self.current(conversation) if isinstance(conversation, str) else conversation
+        size, numbers = _FIRST_LOOK, count(1)
+        kept = iter(lambda: engine.ended_runs.get(where.run_id(next(numbers))), None)
+        runs: list[ConversationRun] = [*kept] if whole else []
         while True:
             found = self.numbered(where, range(len(runs) + 1, len(runs) + 1 + size), load_input=whole, load_output=whole)
-            runs += [found[number] for number in sorted(found)]
+            runs += found.values()
             if len(found) < size:
                 return runs
             size = min(2 * size, _MOST_LOOKED_UP)
@@ -383,7 +372,7 @@ class ConversationRuns:
         if known is None or known.runs >= number:
             known = Transcript()
         runs = self._ended(own, known.runs + 1, number)
-        stored = [*known.stored, *(message for run in runs for message in run.messages)]
+        stored = [*known.stored, *(message for run in runs for message in (*run._added, *run._made))]
         given = known.again(stored)
         if all(run.is_final for run in runs):
             transcript = Transcript(number - 1, known.size + sum(run.size for run in runs), stored, given)
@@ -401,7 +390,8 @@ class ConversationRuns:
         """Return the runs from a number up to another one, with input and output, when all of them have ended."""
         limit = ReaderTimeout(None)
         while True:
-            runs = [run for first in range(start, end, _MOST_LOOKED_UP) for run in self._whole(where, first, end)]
+            pages = [range(first, min(end, first + _MOST_LOOKED_UP)) for first in range(start, end, _MOST_LOOKED_UP)]
+            runs = [run for page in pages for run in self.numbered(where, page, load_output=True).values()]
             if all(run.has_ended for run in runs):
                 return runs
             time.sleep(limit.pause())
@@ -431,10 +421,9 @@ class ConversationRuns:
         return ConversationRun(found[0]) if found else None
 
     def numbered(
-        self, conversation: str | Incarnation, numbers: Iterable[int], *, load_input: bool = True, load_output: bool = False
+        self, where: Incarnation, numbers: Iterable[int], *, load_input: bool = True, load_output: bool = False
     ) -> dict[int, ConversationRun]:
         """Return the existing ones of these runs, by their numbers. Whole ones that have ended well are read from the database once."""
-        where = self._incarnation(conversation)
         whole, kept = load_input and load_output, engine.ended_runs
         ids = [where.run_id(number) for number in numbers]
         runs: dict[str, ConversationRun] = {key: run for key in ids if (run := kept.get(key)) is not None} if whole else {}
@@ -445,20 +434,7 @@ class ConversationRuns:
                 runs[run.id] = run
                 if whole and run.is_final:
                     kept.put(run.id, run, run.size)
-        return {run.number: run for run in runs.values()}
-
-    def _whole(self, where: Incarnation, start: int, end: int) -> list[ConversationRun]:
-        """Return the runs from a number up to another one, no more than are looked up at a time, with input and output."""
-        found = self.numbered(where, range(start, min(end, start + _MOST_LOOKED_UP)), load_output=True)
-        return [found[number] for number in sorted(found)]
-
-    def _kept(self, where: Incarnation) -> Iterator[ConversationRun]:
-        """Yield the runs from the first one on as far as they are in memory."""
-        for number in count(1):
-            run = engine.ended_runs.get(where.run_id(number))
-            if run is None:
-                return
-            yield run
+        return {run.number: run for run in sorted(runs.values(), key=lambda run: run.number)}
 
     def found(self, **where: Any) -> list[ConversationRun]:
         """Return the runs that DBOS finds, oldest first, without input and output."""
@@ -474,9 +450,6 @@ class ConversationRuns:
         """Set attributes of a run, if there are any."""
         if noted:
             outside(DBOS.update_workflow_attributes, run_id, noted, merge=True)
-
-    def _incarnation(self, conversation: str | Incarnation) -> Incarnation:
-        return self.current(conversation) if isinstance(conversation, str) else conversation
 
     def add(self, where: Incarnation, number: int, request: Mapping[str, Any], key: str, **attributes: Any) -> bool:
         """Add a run under a number; return whether it exists with the same key, by anyone, in a current conversation."""
@@ -495,7 +468,8 @@ class ConversationRuns:
             outside(DBOS.enqueue_workflow_with_options, options, request)
         except dbos_error.DBOSConflictingWorkflowError as error:
             raise ConfigurationError(f"another workflow has the id of a run of a conversation: {error}") from None
-        there, is_over = self._added_to(where, number)
+        found = {run.id: run for run in self.found(workflow_ids=[where.run_id(number), where.mark])}
+        there, is_over = found.get(where.run_id(number)), where.mark in found
         if there is None or there.key != key:
             return False
         followed_runs().look_soon()
@@ -503,11 +477,6 @@ class ConversationRuns:
             self.end([there])
             self.delete([there])
         return not is_over
-
-    def _added_to(self, where: Incarnation, number: int) -> tuple[ConversationRun | None, bool]:
-        """Return the run with this number, without input and output, and whether its conversation was deleted."""
-        found = {run.id: run for run in self.found(workflow_ids=[where.run_id(number), where.mark])}
-        return found.get(where.run_id(number)), where.mark in found
 
     def end(self, runs: Sequence[ConversationRun]) -> None:
         """End runs from outside: they are not begun, and not recovered."""

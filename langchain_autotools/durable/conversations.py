@@ -4,11 +4,11 @@ import asyncio
 import builtins
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Generator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime, timedelta
-from functools import partial
-from typing import Any, TypeVar
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar
 
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -53,6 +53,20 @@ _NOTHING = Metadata()
 
 _Made = Callable[[list[ConversationRun]], Any]
 _M = TypeVar("_M", bound=BaseMessage)
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def _in_thread(method: Callable[_P, _T]) -> Callable[_P, Coroutine[Any, Any, _T]]:
+    """Return the asynchronous twin of a method, which calls it in a thread."""
+
+    @wraps(method)
+    async def twin(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return await asyncio.to_thread(getattr(args[0], name), *args[1:], **kwargs)
+
+    name = method.__name__
+    twin.__name__, twin.__doc__ = f"a{name}", f"Like `{name}`, asynchronously."
+    return twin
 
 
 class Conversations:
@@ -119,6 +133,11 @@ class Conversations:
         """
         launch(self._url)
 
+    def _open(self, conversation: str) -> None:
+        """Check the id of a conversation, then launch the engine."""
+        _check_id(conversation)
+        self._launch()
+
     # ------------------------------------------------------------------------------------------ what is said
 
     def send(
@@ -159,18 +178,7 @@ class Conversations:
         made = partial(request_of_sent, message=one if has_id else None, request=request)
         return self._add(conversation, f"message {one.id}", made, Metadata(owner, labels, [one]), whole=has_id)
 
-    async def asend(
-        self,
-        conversation: str,
-        message: str | BaseMessage,
-        config: RunnableConfig | None = None,
-        *,
-        owner: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        **kwargs: Any,
-    ) -> Sent:
-        """Like `send`, asynchronously."""
-        return await asyncio.to_thread(self.send, conversation, message, config, owner=owner, labels=labels, **kwargs)
+    asend = _in_thread(send)
 
     def append(
         self,
@@ -196,18 +204,14 @@ class Conversations:
         if isinstance(messages, str | BaseMessage) or not messages or not all(isinstance(one, BaseMessage) for one in messages):
             raise ConfigurationError("append takes a list of messages")
         kept = named(messages)
-        return self._add(conversation, _key_of(kept), partial(request_of_appended, messages=kept), Metadata(owner, labels, kept))
+        return self._add(
+            conversation,
+            f"messages {' '.join(str(one.id) for one in kept)}",
+            partial(request_of_appended, messages=kept),
+            Metadata(owner, labels, kept),
+        )
 
-    async def aappend(
-        self,
-        conversation: str,
-        messages: Sequence[BaseMessage],
-        *,
-        owner: str | None = None,
-        labels: Mapping[str, str] | None = None,
-    ) -> Sent:
-        """Like `append`, asynchronously."""
-        return await asyncio.to_thread(self.append, conversation, messages, owner=owner, labels=labels)
+    aappend = _in_thread(append)
 
     def decide(
         self,
@@ -248,16 +252,7 @@ class Conversations:
         made = partial(request_of_decisions, given=given, config=config, check=check, message=said)
         return self._add(conversation, f"decisions {uuid.uuid4()}", made)
 
-    async def adecide(
-        self,
-        conversation: str,
-        decisions: Sequence[Decision],
-        config: RunnableConfig | None = None,
-        *,
-        message: str | HumanMessage | None = None,
-    ) -> Sent:
-        """Like `decide`, asynchronously."""
-        return await asyncio.to_thread(self.decide, conversation, decisions, config, message=message)
+    adecide = _in_thread(decide)
 
     def check(self, conversation: str, decisions: Sequence[Decision]) -> builtins.list[DecisionProblem]:
         """Return what is wrong with decisions about the calls from `pending`; empty if `decide` takes them. Nothing is recorded.
@@ -266,8 +261,7 @@ class Conversations:
             conversation: Its id.
             decisions: The decisions.
         """
-        _check_id(conversation)
-        self._launch()
+        self._open(conversation)
         check = partial(self.model._check_decisions, recorded=True)
         try:
             request_of_decisions(self._runs.of(conversation, whole=True), read_decisions(decisions), None, check)
@@ -275,9 +269,7 @@ class Conversations:
             return error.problems
         return []
 
-    async def acheck(self, conversation: str, decisions: Sequence[Decision]) -> builtins.list[DecisionProblem]:
-        """Like `check`, asynchronously."""
-        return await asyncio.to_thread(self.check, conversation, decisions)
+    acheck = _in_thread(check)
 
     def retry(self, failed: Sent | str) -> Sent:
         """Retry a failed run: a new run continues from its completed messages, without repeating any.
@@ -296,14 +288,11 @@ class Conversations:
         run = self._run(failed)
         return self._add(run.conversation, f"retry {run.id}", lambda runs: request_of_retry(runs, run))
 
-    async def aretry(self, failed: Sent | str) -> Sent:
-        """Like `retry`, asynchronously."""
-        return await asyncio.to_thread(self.retry, failed)
+    aretry = _in_thread(retry)
 
     def _add(self, conversation: str, key: str, made: _Made, metadata: Metadata = _NOTHING, *, whole: bool = True) -> Sent:
         """Add a run after all others; `made` creates its request from them (`whole` or not), or names the existing one."""
-        _check_id(conversation)
-        self._launch()
+        self._open(conversation)
         while True:
             now = self._runs.current(conversation)
             ends = self._runs.ends(now)
@@ -360,8 +349,7 @@ class Conversations:
             TimeoutError: Nothing came in time.
             EventsInterruptedError: This process has shut down.
         """
-        _check_id(conversation)
-        self._launch()
+        self._open(conversation)
         link, start = Link(), start_of(self._runs, conversation, after, last_event_id)
         return read_conversation(self._runs, start, follow, timeout, link)
 
@@ -390,13 +378,10 @@ class Conversations:
 
     def messages(self, conversation: str) -> builtins.list[BaseMessage]:
         """Return the messages of a conversation, in order: of a current run the complete ones, then those that wait for an answer."""
-        _check_id(conversation)
-        self._launch()
+        self._open(conversation)
         return [message for run in self._runs.of(conversation, whole=True) for message in (*run.added(), *run.made_so_far())]
 
-    async def amessages(self, conversation: str) -> builtins.list[BaseMessage]:
-        """Like `messages`, asynchronously."""
-        return await asyncio.to_thread(self.messages, conversation)
+    amessages = _in_thread(messages)
 
     def result(self, sent: Sent | str, timeout: float | None = None) -> AIMessage:
         """Wait for a run, and return its run message.
@@ -451,13 +436,10 @@ class Conversations:
 
     def pending(self, conversation: str) -> builtins.list[PendingCall]:
         """Return the calls that wait for a decision. Calls before a newer message do not: the model is told that they did not run."""
-        _check_id(conversation)
-        self._launch()
+        self._open(conversation)
         return undecided_calls(self._runs.of(conversation, whole=True))
 
-    async def apending(self, conversation: str) -> builtins.list[PendingCall]:
-        """Like `pending`, asynchronously."""
-        return await asyncio.to_thread(self.pending, conversation)
+    apending = _in_thread(pending)
 
     def export(self, conversation: str) -> dict[str, Any]:
         """Return a conversation as plain JSON: its messages in LangChain's form (for `messages_from_dict`), and its runs.
@@ -470,9 +452,7 @@ class Conversations:
         runs = [run.exported() for run in self._runs.of(conversation, whole=True)]
         return {"version": _FORMAT, "conversation": conversation, "messages": messages, "runs": runs}
 
-    async def aexport(self, conversation: str) -> dict[str, Any]:
-        """Like `export`, asynchronously."""
-        return await asyncio.to_thread(self.export, conversation)
+    aexport = _in_thread(export)
 
     # ------------------------------------------------------------------------------------------ which ones there are
 
@@ -503,28 +483,14 @@ class Conversations:
         self._launch()
         return self._list.find(limit, offset, owner, labels, updated_after, order)
 
-    async def alist(
-        self,
-        limit: int | None = None,
-        offset: int = 0,
-        *,
-        owner: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        updated_after: datetime | None = None,
-        order: Order = "begun",
-    ) -> builtins.list[ConversationInfo]:
-        """Like `list`, asynchronously."""
-        return await asyncio.to_thread(self.list, limit, offset, owner=owner, labels=labels, updated_after=updated_after, order=order)
+    alist = _in_thread(list)
 
     def info(self, conversation: str) -> ConversationInfo | None:
         """Return the description of one conversation, as in `list`; None if it does not exist. Compare its `owner` with the client."""
-        _check_id(conversation)
-        self._launch()
+        self._open(conversation)
         return self._list.info(conversation)
 
-    async def ainfo(self, conversation: str) -> ConversationInfo | None:
-        """Like `info`, asynchronously."""
-        return await asyncio.to_thread(self.info, conversation)
+    ainfo = _in_thread(info)
 
     def health(self, stalled_after: float = 300.0) -> Health:
         """Return the health of the runs of all conversations, in all processes: waiting, running and stalled ones.
@@ -540,23 +506,18 @@ class Conversations:
         self._launch()
         return health_of(self._runs, stalled_after)
 
-    async def ahealth(self, stalled_after: float = 300.0) -> Health:
-        """Like `health`, asynchronously."""
-        return await asyncio.to_thread(self.health, stalled_after)
+    ahealth = _in_thread(health)
 
     # ------------------------------------------------------------------------------------------ what becomes of it
 
     def cancel(self, conversation: str) -> None:
         """Cancel the current run and those that wait: each returns what it has, with the stop reason `cancelled`."""
-        _check_id(conversation)
-        self._launch()
+        self._open(conversation)
         for run in reversed(self._runs.of(conversation)):  # the current one last: the next one begins as soon as it has ended
             if not run.has_ended:
                 cancel_run(run.id)
 
-    async def acancel(self, conversation: str) -> None:
-        """Like `cancel`, asynchronously."""
-        await asyncio.to_thread(self.cancel, conversation)
+    acancel = _in_thread(cancel)
 
     def delete(self, conversation: str | None = None, timeout: float = 10.0, *, older_than: timedelta | None = None) -> int:
         """Delete a conversation, or old conversations, with all their data in the database.
@@ -578,8 +539,7 @@ class Conversations:
         if (conversation is None) == (older_than is None):
             raise ConfigurationError("delete takes the id of a conversation, or older_than")
         if conversation is not None:
-            _check_id(conversation)
-            self._launch()
+            self._open(conversation)
             return self._delete(conversation, timeout)
         if not (isinstance(older_than, timedelta) and older_than >= timedelta(0)):
             raise ConfigurationError(f"older_than takes a timedelta that is not negative, not {older_than!r}")
@@ -587,9 +547,7 @@ class Conversations:
         found = self._list.older_than(older_than)
         return sum(self._delete(one, timeout) for one in found if self._list.is_older(one, older_than))
 
-    async def adelete(self, conversation: str | None = None, timeout: float = 10.0, *, older_than: timedelta | None = None) -> int:
-        """Like `delete`, asynchronously."""
-        return await asyncio.to_thread(self.delete, conversation, timeout, older_than=older_than)
+    adelete = _in_thread(delete)
 
     def _delete(self, conversation: str, timeout: float) -> int:
         limit, now = ReaderTimeout(timeout), self._runs.current(conversation)
@@ -647,9 +605,7 @@ class Conversations:
         self._add(new, f"fork {uuid.uuid4()}", begun, metadata, whole=False)
         return new
 
-    async def afork(self, conversation: str, message_id: str, to: str | None = None) -> str:
-        """Like `fork`, asynchronously."""
-        return await asyncio.to_thread(self.fork, conversation, message_id, to)
+    afork = _in_thread(fork)
 
     # ------------------------------------------------------------------------------------------ the workflow
 
@@ -659,7 +615,9 @@ class Conversations:
         try:
             with reading(f"the request of run {run_id!r}"):
                 if mapping_of(request, "kind", "messages", "conversation")["kind"] == APPEND:
-                    self._runs.note(run_id, _noted_at_end(self._appended(run_id, request)))
+                    added = [message_of(data) for data in request["messages"]]
+                    before = self._runs.before(request["conversation"], run_id) if isinstance(added[0], ToolMessage) else []
+                    self._runs.note(run_id, _noted_at_end([*before, *added]))
                     return {"messages": []}
                 given = [*map(message_of, request_of_run(request)["messages"])]
             with begun(run_id) as execution:
@@ -671,11 +629,6 @@ class Conversations:
         except RunFailedError as error:
             self._runs.note(run_id, _noted_at_end([], str(error)))
             return texts.named({"messages": plain_messages(new_messages(error)), "error": str(error)})
-
-    def _appended(self, run_id: str, request: Mapping[str, Any]) -> builtins.list[BaseMessage]:
-        """Return messages that end in the appended ones; they begin with the calls that appended results answer."""
-        added = [message_of(data) for data in request["messages"]]
-        return [*self._runs.before(request["conversation"], run_id), *added] if isinstance(added[0], ToolMessage) else added
 
 
 def _check_id(conversation: str) -> None:
@@ -701,11 +654,6 @@ def named(messages: Sequence[_M]) -> list[_M]:
     for one in messages:
         check_storable("the id of a message", one.id or "")
     return [one if one.id else one.model_copy(update={"id": uuid.uuid4().hex}) for one in messages]
-
-
-def _key_of(messages: Sequence[BaseMessage]) -> str:
-    """Return the key under which messages are added, equal for equal messages, so that they are added once."""
-    return "messages " + " ".join(str(one.id) for one in messages)
 
 
 def _noted_at_end(made: BaseMessage | Sequence[BaseMessage], error: str | None = None) -> dict[str, Any]:
@@ -737,24 +685,11 @@ class ConversationHistory(BaseChatMessageHistory):
         """The messages of the conversation, as from `Conversations.messages`."""
         return self._conversations.messages(self._conversation)
 
-    async def aget_messages(self) -> list[BaseMessage]:
-        """Like `messages`, asynchronously."""
-        return await self._conversations.amessages(self._conversation)
-
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Append messages in order of sending."""
         if messages:
             self._conversations.append(self._conversation, messages, owner=self._owner, labels=self._labels)
 
-    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Like `add_messages`, asynchronously."""
-        if messages:
-            await self._conversations.aappend(self._conversation, messages, owner=self._owner, labels=self._labels)
-
     def clear(self) -> None:
         """Delete the conversation."""
         self._conversations.delete(self._conversation)
-
-    async def aclear(self) -> None:
-        """Like `clear`, asynchronously."""
-        await self._conversations.adelete(self._conversation)

@@ -313,13 +313,12 @@ def _workflow(name: str) -> Callable[..., Any]:
             lifetime.leave(None)
         return outcome
 
-    workflow: Callable[..., Any] = DBOS.workflow(name=name, validate_args=_request_arguments)(run)  # typed only where DBOS is installed
+    def validated(stored: tuple[Any, ...], named: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the request, or None, which the body refuses: over some others DBOS would fail, and leave the run pending."""
+        return (stored[0] if len(stored) == 1 and named == {} else None,), {}
+
+    workflow: Callable[..., Any] = DBOS.workflow(name=name, validate_args=validated)(run)  # typed only where DBOS is installed
     return workflow
-
-
-def _request_arguments(stored: tuple[Any, ...], named: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of a run: its request, or None, which its body refuses, where the stored ones are others."""
-    return (stored[0] if len(stored) == 1 and named == {} else None,), {}  # DBOS would fail over some, and leave the run pending
 
 
 def cancel_run(run_id: str) -> None:
@@ -344,15 +343,15 @@ def outside(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
     if running_loop() is None:
         return asked()
     outcome: Future[Any] = Future()
-    run_beside(partial(_answer_into, outcome, asked))
+
+    def answer() -> None:
+        try:
+            outcome.set_result(asked())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    run_beside(answer)
     return outcome.result()
-
-
-def _answer_into(outcome: "Future[Any]", asked: Callable[[], Any]) -> None:
-    try:
-        outcome.set_result(asked())
-    except BaseException as error:
-        outcome.set_exception(error)
 
 
 class Link:
@@ -391,13 +390,15 @@ class Link:
 
 def _worker_id(url: str, worker: str | None) -> str:
     """Return the worker's id, held by a lock that ends with the process."""
+    file = url.removeprefix("sqlite:///")
+    place = url if file == url else str(Path(file).resolve())  # whatever the working directory is
     names = [worker] if worker else [f"{socket.gethostname()}-{number}" for number in range(1, _WORKERS_OF_A_MACHINE)]
     folder = Path(tempfile.gettempdir()) / "langchain-autotools-workers"
     with suppress(FileExistsError):
         folder.mkdir()
         folder.chmod(0o1777)  # for the workers of all users of the machine
     for name in names:
-        lock = FileLock(folder / hashlib.sha256(f"{_database_location(url)}\n{name}".encode()).hexdigest()[:32])
+        lock = FileLock(folder / hashlib.sha256(f"{place}\n{name}".encode()).hexdigest()[:32])
         try:
             lock.acquire(timeout=0)
         except (Timeout, PermissionError):  # the file of another user
@@ -405,12 +406,6 @@ def _worker_id(url: str, worker: str | None) -> str:
         engine.held = lock
         return name
     raise ConfigurationError(f"another process of this machine is the worker {worker!r}: two workers with one id would run the same steps")
-
-
-def _database_location(url: str) -> str:
-    """Return the database's location, independent of the working directory."""
-    file = url.removeprefix("sqlite:///")
-    return url if file == url else str(Path(file).resolve())
 
 
 def _release() -> None:

@@ -624,7 +624,11 @@ class _Call:
         except Exception as error:
             self._raised = error
             raised = error_text(error)
-        result = None if outcome is None or outcome is PENDING else _plain_result(outcome)
+        result = None
+        if outcome is not None and outcome is not PENDING:
+            error_said = None if outcome.error is None else f"{type(outcome.error).__name__}: {outcome.error}"
+            kept = {name: getattr(outcome, name) for name in _KEEPS}
+            result = {"message": plain_messages([outcome.message])[0], "error": error_said, **kept}
         return self._journal.written({"result": result, "raised": raised})
 
     def _done(self, call: ToolCallRecord, run: Callable[[], Outcome]) -> Outcome:
@@ -657,10 +661,3 @@ def result_of(call: ToolCallRecord, data: Mapping[str, Any]) -> ToolCallResult:
         raise TypeError(f"a result is no {type(message).__name__}")
     error = None if data["error"] is None else RunFailedError(data["error"])
     return replace(ToolCallResult(call, message, error), **{name: data[name] for name in _KEEPS})
-
-
-def _plain_result(result: ToolCallResult) -> dict[str, Any]:
-    """Return a call's result as plain JSON. An artifact that is not plain data is replaced by a mark, as in the run message."""
-    error = None if result.error is None else f"{type(result.error).__name__}: {result.error}"
-    kept = {name: getattr(result, name) for name in _KEEPS}
-    return {"message": plain_messages([result.message])[0], "error": error, **kept}

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
 from contextlib import aclosing, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from typing import Any, Final
 
@@ -236,9 +237,6 @@ class Story:
         self._emitted.add(key)
         return is_new
 
-    def _is_start(self, _: kinds.RunStarted) -> bool:
-        return self._once("RunStarted")
-
     def _is_more(self, event: Any) -> bool:
         """Whether an event brings more of a message that is being written."""
         if event.message_id in self._whole:
@@ -246,30 +244,14 @@ class Story:
         self._writing = event.message_id
         return True
 
-    def _is_new_call(self, event: kinds.CallStarted) -> bool:
-        return (self._run_id, event.call_id) not in self._calls and ("CallReady", event.call_id) not in self._emitted
-
-    def _is_whole_call(self, event: kinds.CallReady) -> bool:
-        return self._once("CallReady", event.call_id) and self._ends_writing(event)
-
-    def _is_open_call(self, event: kinds.CallDiscarded) -> bool:
-        return (self._run_id, event.call_id) in self._calls
-
-    def _is_running_call(self, event: kinds.CallProgress) -> bool:
-        return ("CallResult", event.call_id) not in self._emitted
-
-    def _is_first_result(self, event: kinds.CallResult) -> bool:
-        return self._once("CallResult", event.call_id)
-
-    def _is_new_message(self, event: kinds.MessageDone) -> bool:
-        return self._once("MessageDone", event.message_id) and self._ends_writing(event)
-
     def _ends_writing(self, event: kinds.CallReady | kinds.MessageDone) -> bool:
+        """Record that a message is whole; True."""
         self._whole.add(event.message_id)
         self._attempt = 1
         return True
 
     def _is_void_message(self, event: kinds.MessageDiscarded) -> bool:
+        """Whether the discarded message was being written; nothing is, after it."""
         is_open = self._writing == event.message_id and event.message_id not in self._whole
         self._writing = None if is_open else self._writing
         return is_open
@@ -279,42 +261,31 @@ class Story:
         said = [str(value) for name, value in vars(event).items() if type(value) in (str, int) and name != "position"]
         return self._once(type(event).__name__, *said)
 
-    def _is_new_vendor_call(self, event: kinds.VendorCallStarted) -> bool:
-        return (event.run_id, event.call_id) not in self._vendor_calls and self._is_more(event)
+    def _is_new_call(self, event: kinds.CallStarted) -> bool:
+        """Whether nothing has been told of a call."""
+        return (self._run_id, event.call_id) not in self._calls and ("CallReady", event.call_id) not in self._emitted
 
-    def _is_open_vendor_call(self, event: kinds.VendorCallProgress | kinds.VendorCallDone) -> bool:
+    def _is_open_vendor_call(self, event: Any) -> bool:
+        """Whether a call that the vendor runs goes on."""
         return (event.run_id, event.call_id) in self._vendor_calls
 
-    def _is_first_pause(self, _: kinds.CallsPending) -> bool:
-        return self._once("CallsPending")
-
-    def _is_end(self, _: kinds.RunEnded | kinds.RunFailed) -> bool:
-        return self._once("end")
-
-    # ------------------------------------------------------------------------------------------ what is open
-
-    def _run_opens(self, event: kinds.RunStarted) -> None:
-        if event.parent_run_id is not None:
-            self._nested[event.run_id] = event
-
-    def _run_closes(self, event: kinds.RunEnded | kinds.RunFailed) -> None:
-        self._nested.pop(event.run_id, None)
-
     def _call_opens(self, event: kinds.CallStarted | kinds.CallReady) -> None:
+        """Record a call that has no end so far."""
         self._calls[event.run_id, event.call_id] = event
 
     def _call_closes(self, event: kinds.CallResult | kinds.CallDiscarded) -> None:
+        """Record the end of a call."""
         self._calls.pop((event.run_id, event.call_id), None)
 
+    def _run_opens(self, event: kinds.RunStarted) -> None:
+        """Record a run inside a tool."""
+        if event.parent_run_id is not None:
+            self._nested[event.run_id] = event
+
     def _calls_wait(self, event: kinds.CallsPending) -> None:
+        """Record that calls have ended their run pending."""
         for call in event.calls:
             self._calls.pop((event.run_id, call.id), None)
-
-    def _vendor_call_opens(self, event: kinds.VendorCallStarted) -> None:
-        self._vendor_calls[event.run_id, event.call_id] = event
-
-    def _vendor_call_closes(self, event: kinds.VendorCallDone) -> None:
-        self._vendor_calls.pop((event.run_id, event.call_id), None)
 
     # ------------------------------------------------------------------------------------------ what is void
 
@@ -352,24 +323,33 @@ class _Reading:
     """
 
     is_new: Callable[[Story, Any], bool]
-    note: Callable[[Story, Any], None] | None = None
+    note: Callable[[Story, Any], object] | None = None
 
 
 _READINGS: Final[Mapping[type[RunEvent], _Reading]] = {
-    kinds.RunStarted: _Reading(Story._is_start, Story._run_opens),
+    kinds.RunStarted: _Reading(lambda story, _: story._once("RunStarted"), Story._run_opens),
     kinds.CallStarted: _Reading(Story._is_new_call, Story._call_opens),
-    kinds.CallReady: _Reading(Story._is_whole_call, Story._call_opens),
-    kinds.CallDiscarded: _Reading(Story._is_open_call, Story._call_closes),
-    kinds.CallProgress: _Reading(Story._is_running_call),
-    kinds.CallResult: _Reading(Story._is_first_result, Story._call_closes),
-    kinds.MessageDone: _Reading(Story._is_new_message),
+    kinds.CallReady: _Reading(
+        lambda story, event: story._once("CallReady", event.call_id) and story._ends_writing(event), Story._call_opens
+    ),
+    kinds.CallDiscarded: _Reading(lambda story, event: (event.run_id, event.call_id) in story._calls, Story._call_closes),
+    kinds.CallProgress: _Reading(lambda story, event: ("CallResult", event.call_id) not in story._emitted),
+    kinds.CallResult: _Reading(lambda story, event: story._once("CallResult", event.call_id), Story._call_closes),
+    kinds.MessageDone: _Reading(lambda story, event: story._once("MessageDone", event.message_id) and story._ends_writing(event)),
     kinds.MessageDiscarded: _Reading(Story._is_void_message),
-    kinds.CallsPending: _Reading(Story._is_first_pause, Story._calls_wait),
-    kinds.VendorCallStarted: _Reading(Story._is_new_vendor_call, Story._vendor_call_opens),
+    kinds.CallsPending: _Reading(lambda story, _: story._once("CallsPending"), Story._calls_wait),
+    kinds.VendorCallStarted: _Reading(
+        lambda story, event: not story._is_open_vendor_call(event) and story._is_more(event),
+        lambda story, event: story._vendor_calls.update({(event.run_id, event.call_id): event}),
+    ),
     kinds.VendorCallProgress: _Reading(Story._is_open_vendor_call),
-    kinds.VendorCallDone: _Reading(Story._is_open_vendor_call, Story._vendor_call_closes),
-    kinds.RunEnded: _Reading(Story._is_end, Story._run_closes),
-    kinds.RunFailed: _Reading(Story._is_end, Story._run_closes),
+    kinds.VendorCallDone: _Reading(
+        Story._is_open_vendor_call, lambda story, event: story._vendor_calls.pop((event.run_id, event.call_id), None)
+    ),
+    **dict.fromkeys(
+        (kinds.RunEnded, kinds.RunFailed),
+        _Reading(lambda story, _: story._once("end"), lambda story, event: story._nested.pop(event.run_id, None)),
+    ),
 }
 """The kinds that open or close something."""
 
@@ -511,7 +491,8 @@ class FollowedRuns:
         while runs := self._open():
             began, for_all = time.monotonic(), next(looks) % _ALL_EVERY == 0
             try:
-                found = self.link.ask(outside, _newest_run_ids)
+                newest_runs = partial(DBOS.list_workflows, limit=_NEWEST, sort_desc=True, load_input=False, load_output=False)
+                found = [run.workflow_id for run in self.link.ask(outside, newest_runs)]
                 awaited = for_all or is_woken or found != newest
                 sought = [run for run in runs if not run.has_ended and (awaited or run.mark is None)]
                 has_news = self.link.ask(outside, _look_for_news, sought, for_all)
@@ -539,11 +520,6 @@ class FollowedRuns:
         for run in runs:
             run.error = error
             run.wake()
-
-
-def _newest_run_ids() -> list[str]:
-    """Return the ids of the newest runs of the database: while they are the same, no run that is waited for has come."""
-    return [run.workflow_id for run in DBOS.list_workflows(limit=_NEWEST, sort_desc=True, load_input=False, load_output=False)]
 
 
 def _look_for_news(runs: list[FollowedRun], with_marks: bool) -> bool:

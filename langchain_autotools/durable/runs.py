@@ -8,7 +8,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any, cast
 
-from dbos import DBOS, SetWorkflowID
+from dbos import DBOS
 from dbos import error as dbos_error
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -40,7 +40,7 @@ from .stored import (
     reply_of,
     request_of_run,
 )
-from .workers import Execution, WorkerEndingError
+from .workers import Execution, WorkerEndingError, start_workflow
 
 _POLLS_SECONDS = 0.2  # how often a client looks whether its run has ended where nothing wakes it
 _clients: dict[str, "_Client"] = {}
@@ -142,14 +142,14 @@ class DurableModel:
             ConfigurationError: Something cannot travel.
             RunFailedError: The run has failed in another process. Here it raises what it raised.
         """
-        client = self._client(run_id or _id_of(config), input, config, kwargs)
+        client = self._client(run_id, input, config, kwargs)
         return client.message([message for chunk in _read(client) for message in new_messages(chunk)])
 
     async def ainvoke(
         self, input: LanguageModelInput, config: RunnableConfig | None = None, *, run_id: str | None = None, **kwargs: Any
     ) -> AIMessage:
         """Like `invoke`, asynchronously."""
-        client = await asyncio.to_thread(self._client, run_id or _id_of(config), input, config, kwargs)
+        client = await asyncio.to_thread(self._client, run_id, input, config, kwargs)
         async with aclosing(_aread(client)) as chunks:
             brought = [message async for chunk in chunks for message in new_messages(chunk)]
         return client.message(brought)
@@ -165,7 +165,7 @@ class DurableModel:
             run_id: As of `invoke`.
             **kwargs: As of `invoke`.
         """
-        client, last = self._client(run_id or _id_of(config), input, config, kwargs), None
+        client, last = self._client(run_id, input, config, kwargs), None
         for chunk in _read(client):
             last = chunk
             yield chunk
@@ -175,7 +175,7 @@ class DurableModel:
         self, input: LanguageModelInput, config: RunnableConfig | None = None, *, run_id: str | None = None, **kwargs: Any
     ) -> AsyncIterator[AIMessageChunk]:
         """Like `stream`, asynchronously."""
-        client, last = await asyncio.to_thread(self._client, run_id or _id_of(config), input, config, kwargs), None
+        client, last = await asyncio.to_thread(self._client, run_id, input, config, kwargs), None
         async with aclosing(_aread(client)) as chunks:
             async for chunk in chunks:
                 last = chunk
@@ -209,9 +209,7 @@ class DurableModel:
             ConfigurationError: There is no such run.
             RunFailedError: The run has failed.
         """
-        launch()
-        if attributes_of(run_id) is None:
-            raise ConfigurationError(f"there is no run {run_id!r}")
+        _check_run(run_id)
         try:
             run = outside(lambda: DBOS.retrieve_workflow(run_id).get_result(polling_interval_sec=_POLLS_SECONDS))
         except Exception as error:
@@ -242,9 +240,7 @@ class DurableModel:
             TimeoutError: Nothing came in time. The run goes on.
             EventsInterruptedError: This process has shut down.
         """
-        launch()
-        if attributes_of(run_id) is None:
-            raise ConfigurationError(f"there is no run {run_id!r}")
+        _check_run(run_id)
         return self._events(run_id, start_number(after, last_event_id), timeout, Link())
 
     def _events(self, run_id: str, after: int, timeout: float | None, link: Link) -> Iterator[RunEvent]:
@@ -257,9 +253,7 @@ class DurableModel:
         self, run_id: str, *, after: str | None = None, last_event_id: str | None = None, timeout: float | None = None
     ) -> AsyncIterator[RunEvent]:
         """Like `events`, asynchronously."""
-        await asyncio.to_thread(launch)
-        if await asyncio.to_thread(attributes_of, run_id) is None:
-            raise ConfigurationError(f"there is no run {run_id!r}")
+        await asyncio.to_thread(_check_run, run_id)
         last = start_number(after, last_event_id)
         async with aclosing(aread_run(run_id, timeout, Link())) as events:
             async for event in events:
@@ -279,8 +273,9 @@ class DurableModel:
 
     # ------------------------------------------------------------------------------------------ the workflow
 
-    def _client(self, run_id: str, input: LanguageModelInput, config: RunnableConfig | None, kwargs: dict[str, Any]) -> _Client:
+    def _client(self, run_id: str | None, input: LanguageModelInput, config: RunnableConfig | None, kwargs: dict[str, Any]) -> _Client:
         """Begin a run, unless it exists."""
+        run_id = run_id or str((config or {}).get("run_id") or uuid.uuid4())
         check_storable("the id of a run", run_id)
         request = {
             "messages": plain_messages(input_messages(self.model, input)),
@@ -290,13 +285,9 @@ class DurableModel:
         launch()
         client = _Client(run_id)
         _clients[run_id] = client
-        handle = outside(self._begin, run_id, {**request, "started": engine.clock()})
+        handle = outside(start_workflow, run_id, engine.workflows[self.workflow], {**request, "started": engine.clock()})
         run_beside(partial(outside, client.wait, handle))
         return client
-
-    def _begin(self, run_id: str, request: dict[str, Any]) -> Any:
-        with SetWorkflowID(run_id):
-            return DBOS.start_workflow(engine.workflows[self.workflow], request)
 
     def execute(self, run_id: str, request: dict[str, Any]) -> dict[str, Any]:
         """Execute the unrecorded part of the run."""
@@ -324,16 +315,19 @@ def _raise_failed(event: RunEvent) -> None:
         raise event.error
 
 
-def attributes_of(run_id: str) -> Mapping[str, Any] | None:
-    """Return the attributes of a run; None if it does not exist.
+def _check_run(run_id: str) -> None:
+    """Launch the engine, and raise unless a run exists that will end.
 
     Raises:
+        ConfigurationError: There is no such run.
         RunFailedError: It has no request, and so no end.
     """
+    launch()
     status = outside(DBOS.get_workflow_status, run_id) if is_storable(run_id) else None
     if status is not None and status.input is None and status.status != "SUCCESS":
         raise RunFailedError(f"the request of run {run_id!r} cannot be read: it is missing")
-    return None if status is None else status.attributes or {}
+    if status is None:
+        raise ConfigurationError(f"there is no run {run_id!r}")
 
 
 def execute(
@@ -350,8 +344,7 @@ def execute(
     Raises:
         RunFailedError: It has failed; the error brings the messages that it has made.
     """
-    lifetime = engine.lifetime
-    config = cast("RunnableConfig", request["config"])
+    lifetime, config = engine.lifetime, cast("RunnableConfig", request["config"])
     chunks: list[AIMessageChunk] = []
     try:
         known = tool_keys(rerun, model._own_tools().executor.tools) if rerun else ()
@@ -437,7 +430,3 @@ async def _aread(client: _Client) -> AsyncGenerator[AIMessageChunk, None]:
             if not client.ended:
                 await asyncio.wait([alarm.rung], timeout=1.0)
                 alarm.reset()
-
-
-def _id_of(config: RunnableConfig | None) -> str:
-    return str((config or {}).get("run_id") or uuid.uuid4())

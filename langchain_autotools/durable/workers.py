@@ -192,8 +192,7 @@ class Lease:
         DBOS.update_workflow_attributes(own, _ALIVE)
         known: list[WorkflowStatus] = DBOS.list_workflows(**self._workers, load_input=False, load_output=False)
         if all(one.workflow_id != own for one in known):
-            with SetWorkflowID(own):
-                DBOS.start_workflow(_worker, self._worker).get_result()
+            start_workflow(own, _worker, self._worker).get_result()
             return self._beat()
         return known
 
@@ -246,20 +245,19 @@ class Lease:
     def _look_for_cancelled(self) -> None:
         """Cancel runs in this process that were cancelled in another one."""
         here = list(self._cancelled)
-        if not here:
-            return
-        for run in DBOS.list_workflows(workflow_ids=here, load_input=False, load_output=False):
+        for run in DBOS.list_workflows(workflow_ids=here, load_input=False, load_output=False) if here else ():
             flag = self._cancelled.get(run.workflow_id)
             if flag is not None and isinstance(run.attributes, Mapping) and run.attributes.get(CANCELLED):
                 flag.set()
 
 
-def _is_there(worker: str) -> str:
-    """Do nothing: the workflow exists to be touched."""
-    return worker
+_worker: Any = DBOS.workflow(name=_WORKER)(lambda worker: worker)  # exists to be touched
 
 
-_worker: Any = DBOS.workflow(name=_WORKER)(_is_there)
+def start_workflow(workflow_id: str, workflow: Any, argument: Any) -> Any:
+    """Start a workflow under an id, unless it exists; return its handle."""
+    with SetWorkflowID(workflow_id):
+        return DBOS.start_workflow(workflow, argument)
 
 
 # ---------------------------------------------------------------------------------------------- a run that ends its workers
@@ -505,22 +503,14 @@ class StoragePlugin:
         if _waits_for_disk.get() and not self._lifetime.is_shut_down:
             context.is_disconnect = True
             context.invalidate_pool_on_disconnect = False
-            _roll_back(context)
-            self._say(error)
-
-    def _say(self, error: sqlite3.Error) -> None:
-        with self._lock:
-            is_new = time.monotonic() >= self._silent_until
-            self._silent_until = time.monotonic() + _WARNING_SECONDS
-        if is_new:
-            _logger.warning("the database of durable runs cannot be written (%s): they wait until it can", error)
-
-
-def _roll_back(context: Any) -> None:
-    """Roll the transaction back: a connection that is only closed keeps its lock while the error exists."""
-    with suppress(sqlite3.Error):
-        if context.connection is not None:
-            context.connection.connection.dbapi_connection.rollback()
+            with suppress(sqlite3.Error):  # roll back: a connection that is only closed keeps its lock while the error exists
+                if context.connection is not None:
+                    context.connection.connection.dbapi_connection.rollback()
+            with self._lock:
+                is_new = time.monotonic() >= self._silent_until
+                self._silent_until = time.monotonic() + _WARNING_SECONDS
+            if is_new:
+                _logger.warning("the database of durable runs cannot be written (%s): they wait until it can", error)
 
 
 plugins.register(_PLUGIN, __name__, "StoragePlugin")

@@ -8,8 +8,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from ag_ui.core import (
     PROTOCOL_VERSION,
@@ -49,7 +48,7 @@ from ag_ui.encoder import EventEncoder
 from langchain_core.messages import AIMessage, BaseMessage
 
 from .. import event_types as kinds
-from ..event_types import NOTHING, EventTable, ModelChanged, RunEnded, RunEvent
+from ..event_types import NOTHING, EventTable, RunEvent
 from ..executor import pending_calls
 from ..executor.pending import APPROVABLE, ELICITATION, PendingCall, full_name, is_apart, page_id
 from ..history.expansion import expand
@@ -127,17 +126,20 @@ class AgUiEncoder:
         self._pending = [(mend_surrogates(page_id(call)), call) for call in pending_calls(history or ())]
         self._apart = {page_id(call) for _, call in self._pending if is_apart(call)}  # no result of the run has their ids
         self._usage: list[TokenUsage] = []
-        self._vendor = _VendorActivities()
+        self._sources: dict[str, list[dict[str, Any]]] = {}
+        self._files: Counter[str] = Counter()
+        self._elsewhere: dict[str, list[kinds.FileMade]] = {}  # by message: files whose data only the message has
         self._ended: list[kinds.RunEnded] = []
 
     def encode(self, event: RunEvent) -> bytes:
         """Return the protocol's bytes for an event; empty if it has no form there."""
         hidden = not self._nested and event.parent_run_id in self._seen
         self._seen.add(event.run_id)
-        written = _WRITTEN.get(type(event))
-        write = written and (written.hidden if hidden else written.shown)
+        write = _WRITTEN.get(type(event))
         begun = b"" if hidden else self._bytes(self._begin(event.run_id))
-        return begun + (self._bytes(write(self, event)) if write else b"")
+        if write is None or (hidden and write is not AgUiEncoder._used):
+            return begun
+        return begun + self._bytes(write(self, event, self._runs.get(event.run_id)))
 
     def end(self) -> bytes:
         """Return the end of the protocol's run: its interrupts, or the reason why it ended."""
@@ -161,7 +163,7 @@ class AgUiEncoder:
         if self._snapshot is not None:
             yield MessagesSnapshotEvent(messages=self._snapshot)
 
-    def _started(self, event: kinds.RunStarted) -> Iterator[BaseEvent]:
+    def _started(self, event: kinds.RunStarted, _: object) -> Iterator[BaseEvent]:
         around = self._runs.get(event.parent_run_id or "")
         run = self._runs[event.run_id] = self._open[event.run_id] = _OpenRun(event.run_id, event.run_id if around else None)
         if around is not None:
@@ -173,8 +175,7 @@ class AgUiEncoder:
             )
         self._turns.setdefault(run.tag, 0)
 
-    def _run_ended(self, event: kinds.RunEnded) -> Iterator[BaseEvent]:
-        run = self._runs[event.run_id]
+    def _run_ended(self, event: kinds.RunEnded, run: _OpenRun) -> Iterator[BaseEvent]:
         yield from self._close(run)
         if run.tag is None:
             self._ended.append(event)
@@ -182,8 +183,7 @@ class AgUiEncoder:
         else:
             yield SubagentFinishedEvent(subagent_run_id=run.tag, result={"stopReason": event.stop_reason, "turns": event.turns})
 
-    def _run_failed(self, event: kinds.RunFailed) -> Iterator[BaseEvent]:
-        run = self._runs[event.run_id]
+    def _run_failed(self, event: kinds.RunFailed, run: _OpenRun) -> Iterator[BaseEvent]:
         yield from self._close(run)
         if run.tag is not None:
             failure = Failure.of(event.error, self._details)
@@ -191,31 +191,29 @@ class AgUiEncoder:
 
     def _close(self, run: _OpenRun) -> Iterator[BaseEvent]:
         """End everything that is open in a run."""
-        yield from self._end_reasoning(run)
-        yield from self._end_text(run)
         yield from self._end_step(run)
         self._open.pop(run.id, None)
 
     def _close_all(self) -> Iterator[BaseEvent]:
+        yield from self._begin(str(uuid.uuid4()))
         for run in reversed(list(self._open.values())):
             yield from self._close(run)
             if run.tag is not None:
                 yield SubagentErrorEvent(subagent_run_id=run.tag, message="It was left before it ended.")
 
     def _finish(self) -> Iterator[BaseEvent]:
-        yield from self._begin(str(uuid.uuid4()))
         yield from self._close_all()
-        outcome = _outcome_of(self._pending, self._ended)
+        outcome, ended = _outcome_of(self._pending, self._ended), self._ended
+        result = {"stopReason": ended[-1].stop_reason, "turns": sum(event.turns for event in ended)} if ended else None
         yield RunFinishedEvent(
             thread_id=self._thread_id,
             run_id=self._run_id or "",
-            result=_run_result(self._ended) if outcome.type == "success" else None,
+            result=result if outcome.type == "success" else None,
             outcome=outcome,
             usage=aggregate_token_usage(self._usage) or None,
         )
 
     def _error(self, failure: Failure) -> Iterator[BaseEvent]:
-        yield from self._begin(str(uuid.uuid4()))
         yield from self._close_all()
         yield RunErrorEvent(message=_failure_sentence(failure), code=failure.name, usage=aggregate_token_usage(self._usage) or None)
 
@@ -234,8 +232,6 @@ class AgUiEncoder:
         """Begin the turn of a message of the model, if it is not the open one."""
         if run.turn == message_id:
             return
-        yield from self._end_reasoning(run)
-        yield from self._end_text(run)
         yield from self._end_step(run)
         run.turn, run.shown, run.thoughts = message_id, False, 0
         self._turns[run.tag] += 1
@@ -243,12 +239,12 @@ class AgUiEncoder:
         yield StepStartedEvent(step_name=run.step, subagent_run_id=run.tag)
 
     def _end_step(self, run: _OpenRun) -> Iterator[BaseEvent]:
+        yield from self._end_pieces(run)
         if run.step is not None:
             yield StepFinishedEvent(step_name=run.step, subagent_run_id=run.tag)
             run.step = None
 
-    def _text(self, event: kinds.TextDelta) -> Iterator[BaseEvent]:
-        run = self._runs[event.run_id]
+    def _text(self, event: kinds.TextDelta, run: _OpenRun) -> Iterator[BaseEvent]:
         yield from self._turn(run, event.message_id)
         yield from self._end_reasoning(run)
         yield from self._more_text(run, self._message_id(run, event.message_id), event.text, event.separator)
@@ -261,13 +257,14 @@ class AgUiEncoder:
         if text:
             yield TextMessageContentEvent(message_id=message_id, delta=mend_surrogates(text), subagent_run_id=run.tag)
 
-    def _end_text(self, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _end_pieces(self, run: _OpenRun) -> Iterator[BaseEvent]:
+        """End the reasoning, or the text, of a run that is open."""
+        yield from self._end_reasoning(run)
         if run.text is not None:
             yield TextMessageEndEvent(message_id=run.text, subagent_run_id=run.tag)
             run.text = None
 
-    def _reasoning(self, event: kinds.ReasoningDelta) -> Iterator[BaseEvent]:
-        run = self._runs[event.run_id]
+    def _reasoning(self, event: kinds.ReasoningDelta, run: _OpenRun) -> Iterator[BaseEvent]:
         yield from self._turn(run, event.message_id)
         if run.reasoning is None:
             run.thoughts += 1
@@ -282,46 +279,38 @@ class AgUiEncoder:
             yield ReasoningEndEvent(message_id=run.reasoning, subagent_run_id=run.tag)
             run.reasoning = None
 
-    def _message(self, event: kinds.MessageDone) -> Iterator[BaseEvent]:
+    def _message(self, event: kinds.MessageDone, run: _OpenRun) -> Iterator[BaseEvent]:
         message = event.message
         if not isinstance(message, AIMessage):
             return
-        run = self._runs[event.run_id]
         yield from self._turn(run, event.message_id)
         yield from self._end_reasoning(run)
         message_id, text, calls = self._message_id(run, event.message_id), text_of(message), page_calls(message)
         if not run.shown and (text or not calls):
             yield from self._more_text(run, message_id, text)
-        yield from self._end_text(run)
+        yield from self._end_pieces(run)
         for call in calls:
             yield from self._call(run, call, message_id)
         run.turn = None
-        yield from self._vendor.message_done(message, run.tag)
+        for made in self._elsewhere.pop(event.message_id, ()):
+            if (file := made.found_in(message)) is not None:
+                yield from self._known_file(file, run)
         metadata = message.response_metadata
         run.model = (_label(metadata.get("model_provider")), _label(metadata.get("model_name")))
 
-    def _message_discarded(self, event: kinds.MessageDiscarded) -> Iterator[BaseEvent]:
-        run = self._runs[event.run_id]
-        yield from self._end_reasoning(run)
-        yield from self._end_text(run)
+    def _message_discarded(self, event: kinds.MessageDiscarded, run: _OpenRun) -> Iterator[BaseEvent]:
+        yield from self._end_pieces(run)
         run.turn, run.shown = None, False
         value = {"messageId": self._message_id(run, event.message_id), "attempt": event.attempt}
         run.discarded[event.message_id] += 1
         yield CustomEvent(name="message_discarded", value=value, subagent_run_id=run.tag)
 
-    def _model_changed(self, event: kinds.ModelChanged) -> Iterator[BaseEvent]:
-        yield CustomEvent(name="model_changed", value=_model_change(event), subagent_run_id=self._runs[event.run_id].tag)
+    def _model_changed(self, event: kinds.ModelChanged, run: _OpenRun) -> Iterator[BaseEvent]:
+        value = {"from": mend_surrogates(event.from_model), "to": mend_surrogates(event.to_model), "afterText": event.after_text}
+        yield CustomEvent(name="model_changed", value=value, subagent_run_id=run.tag)
 
-    def _of_vendor(self, event: Any) -> Iterator[BaseEvent]:
-        run = self._runs[event.run_id]
-        return self._vendor.events(event, partial(self._id, run), run.tag)
-
-    def _of_vendor_in_turn(self, event: Any) -> Iterator[BaseEvent]:
-        yield from self._turn(self._runs[event.run_id], event.message_id)
-        yield from self._of_vendor(event)
-
-    def _used(self, event: kinds.TurnUsage) -> Iterator[BaseEvent]:
-        run = self._runs.get(event.run_id)  # None for a hidden one
+    def _used(self, event: kinds.TurnUsage, run: _OpenRun | None) -> Iterator[BaseEvent]:
+        """Add what a turn has used, also of a run that the page is not shown, which has no state here."""
         provider, model = (None, None) if run is None else run.model
         usage = token_usage_from_langchain_metadata(event.usage, provider=provider, model=model)
         self._usage += [usage] if usage else []
@@ -336,32 +325,28 @@ class AgUiEncoder:
         yield ToolCallArgsEvent(tool_call_id=call_id, delta=mend_surrogates(call.arguments), subagent_run_id=run.tag)
         yield ToolCallEndEvent(tool_call_id=call_id, subagent_run_id=run.tag)
 
-    def _writing(self, event: kinds.CallStarted) -> Iterator[BaseEvent]:
+    def _writing(self, event: kinds.CallStarted, run: _OpenRun) -> Iterator[BaseEvent]:
         if event.provisional:
-            run = self._runs[event.run_id]
             yield from self._turn(run, event.message_id)
-            yield self._custom(event, "tool_call_started", event.call_id, toolCallName=event.name, index=event.index)
+            yield self._custom(run, "tool_call_started", event.call_id, toolCallName=event.name, index=event.index)
 
-    def _written(self, event: kinds.CallArgumentsDelta) -> Iterator[BaseEvent]:
-        yield self._custom(event, "tool_call_delta", event.call_id, delta=event.text)
+    def _written(self, event: kinds.CallArgumentsDelta, run: _OpenRun) -> Iterator[BaseEvent]:
+        yield self._custom(run, "tool_call_delta", event.call_id, delta=event.text)
 
-    def _discarded(self, event: kinds.CallDiscarded) -> Iterator[BaseEvent]:
-        yield self._custom(event, "tool_call_discarded", event.call_id, reason=event.reason)
+    def _discarded(self, event: kinds.CallDiscarded, run: _OpenRun) -> Iterator[BaseEvent]:
+        yield self._custom(run, "tool_call_discarded", event.call_id, reason=event.reason)
 
-    def _custom(self, event: RunEvent, name: str, call_id: str, **value: Any) -> BaseEvent:
-        run = self._runs[event.run_id]
+    def _custom(self, run: _OpenRun, name: str, call_id: str, **value: Any) -> BaseEvent:
         return CustomEvent(name=name, value=plain({"toolCallId": self._id(run, call_id), **value}), subagent_run_id=run.tag)
 
-    def _progress(self, event: kinds.CallProgress) -> Iterator[BaseEvent]:
-        run = self._runs[event.run_id]
+    def _progress(self, event: kinds.CallProgress, run: _OpenRun) -> Iterator[BaseEvent]:
         call_id = self._id(run, event.call_id)
         content = {"toolCallId": call_id, "value": plain(event.value)}
         yield ActivitySnapshotEvent(
             message_id=f"{call_id}:progress", activity_type="tool_progress", content=content, subagent_run_id=run.tag
         )
 
-    def _answered(self, event: kinds.CallResult) -> Iterator[BaseEvent]:
-        run = self._runs[event.run_id]
+    def _answered(self, event: kinds.CallResult, run: _OpenRun) -> Iterator[BaseEvent]:
         outcome = {"status": event.message.status, "executed": event.executed, "duration": event.duration}
         if event.edited_arguments is not None:
             outcome["editedArguments"] = plain(event.edited_arguments)
@@ -377,8 +362,7 @@ class AgUiEncoder:
             subagent_run_id=run.tag,
         )
 
-    def _waiting(self, event: kinds.CallsPending) -> Iterator[BaseEvent]:
-        run = self._runs[event.run_id]
+    def _waiting(self, event: kinds.CallsPending, run: _OpenRun) -> Iterator[BaseEvent]:
         if run.tag is None:
             self._decided({*self._apart, *(page_id(call) for call in event.calls)})
             self._pending += [(self._id(run, page_id(call)), call) for call in event.calls]
@@ -388,149 +372,96 @@ class AgUiEncoder:
         """Remove these calls from the pending ones."""
         self._pending = [(one, call) for one, call in self._pending if page_id(call) not in ids]
 
+    # ------------------------------------------------------------------------------------------ what a vendor does by itself
+    #
+    # These are activities, which a page shows between the messages and does not post as calls of its own. A call of the vendor's is an
+    # activity `vendor_call`, sent anew at its end; the sources of a message are one activity `sources`; each file is an activity `file`.
+    # Progress, with partial images, is a custom event: a page that comes later does not get it.
 
-def _label(value: Any) -> str | None:
-    """Return a name from a message's metadata; None if it is no text."""
-    return mend_surrogates(value) if isinstance(value, str) and value else None
+    def _vendor_call_started(self, event: kinds.VendorCallStarted, run: _OpenRun) -> Iterator[BaseEvent]:
+        yield from self._turn(run, event.message_id)
+        yield _activity(self._id(run, event.call_id), "vendor_call", {"name": event.name, "status": "running", "args": event.args}, run)
 
-
-def _model_change(event: ModelChanged) -> dict[str, Any]:
-    """Return the data of a page's event that another model was asked."""
-    return {"from": mend_surrogates(event.from_model), "to": mend_surrogates(event.to_model), "afterText": event.after_text}
-
-
-_Write: TypeAlias = Callable[[AgUiEncoder, Any], Iterator[BaseEvent]]
-
-
-@dataclass(frozen=True)
-class _Written:
-    """What is written of a kind of event.
-
-    Attributes:
-        shown: Writes an event of the kind.
-        hidden: Writes one of a run that the page is not shown; None for nothing.
-    """
-
-    shown: _Write
-    hidden: _Write | None = None
-
-
-_WRITTEN: Final = EventTable(
-    "AG-UI",
-    {
-        kinds.RunStarted: _Written(AgUiEncoder._started),
-        kinds.TextDelta: _Written(AgUiEncoder._text),
-        kinds.ReasoningDelta: _Written(AgUiEncoder._reasoning),
-        kinds.CallStarted: _Written(AgUiEncoder._writing),
-        kinds.CallArgumentsDelta: _Written(AgUiEncoder._written),
-        kinds.CallReady: NOTHING,
-        kinds.CallDiscarded: _Written(AgUiEncoder._discarded),
-        kinds.CallProgress: _Written(AgUiEncoder._progress),
-        kinds.CallResult: _Written(AgUiEncoder._answered),
-        kinds.MessageDone: _Written(AgUiEncoder._message),
-        kinds.MessageDiscarded: _Written(AgUiEncoder._message_discarded),
-        kinds.ModelChanged: _Written(AgUiEncoder._model_changed),
-        kinds.MessagesAdded: NOTHING,
-        kinds.TurnUsage: _Written(AgUiEncoder._used, hidden=AgUiEncoder._used),
-        kinds.CallsPending: _Written(AgUiEncoder._waiting),
-        kinds.VendorCallStarted: _Written(AgUiEncoder._of_vendor_in_turn),
-        kinds.VendorCallProgress: _Written(AgUiEncoder._of_vendor),
-        kinds.VendorCallDone: _Written(AgUiEncoder._of_vendor),
-        kinds.SourceFound: _Written(AgUiEncoder._of_vendor_in_turn),
-        kinds.FileMade: _Written(AgUiEncoder._of_vendor_in_turn),
-        kinds.RunEnded: _Written(AgUiEncoder._run_ended),
-        kinds.RunFailed: _Written(AgUiEncoder._run_failed),
-    },
-)
-
-
-# ---------------------------------------------------------------------------------------------- what a vendor does by itself
-#
-# These are activities, which a page shows between the messages and does not post as calls of its own. A call of the vendor's is an activity
-# `vendor_call`, sent anew at its end; the sources of a message are one activity `sources`; each file is an activity `file`. Progress, with
-# partial images, is a custom event: a page that comes later does not get it.
-
-
-_ClientId = Callable[[str], str]
-"""Returns the id for the client of an id in the events."""
-
-
-class _VendorActivities:
-    """Creates the events of what vendors do in one stream."""
-
-    def __init__(self) -> None:
-        self._sources: dict[str, list[dict[str, Any]]] = {}
-        self._files: dict[str, int] = {}
-        self._elsewhere: dict[str, list[tuple[kinds.FileMade, _ClientId]]] = {}  # by message: files whose data only the message has
-
-    def events(self, event: RunEvent, named: _ClientId, tag: str | None) -> Iterator[BaseEvent]:
-        """Yield the events for an event of what a vendor does.
-
-        Args:
-            event: The event.
-            named: Returns the id for the client of an id of the event's.
-            tag: The id of the subagent; None for none.
-        """
-        return _EVENTS[type(event)](self, event, named, tag)
-
-    def message_done(self, message: BaseMessage, tag: str | None) -> Iterator[BaseEvent]:
-        """Yield the files whose data the message has."""
-        for event, named in self._elsewhere.pop(str(message.id), ()):
-            if (file := event.found_in(message)) is not None:
-                yield from self._file(file, named, tag)
-
-    def _started(self, event: kinds.VendorCallStarted, named: _ClientId, tag: str | None) -> Iterator[BaseEvent]:
-        yield _activity(named(event.call_id), "vendor_call", {"name": event.name, "status": "running", "args": event.args}, tag)
-
-    def _progress(self, event: kinds.VendorCallProgress, named: _ClientId, tag: str | None) -> Iterator[BaseEvent]:
+    def _vendor_call_progress(self, event: kinds.VendorCallProgress, run: _OpenRun) -> Iterator[BaseEvent]:
         image = f"data:{event.mime_type};base64,{event.image}" if event.image else None
-        value = {"toolCallId": named(event.call_id), "status": event.status, "delta": event.text, "image": image}
-        yield CustomEvent(name="vendor_call_progress", value=plain(_without_empty(value)), subagent_run_id=tag)
+        value = {"toolCallId": self._id(run, event.call_id), "status": event.status, "delta": event.text, "image": image}
+        yield CustomEvent(name="vendor_call_progress", value=plain(_without_empty(value)), subagent_run_id=run.tag)
 
-    def _done(self, event: kinds.VendorCallDone, named: _ClientId, tag: str | None) -> Iterator[BaseEvent]:
+    def _vendor_call_done(self, event: kinds.VendorCallDone, run: _OpenRun) -> Iterator[BaseEvent]:
         content = {"name": event.name, "status": "failed" if event.failed else "done", "args": event.args, "output": event.output}
-        yield _activity(named(event.call_id), "vendor_call", content, tag)
+        yield _activity(self._id(run, event.call_id), "vendor_call", content, run)
 
-    def _source(self, event: kinds.SourceFound, named: _ClientId, tag: str | None) -> Iterator[BaseEvent]:
-        message_id = named(event.message_id)
+    def _source(self, event: kinds.SourceFound, run: _OpenRun) -> Iterator[BaseEvent]:
+        yield from self._turn(run, event.message_id)
+        message_id = self._id(run, event.message_id)
         found = self._sources.setdefault(message_id, [])
         names = ("url", "title", "document", "quote", "start", "end")
         found.append(_without_empty({name: getattr(event, name) for name in names}))
-        yield _activity(message_id, "sources", {"sources": found}, tag)
+        yield _activity(message_id, "sources", {"sources": found}, run)
 
-    def _file(self, event: kinds.FileMade, named: _ClientId, tag: str | None) -> Iterator[BaseEvent]:
+    def _file(self, event: kinds.FileMade, run: _OpenRun) -> Iterator[BaseEvent]:
+        yield from self._turn(run, event.message_id)
+        yield from self._known_file(event, run)
+
+    def _known_file(self, event: kinds.FileMade, run: _OpenRun) -> Iterator[BaseEvent]:
+        """Yield a file, or keep one whose data only its message has."""
         url = event.url or (f"data:{event.mime_type};base64,{event.data}" if event.data else None)
         if url is None and event.size:
-            self._elsewhere.setdefault(event.message_id, []).append((event, named))
+            self._elsewhere.setdefault(event.message_id, []).append(event)
             return
-        message_id = named(event.message_id)
-        self._files[message_id] = self._files.get(message_id, 0) + 1
+        message_id = self._id(run, event.message_id)
+        self._files[message_id] += 1
         content = {"mimeType": event.mime_type, "url": url, "fileId": event.file_id, "name": event.name}
-        yield _activity(f"{message_id}:{self._files[message_id]}", "file", content, tag)
+        yield _activity(f"{message_id}:{self._files[message_id]}", "file", content, run)
 
 
 def _without_empty(content: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in content.items() if value not in (None, "")}
 
 
-def _activity(about: str, kind: str, content: dict[str, Any], tag: str | None) -> BaseEvent:
+def _activity(about: str, kind: str, content: dict[str, Any], run: _OpenRun) -> BaseEvent:
     shown = plain(_without_empty(content))
-    return ActivitySnapshotEvent(message_id=f"{about}:{kind}", activity_type=kind, content=shown, subagent_run_id=tag)
+    return ActivitySnapshotEvent(message_id=f"{about}:{kind}", activity_type=kind, content=shown, subagent_run_id=run.tag)
 
 
-_EVENTS: Final[Mapping[type[RunEvent], Callable[[_VendorActivities, Any, _ClientId, str | None], Iterator[BaseEvent]]]] = {
-    kinds.VendorCallStarted: _VendorActivities._started,
-    kinds.VendorCallProgress: _VendorActivities._progress,
-    kinds.VendorCallDone: _VendorActivities._done,
-    kinds.SourceFound: _VendorActivities._source,
-    kinds.FileMade: _VendorActivities._file,
-}
+def _label(value: Any) -> str | None:
+    """Return a name from a message's metadata; None if it is no text."""
+    return mend_surrogates(value) if isinstance(value, str) and value else None
+
+
+_WRITTEN: Final = EventTable[Callable[[AgUiEncoder, Any, Any], Iterator[BaseEvent]]](
+    "AG-UI",
+    {
+        kinds.RunStarted: AgUiEncoder._started,
+        kinds.TextDelta: AgUiEncoder._text,
+        kinds.ReasoningDelta: AgUiEncoder._reasoning,
+        kinds.CallStarted: AgUiEncoder._writing,
+        kinds.CallArgumentsDelta: AgUiEncoder._written,
+        kinds.CallReady: NOTHING,
+        kinds.CallDiscarded: AgUiEncoder._discarded,
+        kinds.CallProgress: AgUiEncoder._progress,
+        kinds.CallResult: AgUiEncoder._answered,
+        kinds.MessageDone: AgUiEncoder._message,
+        kinds.MessageDiscarded: AgUiEncoder._message_discarded,
+        kinds.ModelChanged: AgUiEncoder._model_changed,
+        kinds.MessagesAdded: NOTHING,
+        kinds.TurnUsage: AgUiEncoder._used,
+        kinds.CallsPending: AgUiEncoder._waiting,
+        kinds.VendorCallStarted: AgUiEncoder._vendor_call_started,
+        kinds.VendorCallProgress: AgUiEncoder._vendor_call_progress,
+        kinds.VendorCallDone: AgUiEncoder._vendor_call_done,
+        kinds.SourceFound: AgUiEncoder._source,
+        kinds.FileMade: AgUiEncoder._file,
+        kinds.RunEnded: AgUiEncoder._run_ended,
+        kinds.RunFailed: AgUiEncoder._run_failed,
+    },
+)
 
 
 # ----------------------------------------------------------------------------- the end of a run: its interrupts, or the reason why it ended
 
 
-def _outcome_of(pending: Sequence[tuple[str, PendingCall]], ended: Sequence[RunEnded]) -> RunFinishedOutcome:
+def _outcome_of(pending: Sequence[tuple[str, PendingCall]], ended: Sequence[kinds.RunEnded]) -> RunFinishedOutcome:
     """Return the common outcome of a stream's runs. A cancelled one requests nothing, whatever it left pending.
 
     Args:
@@ -573,11 +504,6 @@ _INTERRUPTS: Final[Mapping[str, Callable[[str, PendingCall], Interrupt]]] = {
     **dict.fromkeys(APPROVABLE, _approval),
     ELICITATION: _question,
 }
-
-
-def _run_result(ended: Sequence[RunEnded]) -> dict[str, Any] | None:
-    """Return why the last run ended, and the number of requests of all runs; None if there was none."""
-    return {"stopReason": ended[-1].stop_reason, "turns": sum(event.turns for event in ended)} if ended else None
 
 
 def _failure_sentence(failure: Failure) -> str:

@@ -5,7 +5,7 @@ What the chunks are is said by that package's `uiMessageChunkSchema`; what a pag
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Final, overload
+from typing import Any, Final, NamedTuple, overload
 
 from langchain_core.messages import AIMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
@@ -156,16 +156,23 @@ class UIMessageChunks:
         self._reminded: set[str] = set()  # of these, those of an earlier message
         self._usage: UsageMetadata | None = None
         self._ended: kinds.RunEnded | None = None
-        self._nested = _NestedRuns()
-        self._vendor = _VendorParts()
+        self._vendor_calls: set[str] = set()  # the vendor's own that have begun and not ended
+        self._sources: set[tuple[str, Any]] = set()
+        self._files: dict[str, list[kinds.FileMade]] = {}  # by message: files whose data only the message has
+        self._seen: set[str] = set()
+        self._inside: dict[str, Chunk] = {}  # by run inside a tool: its data part
 
     def feed(self, event: RunEvent) -> Iterator[Chunk]:
         """Yield the chunks for an event."""
-        if self._nested.takes(event):
-            yield from self._nested.feed(event)
-        elif maker := _CHUNKS.get(type(event)):
+        part, made = self._part_of(event), _CHUNKS.get(type(event))
+        if made is None:
+            return
+        if part is not None:
+            if made.inside is not None and (chunk := made.inside(part, event)) is not None:
+                yield chunk
+        elif made.of_run is not None:
             yield from self._begin()
-            yield from maker(self, event)
+            yield from made.of_run(self, event)
 
     def end(self, error: str | None = None) -> Iterator[Chunk]:
         """Yield the chunks after the last event.
@@ -212,7 +219,7 @@ class UIMessageChunks:
 
     def _step(self, message_id: str) -> Iterator[Chunk]:
         """Begin the step of a message at its first event."""
-        if message_id in self._messages or self._written or self._vendor.open:
+        if message_id in self._messages or self._written or self._vendor_calls:
             return
         self._messages.add(message_id)
         yield from self._end_step()
@@ -223,6 +230,15 @@ class UIMessageChunks:
         if self._in_step:
             self._in_step = False
             yield {"type": "finish-step"}
+
+    def _part_of(self, event: RunEvent) -> Chunk | None:
+        """Return the data part of the run of an event; None for a run that no tool made."""
+        if event.run_id not in self._inside and event.run_id not in self._seen:
+            self._seen.add(event.run_id)
+            if event.parent_run_id in self._seen:
+                place = {"runId": event.run_id, "parentRunId": event.parent_run_id, "toolCallId": event.parent_call_id}
+                self._inside[event.run_id] = {**place, "state": "running", "text": "", "calls": []}
+        return self._inside.get(event.run_id)
 
     # ------------------------------------------------------------------------------------------ text
 
@@ -235,14 +251,18 @@ class UIMessageChunks:
     def _delta(self, kind: str, event: kinds.TextDelta | kinds.ReasoningDelta, separator: str) -> Iterator[Chunk]:
         opened, part = self._open.get(event.message_id, ("", ""))
         if opened != kind:
-            yield from self._close(event.message_id)
-            yield from self._step(event.message_id)
+            yield from self._enter(event.message_id)
             part = f"{event.message_id}-{self._parts}"
             self._parts += 1
             self._open[event.message_id] = (kind, part)
             metadata: Chunk = {"providerMetadata": {"autotools": {"separator": separator}}} if separator else {}
             yield {"type": f"{kind}-start", "id": part, **metadata}
         yield {"type": f"{kind}-delta", "id": part, "delta": event.text}
+
+    def _enter(self, message_id: str) -> Iterator[Chunk]:
+        """Begin something of a message that is no piece of an open text, in the step of the message."""
+        yield from self._close(message_id)
+        yield from self._step(message_id)
 
     def _close(self, message_id: str) -> Iterator[Chunk]:
         if message_id in self._open:
@@ -252,32 +272,12 @@ class UIMessageChunks:
     def _message_done(self, event: kinds.MessageDone) -> Iterator[Chunk]:
         if not isinstance(event.message, AIMessage):
             return
-        yield from self._close(event.message_id)
-        yield from self._step(event.message_id)
+        yield from self._enter(event.message_id)
         for ready in [one for one in self._held.values() if one.message_id == event.message_id]:
             yield from self._announce(self._held.pop(ready.call_id).call)
-        yield from self._vendor.message_done(event.message)
-
-    def _vendor_event(self, make: Callable[["_VendorParts", Any], Iterator[Chunk]], event: Any) -> Iterator[Chunk]:
-        """Yield the chunks of what the vendor does, in the step of its message."""
-        yield from self._close(event.message_id)
-        yield from self._step(event.message_id)
-        yield from make(self._vendor, event)
-
-    def _vendor_call_started(self, event: kinds.VendorCallStarted) -> Iterator[Chunk]:
-        return self._vendor_event(_VendorParts.started, event)
-
-    def _vendor_call_progress(self, event: kinds.VendorCallProgress) -> Iterator[Chunk]:
-        return self._vendor.progress(event)
-
-    def _vendor_call_done(self, event: kinds.VendorCallDone) -> Iterator[Chunk]:
-        return self._vendor.done(event)
-
-    def _source(self, event: kinds.SourceFound) -> Iterator[Chunk]:
-        return self._vendor_event(_VendorParts.source, event)
-
-    def _file(self, event: kinds.FileMade) -> Iterator[Chunk]:
-        return self._vendor_event(_VendorParts.file, event)
+        for made in self._files.pop(event.message_id, ()):
+            if (file := made.found_in(event.message)) is not None:
+                yield from self._file(file)
 
     def _message_discarded(self, event: kinds.MessageDiscarded) -> Iterator[Chunk]:
         """Notify the page: the protocol has no way to take text back."""
@@ -403,77 +403,27 @@ class UIMessageChunks:
             yield {"type": "tool-approval-request", **call_fields, "isAutomatic": True}
             yield {"type": "tool-approval-response", "approvalId": pending.uuid, "approved": True}
 
+    # ------------------------------------------------------------------------------------------ what a vendor does by itself
+    #
+    # Of a tool part of the vendor's the schema wants the input whole (`tool-input-available`), which is known at the end of the call; until
+    # then the page has the part with the pieces of the input. A partial image, and a word about the state of a call, are transient data
+    # parts, which a page gets through `onData` and does not keep.
 
-def _metadata(ended: kinds.RunEnded) -> Chunk:
-    metadata = {"stop_reason": ended.stop_reason, "max_turns_reached": ended.max_turns_reached, "turns": ended.turns}
-    return metadata if ended.usage is None else {**metadata, "usage": ended.usage}
-
-
-_CHUNKS: Final = EventTable[Callable[[UIMessageChunks, Any], Iterator[Chunk]]](
-    "AI SDK",
-    {
-        kinds.RunStarted: UIMessageChunks._run_started,
-        kinds.TextDelta: UIMessageChunks._text,
-        kinds.ReasoningDelta: UIMessageChunks._reasoning,
-        kinds.CallStarted: UIMessageChunks._call_started,
-        kinds.CallArgumentsDelta: UIMessageChunks._arguments,
-        kinds.CallReady: UIMessageChunks._call_ready,
-        kinds.CallDiscarded: UIMessageChunks._discarded,
-        kinds.CallProgress: UIMessageChunks._progress,
-        kinds.CallResult: UIMessageChunks._result,
-        kinds.MessageDone: UIMessageChunks._message_done,
-        kinds.MessageDiscarded: UIMessageChunks._message_discarded,
-        kinds.ModelChanged: UIMessageChunks._model_changed,
-        kinds.MessagesAdded: NOTHING,
-        kinds.TurnUsage: UIMessageChunks._turn_usage,
-        kinds.CallsPending: UIMessageChunks._pending,
-        kinds.VendorCallStarted: UIMessageChunks._vendor_call_started,
-        kinds.VendorCallProgress: UIMessageChunks._vendor_call_progress,
-        kinds.VendorCallDone: UIMessageChunks._vendor_call_done,
-        kinds.SourceFound: UIMessageChunks._source,
-        kinds.FileMade: UIMessageChunks._file,
-        kinds.RunEnded: UIMessageChunks._run_ended,
-        kinds.RunFailed: NOTHING,
-    },
-)
-
-
-# ---------------------------------------------------------------------------------------------- what a vendor does by itself
-#
-# Of a tool part of the vendor's the schema wants the input whole (`tool-input-available`), which is known at the end of the call; until
-# then the page has the part with the pieces of the input. A partial image, and a word about the state of a call, are transient data
-# parts, which a page gets through `onData` and does not keep.
-
-
-class _VendorParts:
-    """Creates the chunks of what a vendor does in one UI message.
-
-    Attributes:
-        open: The calls that have begun and not ended.
-    """
-
-    def __init__(self) -> None:
-        self.open: set[str] = set()
-        self._sources: set[tuple[str, Any]] = set()
-        self._elsewhere: dict[str, list[kinds.FileMade]] = {}  # by message: files whose data only the message has
-
-    def started(self, event: kinds.VendorCallStarted) -> Iterator[Chunk]:
-        """Yield the beginning of a call."""
-        self.open.add(event.call_id)
+    def _vendor_call_started(self, event: kinds.VendorCallStarted) -> Iterator[Chunk]:
+        yield from self._enter(event.message_id)
+        self._vendor_calls.add(event.call_id)
         yield {"type": "tool-input-start", "toolCallId": event.call_id, "toolName": event.name, **_BY_VENDOR}
 
-    def progress(self, event: kinds.VendorCallProgress) -> Iterator[Chunk]:
-        """Yield what is new of a call."""
-        if event.text and event.call_id in self.open:
+    def _vendor_call_progress(self, event: kinds.VendorCallProgress) -> Iterator[Chunk]:
+        if event.text and event.call_id in self._vendor_calls:
             yield {"type": "tool-input-delta", "toolCallId": event.call_id, "inputTextDelta": event.text}
         if event.status or event.image:
             image = {"image": f"data:{event.mime_type};base64,{event.image}"} if event.image else {}
             data = {"toolCallId": event.call_id, "status": event.status, **image}
             yield {"type": "data-vendor-call-progress", "data": data, "transient": True}
 
-    def done(self, event: kinds.VendorCallDone) -> Iterator[Chunk]:
-        """Yield the end of a call."""
-        self.open.discard(event.call_id)
+    def _vendor_call_done(self, event: kinds.VendorCallDone) -> Iterator[Chunk]:
+        self._vendor_calls.discard(event.call_id)
         call: Chunk = {"toolCallId": event.call_id, **_BY_VENDOR}
         yield {"type": "tool-input-available", **call, "toolName": event.name, "input": safe_json(event.args or {})}
         if event.failed:
@@ -482,8 +432,9 @@ class _VendorParts:
         else:
             yield {"type": "tool-output-available", **call, "output": safe_json(event.output)}
 
-    def source(self, event: kinds.SourceFound) -> Iterator[Chunk]:
+    def _source(self, event: kinds.SourceFound) -> Iterator[Chunk]:
         """Yield a source, once for each message. One whose address may not be a link is a document."""
+        yield from self._enter(event.message_id)
         key = event.message_id, event.url or event.document or event.title
         if key in self._sources or key[1] is None:
             return
@@ -494,130 +445,103 @@ class _VendorParts:
         else:
             yield {"type": "source-document", **known, "mediaType": "text/plain", "title": event.title or event.document or event.url}
 
-    def file(self, event: kinds.FileMade) -> Iterator[Chunk]:
+    def _file(self, event: kinds.FileMade) -> Iterator[Chunk]:
         """Yield a file. One without data or a page's address stands in its message, or is known to the vendor alone."""
+        yield from self._enter(event.message_id)
         url = event.url if is_page(event.url) else (f"data:{event.mime_type};base64,{event.data}" if event.data else None)
         if url is not None:
             yield {"type": "file", "url": url, "mediaType": event.mime_type}
         elif event.size:
-            self._elsewhere.setdefault(event.message_id, []).append(event)
+            self._files.setdefault(event.message_id, []).append(event)
         else:
             known = {"name": event.name, "mediaType": event.mime_type, **({"url": event.url} if event.url else {})}
-            data = {"messageId": event.message_id, "fileId": event.file_id, **known}
-            yield {"type": "data-vendor-file", "data": data}
-
-    def message_done(self, message: Any) -> Iterator[Chunk]:
-        """Yield the files whose data the message has."""
-        for event in self._elsewhere.pop(str(message.id), ()):
-            if (file := event.found_in(message)) is not None:
-                yield from self.file(file)
+            yield {"type": "data-vendor-file", "data": {"messageId": event.message_id, "fileId": event.file_id, **known}}
 
 
 # ---------------------------------------------------------------------------------------------- runs inside tools
 #
-# They are data parts of the UI message, and have no parts of their own in it.
+# They are data parts of the UI message, and have no parts of their own in it. A part `data-run` has the run's id, and is sent anew when its
+# run begins, ends, or something of it is whole; the text between comes as transient parts `data-run-text`, which a page gets through
+# `onData` and does not keep.
 
 
-class _NestedRuns:
-    """Collects the data part of each run inside a tool.
-
-    A part `data-run` has the run's id, and is sent anew when its run begins, ends, or something of it is whole; the text between comes as
-    transient parts `data-run-text`, which a page gets through `onData` and does not keep.
-    """
-
-    def __init__(self) -> None:
-        self._seen: set[str] = set()
-        self._shown: dict[str, Chunk] = {}
-
-    def takes(self, event: RunEvent) -> bool:
-        """Whether an event belongs to a run inside a tool."""
-        if event.run_id not in self._shown and event.run_id not in self._seen:
-            self._seen.add(event.run_id)
-            if event.parent_run_id in self._seen:
-                place = {"runId": event.run_id, "parentRunId": event.parent_run_id, "toolCallId": event.parent_call_id}
-                self._shown[event.run_id] = {**place, "state": "running", "text": "", "calls": []}
-        return event.run_id in self._shown
-
-    def feed(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield the chunks for an event of a run inside a tool."""
-        maker = _NESTED_CHUNKS.get(type(event))
-        return iter(()) if maker is None else maker(self._shown[event.run_id], event)
+def _run_part(part: Chunk, **changed: Any) -> Chunk:
+    """Return the chunk of a run's data part, with what has changed of it."""
+    part.update(changed)
+    return {"type": "data-run", "id": part["runId"], "data": part}
 
 
-def _nested_run_started(part: Chunk, event: kinds.RunStarted) -> Iterator[Chunk]:
-    part["name"] = event.name
-    yield _nested_run(part, event)
-
-
-def _nested_text(part: Chunk, event: kinds.TextDelta) -> Iterator[Chunk]:
+def _text_inside(part: Chunk, event: kinds.TextDelta) -> Chunk:
     data = {"runId": event.run_id, "toolCallId": event.parent_call_id, "messageId": event.message_id, "text": event.text}
     if event.separator:
         part["text"] += event.separator
         data["separator"] = event.separator
-    yield {"type": "data-run-text", "data": data, "transient": True}
+    return {"type": "data-run-text", "data": data, "transient": True}
 
 
-def _nested_call_ready(part: Chunk, event: kinds.CallReady) -> Iterator[Chunk]:
+def _call_inside(part: Chunk, event: kinds.CallReady) -> Chunk:
     call = event.call
     written = call.arguments if call.args is None else safe_json(call.args)
-    part["calls"].append({"toolCallId": call.id, "toolName": call.spelling, "input": written})
-    yield _nested_run(part, event)
+    return _run_part(part, calls=[*part["calls"], {"toolCallId": call.id, "toolName": call.spelling, "input": written}])
 
 
-def _nested_result(part: Chunk, event: kinds.CallResult) -> Iterator[Chunk]:
+def _result_inside(part: Chunk, event: kinds.CallResult) -> Chunk:
     made = {one["toolCallId"]: one for one in part["calls"]}.get(event.call_id, {})
     failed = event.message.status == "error"
     made |= {"errorText": error_text(event.message.content)} if failed else {"output": safe_json(event.message.content)}
     if event.edited_arguments is not None:
         made |= {"input": safe_json(event.edited_arguments), "edited": True}
-    yield _nested_run(part, event)
+    return _run_part(part)
 
 
-def _nested_message_done(part: Chunk, event: kinds.MessageDone) -> Iterator[Chunk]:
-    if isinstance(event.message, AIMessage):
-        part["text"] += event.message.text
-        yield _nested_run(part, event)
+def _message_inside(part: Chunk, event: kinds.MessageDone) -> Chunk | None:
+    return _run_part(part, text=part["text"] + event.message.text) if isinstance(event.message, AIMessage) else None
 
 
-def _nested_run_ended(part: Chunk, event: kinds.RunEnded) -> Iterator[Chunk]:
-    part |= {"state": "ended", "stop_reason": event.stop_reason}
-    yield _nested_run(part, event)
+def _metadata(ended: kinds.RunEnded) -> Chunk:
+    metadata = {"stop_reason": ended.stop_reason, "max_turns_reached": ended.max_turns_reached, "turns": ended.turns}
+    return metadata if ended.usage is None else {**metadata, "usage": ended.usage}
 
 
-def _nested_run_failed(part: Chunk, event: kinds.RunFailed) -> Iterator[Chunk]:
-    part |= {"state": "failed", "errorText": type(event.error).__name__}
-    yield _nested_run(part, event)
+class _Made(NamedTuple):
+    """What is made of a kind of event.
+
+    Attributes:
+        of_run: Yields the chunks of one of a run that no tool made; None for nothing.
+        inside: Returns the chunk of one of a run inside a tool, of the run's data part; None for nothing.
+    """
+
+    of_run: Callable[[UIMessageChunks, Any], Iterator[Chunk]] | None
+    inside: Callable[[Chunk, Any], Chunk | None] | None = None
 
 
-def _nested_run(part: Chunk, event: RunEvent) -> Chunk:
-    return {"type": "data-run", "id": event.run_id, "data": part}
-
-
-_NESTED_CHUNKS: Final = EventTable[Callable[[Chunk, Any], Iterator[Chunk]]](
-    "AI SDK: runs inside tools",
+_CHUNKS: Final = EventTable(
+    "AI SDK",
     {
-        kinds.RunStarted: _nested_run_started,
-        kinds.TextDelta: _nested_text,
-        kinds.ReasoningDelta: NOTHING,
-        kinds.CallStarted: NOTHING,
-        kinds.CallArgumentsDelta: NOTHING,
-        kinds.CallReady: _nested_call_ready,
-        kinds.CallDiscarded: NOTHING,
-        kinds.CallProgress: NOTHING,
-        kinds.CallResult: _nested_result,
-        kinds.MessageDone: _nested_message_done,
-        kinds.MessageDiscarded: NOTHING,
-        kinds.ModelChanged: NOTHING,
+        kinds.RunStarted: _Made(UIMessageChunks._run_started, lambda part, event: _run_part(part, name=event.name)),
+        kinds.TextDelta: _Made(UIMessageChunks._text, _text_inside),
+        kinds.ReasoningDelta: _Made(UIMessageChunks._reasoning),
+        kinds.CallStarted: _Made(UIMessageChunks._call_started),
+        kinds.CallArgumentsDelta: _Made(UIMessageChunks._arguments),
+        kinds.CallReady: _Made(UIMessageChunks._call_ready, _call_inside),
+        kinds.CallDiscarded: _Made(UIMessageChunks._discarded),
+        kinds.CallProgress: _Made(UIMessageChunks._progress),
+        kinds.CallResult: _Made(UIMessageChunks._result, _result_inside),
+        kinds.MessageDone: _Made(UIMessageChunks._message_done, _message_inside),
+        kinds.MessageDiscarded: _Made(UIMessageChunks._message_discarded),
+        kinds.ModelChanged: _Made(UIMessageChunks._model_changed),
         kinds.MessagesAdded: NOTHING,
-        kinds.TurnUsage: NOTHING,
-        kinds.CallsPending: NOTHING,
-        kinds.VendorCallStarted: NOTHING,
-        kinds.VendorCallProgress: NOTHING,
-        kinds.VendorCallDone: NOTHING,
-        kinds.SourceFound: NOTHING,
-        kinds.FileMade: NOTHING,
-        kinds.RunEnded: _nested_run_ended,
-        kinds.RunFailed: _nested_run_failed,
+        kinds.TurnUsage: _Made(UIMessageChunks._turn_usage),
+        kinds.CallsPending: _Made(UIMessageChunks._pending),
+        kinds.VendorCallStarted: _Made(UIMessageChunks._vendor_call_started),
+        kinds.VendorCallProgress: _Made(UIMessageChunks._vendor_call_progress),
+        kinds.VendorCallDone: _Made(UIMessageChunks._vendor_call_done),
+        kinds.SourceFound: _Made(UIMessageChunks._source),
+        kinds.FileMade: _Made(UIMessageChunks._file),
+        kinds.RunEnded: _Made(
+            UIMessageChunks._run_ended, lambda part, event: _run_part(part, state="ended", stop_reason=event.stop_reason)
+        ),
+        kinds.RunFailed: _Made(NOTHING, lambda part, event: _run_part(part, state="failed", errorText=type(event.error).__name__)),
     },
 )
 

@@ -80,8 +80,8 @@ class Approvals:
     judged: bool = False
 
     @classmethod
-    def of(cls, rule: Any, approve: Any, key: Any, claim: Any) -> "Approvals":
-        """Return the approvals of a rule, functions and a key; None if none is set.
+    def of(cls, rule: Any = None, *, approve: Any = None, key: Any = None, claim: Any = None) -> "Approvals":
+        """Return the approvals of a rule, functions and a key.
 
         Raises:
             ConfigurationError: One of them cannot work.
@@ -118,9 +118,9 @@ class Approvals:
             names=self.names | other.names,
             predicates=(*self.predicates, *other.predicates),
             every=self.every or other.every,
-            approve=self.approve or other.approve,
+            approve=other.approve if self.approve is None else self.approve,
             key=self.key if kept or other.key is None else other.key,
-            claim=self.claim or other.claim,
+            claim=other.claim if self.claim is None else self.claim,
             of_handlers=self.of_handlers or other.of_handlers,
         )
 

@@ -3,11 +3,11 @@
 import logging
 import time
 import uuid
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, Protocol, cast
 
 from langchain_core.messages import ToolMessage
 
@@ -20,59 +20,12 @@ from .claims import CallClaims, Claims, KeyClaims
 from .context import AsyncProgress, Progress
 from .pending import definition_changes, plain_json
 from .plan import Answer, PlannedCall, not_approved, unknown_tool
+from .policies import ToolPolicy
 from .results import ToolCallResult, cancelled_result, describe, failed, overdue_result
 from .run_tool import outer_call
 from .steps import PENDING, Attempt, BatchEnded, CallUser, CallWrapper, Outcome, Pause, Proceed, Steps, ends_as, policy_steps
 from .tools import source_tool
 from .user_functions import NOTHING, UserCall
-
-
-class Wrappers(NamedTuple):
-    """The wrappers of one planned call, outermost first. A call that only needs an answer has at most the first.
-
-    Attributes:
-        entry: The journal's entry. Outermost: whatever the others make of the call is recorded, once, and not made again when the run
-            goes on in another process, where there may be less time, and other middleware.
-        turn: Waits until the call may begin, and answers it where there is no time. Inside the journal, since a later process must find
-            the same answer; outside the claim, which is not to be held meanwhile.
-        claim: Claims the call in the caller's store, where it was not claimed before the batch, and keeps its result there. Outside
-            handlers, so that none of them acts on a call that runs elsewhere.
-        begin: Notes that the call has begun.
-        around: Handlers and middleware. Outside policies: they see one call, however often it is tried, and the result as it is stored.
-        attempts: Runs the tool as its policy says: innermost, since a retry makes the tool's own call again and nothing else.
-    """
-
-    entry: CallWrapper | None
-    turn: CallWrapper
-    claim: CallWrapper | None
-    begin: CallWrapper
-    around: Sequence[CallWrapper]
-    attempts: Proceed
-
-
-def _with_wrappers(
-    planned: PlannedCall, wrappers: Wrappers, is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool], *, may_wait: bool
-) -> Steps:
-    """Return the steps of a planned call within its wrappers.
-
-    Args:
-        planned: The call.
-        wrappers: What stands around it.
-        is_concerned: Whether a call that a wrapper has changed needs an approval that it does not have; it is asked of the call before
-            and after.
-        may_wait: Whether such a call can wait for it.
-    """
-    proceed = wrappers.attempts
-    if planned.call.definitions is not None:
-        proceed = partial(_as_listed, planned.call, may_wait, proceed)
-    if wrappers.around or planned.call.approved is not None:
-        proceed = partial(_as_approved, planned, is_concerned, may_wait, proceed)
-        for wrapper in reversed(wrappers.around):
-            proceed = partial(wrapper, proceed=proceed)
-    for outer in (wrappers.begin, wrappers.claim, wrappers.turn, wrappers.entry):
-        if outer is not None:
-            proceed = partial(outer, proceed=proceed)
-    return proceed(planned)
 
 
 def _as_approved(
@@ -205,25 +158,21 @@ _logger = logging.getLogger("langchain_autotools")
 GRACE_SECONDS = 1.0
 """Seconds that a cancelled asynchronous tool has to end."""
 
+_POLL_SECONDS = 0.02
+"""Seconds between two checks whether an abandoned call has ended."""
 
-# The observer of a batch's calls, for events and live progress, or `NOBODY`.
-class CallObserver:
-    """Observes the calls of a batch, at once and in any thread. It returns nothing and raises nothing.
+_NOT_ALONE = "Not run: {name!r} must run alone, and a call of this turn that took too long has not ended yet."
 
-    Attributes:
-        listens: Whether anybody observes anything; nobody does here.
-    """
 
-    listens = False
+class CallObserver(Protocol):
+    """Observes the calls of a batch, for events and live progress: at once, in any thread. It returns nothing and raises nothing."""
 
     @property
     def due(self) -> bool:
         """Whether the observer needs control before the next result."""
-        return False
 
     def waking(self, wake: Callable[[], None]) -> AbstractContextManager[None]:
         """Return a context in which `wake` is called, in any thread, whenever `due` may become True."""
-        return nullcontext()
 
     def entered(self, call: ToolCallRecord) -> None:
         """Observe that a call begins, in the context in which its tools will run."""
@@ -233,10 +182,6 @@ class CallObserver:
 
     def answered(self, result: ToolCallResult) -> None:
         """Observe the result of a call, as it will be handed out."""
-
-
-NOBODY = CallObserver()
-"""An observer that does nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,7 +202,7 @@ class BatchOptions:
         in_run: Whether the batch belongs to a run; else what is claimed ends with it.
         wrappers: What stands around each planned call besides the journal, the claim and the policies, the outermost first.
         is_concerned: Whether a call that a wrapper has changed needs an approval, by the call before and after.
-        observer: Observes what becomes of the calls.
+        observer: Observes what becomes of the calls; None where nobody does.
     """
 
     threads: int
@@ -273,7 +218,7 @@ class BatchOptions:
     in_run: bool = False
     wrappers: Sequence[CallWrapper] = ()
     is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool] = lambda before, after: False
-    observer: CallObserver = NOBODY
+    observer: CallObserver | None = None
 
 
 class Batch:
@@ -332,7 +277,7 @@ class Batch:
         for policy in () if self._awaits else policies:
             policy.check_synchronous()
         self._exclusive = _exclusive(answers) if policies else frozenset()
-        self._left = AbandonedCalls(self._exclusive)
+        self._late: list[tuple[int, ToolRun]] = []  # beside exclusive calls: those that have timed out, and may still run
         self._limit = min(self._options.limit or len(answers), len(answers))
         if (claims := self._options.claims) is not None and any(answer.claim_key for answer in answers):
             kind = CallClaims if claims.owned else KeyClaims
@@ -397,58 +342,57 @@ class Batch:
             return self._must_end, self.patience
         return lambda: self.grace() == 0, lambda: self.patience() if (left := self.grace()) is None else left
 
-    def _results_to_tell(self, index: int) -> Sequence[int]:
-        """Return the results to deliver to callbacks: this one, unless it is held back until a call has been claimed."""
-        if self._claims is None or not self._claims.holds:
-            return (index,)
-        self._unreported.add(index)
-        return ()
-
-    def _due(self, number: int) -> Sequence[int]:
-        """Return the calls whose results can be delivered now that this call has one.
+    def _due(self, number: int) -> Iterator[tuple[int, Sequence[int]]]:
+        """Yield the calls whose results can be delivered now that this call has one, each with its results that nobody was told of.
 
         Raises:
             AlreadyResumedError: All calls that were to run were taken before.
         """
-        due = () if number in self._pending else (number,)
-        if self._claims is None:
-            return due
-        self._held.extend(due)
-        if self._claims.holds and not self._closed:
-            if number + 1 < len(self._answers):
-                return ()
-            self._claims.end()
-        held, self._held = self._held, []
-        return held
-
-    def _results_held_back(self, number: int) -> list[int]:
-        """Return the results of a call that were held back from callbacks."""
-        late = sorted(self._unreported.intersection(self._places[number]))
-        self._unreported.difference_update(late)
-        return late
-
-    # ------------------------------------------------------------------------------------------ beginning and ending
-
-    def _first_failure(self) -> BaseException:
-        return self._failures[min(self._failures)]
+        due = [] if number in self._pending else [number]
+        if self._claims is not None:
+            self._held += due
+            if self._claims.holds and not self._closed:
+                if number + 1 < len(self._answers):
+                    return
+                self._claims.end()
+            due, self._held = self._held, []
+        for one in due:
+            late = sorted(self._unreported.intersection(self._places[one])) if self._unreported else ()
+            self._unreported.difference_update(late)
+            yield one, late
 
     # ------------------------------------------------------------------------------------------ one call
 
     def _steps(self, index: int) -> Steps:
-        """Return the steps of a planned call with its wrappers."""
+        """Return the steps of a planned call with its wrappers. A call that only needs an answer has at most the outermost of them.
+
+        The outermost first: the journal's entry records the call once, whatever the others make of it, and it is not made again when the
+        run goes on in another process, where there may be less time, and other middleware. Then it waits until it may begin, and is
+        answered where there is no time, which a later process must find as well. It is claimed in the caller's store, which is not to be
+        held meanwhile, and its result is kept there. It has begun. Handlers and middleware do not act on a call that runs elsewhere, see
+        one call, however often it is tried, and the result as it is stored. Innermost the tool runs as its policy says: a retry makes
+        its own call again and nothing else.
+        """
         planned, claims, number = self._planned[index], self._claims, self._numbers[index]
-        claim, attempts = None, self._attempts
+        run, call, claim = planned.run, planned.call, None
         if claims is not None and claims.concerns(number):
             claim = partial(claims.wrap, number, index, partial(self._message_with, number, index))
-            attempts = partial(claims.begin, number, proceed=attempts)
-        if planned.run is None:
+        if run is None:
             rejected = cast("ToolCallResult", planned.rejected)
             outer = planned.entry or (claim if claims is not None and claims.keeps_all else None)  # never both
             return ends_as(rejected) if outer is None else outer(planned, lambda one: ends_as(rejected))
-        turn, begin = partial(self._in_turn, number), partial(self._begin, index)
-        wrappers = Wrappers(planned.entry, turn, claim, begin, self._options.wrappers, attempts)
-        may_wait = planned.call is self._answers[number].call  # a bundle has one result
-        return _with_wrappers(planned, wrappers, self._options.is_concerned, may_wait=may_wait)
+        proceed: Proceed = _attempted_once if run.policy is None else self._attempts
+        if claims is not None and claim is not None:
+            proceed = partial(claims.begin, number, proceed=proceed)
+        may_wait, around = call is self._answers[number].call, self._options.wrappers  # a bundle has one result
+        if call.definitions is not None:
+            proceed = partial(_as_listed, call, may_wait, proceed)
+        if around or call.approved is not None:
+            proceed = partial(_as_approved, planned, self._options.is_concerned, may_wait, proceed)
+        for wrapper in (*reversed(around), partial(self._begin, index), claim, partial(self._in_turn, number), planned.entry):
+            if wrapper is not None:
+                proceed = partial(wrapper, proceed=proceed)
+        return proceed(planned)
 
     def _in_turn(self, number: int, planned: PlannedCall, proceed: Proceed) -> Steps:
         """Wait until a call may begin; leave it pending, or answer it, if one before it waits, or no time is left."""
@@ -460,11 +404,15 @@ class Batch:
         return ends_as(overdue_result(planned.call)) if self._end.is_over() else proceed(planned)
 
     def _after_others(self, number: int, planned: PlannedCall, proceed: Proceed) -> Steps:
-        """Wait for abandoned calls that still run."""
+        """Wait for abandoned calls that still run, at most as long as the call, or what it waits for, may take."""
         run = cast("ToolRun", planned.run)
-        refused = yield from self._left.waits(number, run, lambda: self._closed or bool(self._failures) or self._must_end())
-        if refused is not None:
-            return refused
+        beside = [other for place, other in self._late if number in self._exclusive or place in self._exclusive]
+        end = time.monotonic() + (run.timeout or max((other.timeout or 0.0 for other in beside), default=0.0))
+        while any(not other.ended for other in beside) and not (self._closed or self._failures or self._must_end()):
+            if time.monotonic() >= end:
+                text = _NOT_ALONE.format(name=(run.call if number in self._exclusive else beside[0].call).name)
+                return failed(run.call, text, TimeoutError(text))
+            yield Pause(_POLL_SECONDS)
         return overdue_result(planned.call) if self._end.is_over() else (yield from proceed(planned))
 
     def _begin(self, index: int, planned: PlannedCall, proceed: Proceed) -> Steps:
@@ -489,24 +437,35 @@ class Batch:
     def _attempts(self, planned: PlannedCall) -> Steps:
         """Run the tool under its policy."""
         run = cast("ToolRun", planned.run)
-        if run.policy is None:
-            return _attempted_once()
-        return policy_steps(run, run.policy, self._may_wait, in_thread=self._uses_thread(run), awaits=self._awaits)
+        return policy_steps(run, cast("ToolPolicy", run.policy), self._may_wait, in_thread=self._uses_thread(run), awaits=self._awaits)
 
-    def _take_up(self, index: int, outcome: Outcome) -> bool:
-        """Record the outcome of a planned call; False if it is not a result to deliver."""
-        if outcome is not PENDING:
-            if outcome.message.response_metadata and open_run(outcome.message) is not None:
-                self._waits = self._options.in_order
-            return self._keep(index, outcome)
-        self._waits = self._options.in_order
+    def _take_up(self, index: int, outcome: Outcome) -> Sequence[int] | None:
+        """Record the outcome of a planned call. Return the results to tell of now; None if it is not one to deliver.
+
+        There is none to tell of while results are held back until a call has been claimed.
+        """
         number = self._numbers[index]
         places = self._places[number]
-        if any(self._results[before].executed for before in places if before < index):  # a bundle that has begun is answered
-            return self._keep(index, not_approved(self._planned[index].call))
-        self._pending.add(number)
-        self._ready.update(places)
-        return False
+        if outcome is PENDING:
+            self._waits = self._options.in_order
+            if not any(self._results[before].executed for before in places if before < index):
+                self._pending.add(number)
+                self._ready.update(places)
+                return None
+            outcome = not_approved(self._planned[index].call)  # a bundle that has begun is answered
+        elif outcome.message.response_metadata and open_run(outcome.message) is not None:
+            self._waits = self._options.in_order
+        if index in self._results:
+            _logger.debug("tool %s has ended after it was given up, call %s", outcome.call.name, outcome.call.id)
+            return None
+        self._results[index] = outcome
+        run = self._planned[index].run
+        if self._exclusive and run is not None and run.is_late and not run.ended:
+            self._late.append((number, run))
+        if self._claims is None or not self._claims.holds:
+            return (index,)
+        self._unreported.add(index)
+        return ()
 
     def _reports(self) -> Progress | AsyncProgress:
         """The receiver of progress reports, created when the first reporting call begins."""
@@ -546,15 +505,6 @@ class Batch:
             self._ended_at = time.monotonic()
         return max(0.0, self._ended_at + GRACE_SECONDS - time.monotonic())
 
-    def _keep(self, index: int, result: ToolCallResult) -> bool:
-        """Record a call's result; False if the call was abandoned before."""
-        if index in self._results:
-            _logger.debug("tool %s has ended after it was given up, call %s", result.call.name, result.call.id)
-            return False
-        self._results[index] = result
-        self._left.note(self._numbers[index], self._planned[index].run)
-        return True
-
     def _give_up(self, *, all_calls: bool) -> list[ToolCallResult]:
         """Close the batch; return the results of the unfinished calls, or of all calls without a result."""
         self._closed = True
@@ -585,10 +535,10 @@ class Batch:
 
     def _uses_thread(self, run: ToolRun) -> bool:
         """Whether this batch runs the tool in a thread, which cannot be cancelled."""
-        raise NotImplementedError
+        return not (run.prepared.asynchronous if self._awaits else run.prepared.only_asynchronous)
 
 
-def _attempted_once() -> Steps:
+def _attempted_once(planned: PlannedCall) -> Steps:
     """Run the tool once, and return its result."""
     result: ToolCallResult = yield Attempt(1)
     return result
@@ -603,58 +553,3 @@ def _exclusive(answers: Sequence[Answer]) -> frozenset[int]:
 def log_abandoned(run: ToolRun) -> None:
     """Log that a thread continues although its result is no longer awaited."""
     _logger.warning("tool %s is given up while it runs, call %s: a thread cannot be stopped", run.prepared.tool.name, run.call.id)
-
-
-# ---------------------------------------------------------------------------------------------- alone
-# Exclusive execution: a call waits for abandoned calls that still run in threads.
-
-
-_POLL_SECONDS = 0.02
-"""Seconds between two checks whether an abandoned call has ended."""
-
-
-class AbandonedCalls:
-    """The timed-out calls of a batch that still run, in threads that cannot be stopped.
-
-    Args:
-        exclusive: The positions of the calls that no other one runs beside.
-    """
-
-    def __init__(self, exclusive: Collection[int]) -> None:
-        self._exclusive = exclusive
-        self._runs: list[tuple[int, ToolRun]] = []
-
-    def note(self, number: int, run: ToolRun | None) -> None:
-        """Record a call at position `number` that has its result but may still run."""
-        if self._exclusive and run is not None and run.is_late and not run.ended:
-            self._runs.append((number, run))
-
-    def waits(self, number: int, run: ToolRun, ends: Callable[[], bool]) -> Generator[Pause, Any, ToolCallResult | None]:
-        """Yield the waits until a call may begin.
-
-        Args:
-            number: The position of the call.
-            run: The call.
-            ends: Whether its batch has ended, or must end.
-
-        Returns:
-            None where the wait is over; else the answer to the call, which has waited as long as it, or what it waits for, may take.
-        """
-        beside = [other for place, other in self._runs if number in self._exclusive or place in self._exclusive]
-        end = time.monotonic() + (run.timeout or max((other.timeout or 0.0 for other in beside), default=0.0))
-        while any(not other.ended for other in beside) and not ends():
-            if time.monotonic() >= end:
-                return _not_alone(run.call, run.call if number in self._exclusive else beside[0].call)
-            yield Pause(_POLL_SECONDS)
-        return None
-
-
-def _not_alone(call: ToolCallRecord, exclusive: ToolCallRecord) -> ToolCallResult:
-    """Return the answer to a call that must not run beside another one that is exclusive or still running.
-
-    Args:
-        call: The call.
-        exclusive: The one that must run alone.
-    """
-    text = f"Not run: {exclusive.name!r} must run alone, and a call of this turn that took too long has not ended yet."
-    return failed(call, text, TimeoutError(text))

@@ -4,8 +4,9 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
+from contextlib import nullcontext
 from contextvars import Context, copy_context
 from functools import partial
 from types import TracebackType
@@ -93,62 +94,68 @@ class _ThreadBatch(Batch):
 
     def deliver(self) -> Generator[ToolCallResult | None, None, None]:
         """Run the calls and yield their results."""
-        with self._observer.waking(self._wake):
-            yield from self._deliver()
+        with nullcontext() if self._observer is None else self._observer.waking(self._wake):
+            try:
+                if self._options.admissions:
+                    driven(self._admission(), self._ask)
+                for number, places in enumerate(self._places):
+                    alone = self._limit == 1  # one after another: each when it is asked for
+                    begins = not self._closed and (alone or not number)
+                    # an event loop may run here, which tools do not expect; the caller may have to leave, or to observe the call meanwhile
+                    if begins and alone and self._end.poll is None and self._observer is None and running_loop() is None:
+                        context_of_caller().run(self._execute, number)
+                    elif begins:
+                        self._start_workers(range(number, number + 1 if alone else len(self._places)))
+                    if not self._ready.issuperset(places):
+                        yield from self._wait_for(places)
+                    for due, late in self._due(number):
+                        self._tell_results(late)
+                        yield self._whole.get(due) or self._answered(due)
+                if self._own_claims is not None:
+                    driven(self._ending_claims(self._own_claims), lambda told: call_user(*told, *self._patience_with()))
+            finally:
+                self._stop()
+                if self._own_claims is not None:
+                    self._own_claims.abandon()
 
     def _wake(self) -> None:
         with self._changed:
             self._changed.notify_all()
 
-    def _deliver(self) -> Generator[ToolCallResult | None, None, None]:
-        try:
-            if self._options.admissions:
-                driven(self._admission(), self._ask)
-            alone = self._limit <= 1
-            if not alone:
-                self._start_workers()
-            for number, places in enumerate(self._places):
-                if alone and not self._closed:
-                    self._run_alone(number)
-                for index in places:
-                    yield from self._wait_for(index)
-                for due in self._due(number):
-                    self._tell_results(self._results_held_back(due))
-                    yield self._whole.get(due) or self._answered(due)
-            if self._own_claims is not None:
-                driven(self._ending_claims(self._own_claims), lambda told: call_user(*told, *self._patience_with()))
-        finally:
-            self._stop()
-            if self._own_claims is not None:
-                self._own_claims.abandon()
-
-    def _start_workers(self) -> None:
-        contexts = [deeper(context_of_caller()) for _ in self.calls]
-        work = partial(self._work, contexts)
-        self._active = wanted = min(self._limit, self._threads)
+    def _start_workers(self, numbers: range) -> None:
+        """Start threads that take these calls."""
+        work = partial(self._work, {number: deeper(context_of_caller()) for number in numbers})
+        wanted = min(self._limit, self._threads)
+        with self._changed:
+            self._next = numbers.start
+            self._active += wanted
         try:
             for _ in range(wanted):
                 self._jobs.append(run_in_thread(work, self._threads))
         except NoThreadError as error:
-            _logger.warning("%s; calls of one turn do not run side by side", error)
+            if len(numbers) > 1:
+                _logger.warning("%s; calls of one turn do not run side by side", error)
+            started = len(self._jobs) if len(numbers) > 1 else 0
             with self._changed:
-                self._active -= wanted - max(len(self._jobs), 1)
-            if not self._jobs:
+                self._active -= wanted - max(started, 1)
+            if not started:
                 work()
 
-    def _work(self, contexts: Sequence[Context]) -> None:
+    def _work(self, contexts: Mapping[int, Context]) -> None:
         """The work of a worker thread: one call after another, until none is left."""
-        while (number := self._take()) is not None:
-            contexts[number].run(self._execute_all, number)
+        while (number := self._take(contexts)) is not None:
+            contexts[number].run(self._execute, number)
             if self._exclusive:
                 self._give_back(number)
-        self._rest()
+        with self._changed:
+            self._active -= 1
+            self._changed.notify_all()
 
-    def _take(self) -> int | None:
+    def _take(self, contexts: Collection[int]) -> int | None:
         with self._changed:
             if self._exclusive:
-                self._changed.wait_for(self._may_take)
-            if self._closed or self._failures or self._next == len(self._answers):
+                self._changed.wait_for(partial(self._may_take, contexts))
+            if self._closed or self._failures or self._next not in contexts:
                 return None
             number = self._next
             self._next += 1
@@ -161,88 +168,61 @@ class _ThreadBatch(Batch):
             self._taken.discard(number)
             self._changed.notify_all()
 
-    def _may_take(self) -> bool:
+    def _may_take(self, contexts: Collection[int]) -> bool:
         """Whether the next call may begin beside the running ones, or none is left to begin."""
-        if self._closed or self._failures or self._next == len(self._answers) or not self._taken:
+        if self._closed or self._failures or self._next not in contexts or not self._taken:
             return True
         return self._next not in self._exclusive and self._taken.isdisjoint(self._exclusive)
 
-    def _rest(self) -> None:
-        with self._changed:
-            self._active -= 1
-            self._changed.notify_all()
-
-    def _run_alone(self, number: int) -> None:
-        """Run one call while no other runs, in the caller's thread if possible.
-
-        It is not if an event loop runs there, which tools may not expect, or if the caller must be able to leave, or to observe
-        the call meanwhile."""
-        context = context_of_caller()
-        if running_loop() is None and self._end.poll is None and not self._observer.listens:
-            context.run(self._execute_all, number)
-            return
-        deeper(context)
-
-        def work() -> None:
-            context.run(self._execute_all, number)
-            self._rest()
-
-        self._active = 1
-        try:
-            self._jobs.append(run_in_thread(work, self._threads))
-        except NoThreadError:
-            work()
-
-    def _wait_for(self, index: int) -> Iterator[None]:
-        """Wait for a result; yield whenever a watcher needs control meanwhile.
+    def _wait_for(self, places: range) -> Iterator[None]:
+        """Wait for the results of a call; yield whenever a watcher needs control meanwhile.
 
         After a failure running calls end first; a cancelled run waits for nothing."""
-        while index not in self._ready and not self._closed:
+        while not self._closed and not self._ready.issuperset(places):
             with self._changed:
-                self._changed.wait_for(partial(self._is_news, index), self._end.poll)
-            if index in self._ready:
+                self._changed.wait_for(partial(self._is_news, places), self._end.poll)
+            if self._ready.issuperset(places):
                 return
-            if self._observer.due:
+            if self._observer is not None and self._observer.due:
                 yield
             cancelled = self._end.is_set()
             if cancelled:
                 self._stop(all_calls=True)
             if self._failures and (cancelled or not self._active):
-                raise self._first_failure()
+                raise self._failures[min(self._failures)]
 
-    def _is_news(self, index: int) -> bool:
-        """Whether a call has its result, or the wait for it must end for another reason."""
-        ended = index in self._ready or bool(self._failures and not self._active)
-        return ended or self._end.came or self._observer.due
+    def _is_news(self, places: range) -> bool:
+        """Whether a call has its results, or the wait for them must end for another reason."""
+        ended = self._ready.issuperset(places) or bool(self._failures and not self._active)
+        return ended or self._end.came or (self._observer is not None and self._observer.due)
 
     # ------------------------------------------------------------------------------------------ one call
 
-    def _execute_all(self, number: int) -> None:
-        self._sight.stay_in_sight()
-        self._observer.entered(self._answers[number].call)
-        for index in self._places[number]:
-            if number not in self._pending:
-                self._execute(index)
-
-    def _execute(self, index: int) -> None:
+    def _execute(self, number: int) -> None:
         """Answer one call. Exceptions are recorded; none is raised."""
-        try:
-            outcome = driven(self._steps(index), partial(self._carry_out, index))
-            if self._progress is not None:
-                self._progress.end(index)
-            with self._changed:
-                if not self._take_up(index, outcome):
+        self._sight.stay_in_sight()
+        if self._observer is not None:
+            self._observer.entered(self._answers[number].call)
+        for index in self._places[number]:
+            if number in self._pending:
+                return
+            try:
+                outcome = driven(self._steps(index), partial(self._carry_out, index))
+                if self._progress is not None:
+                    self._progress.end(index)
+                with self._changed:
+                    told = self._take_up(index, outcome)
+                if told is None:
+                    self._wake()
+                    continue
+                self._tell_results(told)
+                with self._changed:
+                    self._ready |= {index} - self._failures.keys()
                     self._changed.notify_all()
-                    return
-            self._tell_results(self._results_to_tell(index))
-            with self._changed:
-                if index not in self._failures:
-                    self._ready.add(index)
-                self._changed.notify_all()
-        except BatchEnded:
-            return
-        except BaseException as error:
-            self._fail(index, error)
+            except BatchEnded:
+                pass
+            except BaseException as error:
+                self._fail(index, error)
 
     def _fail(self, index: int, error: BaseException) -> None:
         with self._changed:
@@ -251,10 +231,14 @@ class _ThreadBatch(Batch):
             self._changed.notify_all()
 
     def _attempt(self, run: ToolRun, number: int) -> ToolCallResult:
-        announced = number > 1 or self._listeners.call(self._on_executing, run.call)
+        announced = number > 1 or not self._on_executing or self._listeners.call(self._on_executing, run.call)
         if self._closed or (not announced and self._end.is_set()):
             raise BatchEnded
-        return self._run(run)
+        if not self._in_time(run):
+            return overdue_result(run.call)
+        if run.prepared.only_asynchronous:
+            return self._run_in_background(run)
+        return run.invoke() if run.timeout is None else self._run_with_timeout(run)
 
     def _carry_out(self, index: int, step: Step) -> Any:
         if isinstance(step, Attempt):
@@ -283,25 +267,18 @@ class _ThreadBatch(Batch):
         return self._progress
 
     def _tell_progress(self, report: ProgressReport) -> None:
-        self._observer.progressed(self._answers[self._numbers[report.index]].call, report.value)
-        self._listeners.call(self._on_progress, report.call, report.value)
+        if self._observer is not None:
+            self._observer.progressed(self._answers[self._numbers[report.index]].call, report.value)
+        if self._on_progress:
+            self._listeners.call(self._on_progress, report.call, report.value)
 
     def _tell_results(self, indexes: Sequence[int]) -> None:
         for index in indexes:
-            self._listeners.call(self._on_executed, self._results[index])
+            if self._on_executed:
+                self._listeners.call(self._on_executed, self._results[index])
             number = self._numbers[index]
-            if index == self._places[number][-1]:
+            if self._observer is not None and index == self._places[number][-1]:
                 self._observer.answered(self._answered(number))
-
-    def _uses_thread(self, run: ToolRun) -> bool:
-        return not run.prepared.only_asynchronous
-
-    def _run(self, run: ToolRun) -> ToolCallResult:
-        if not self._in_time(run):
-            return overdue_result(run.call)
-        if not self._uses_thread(run):
-            return self._run_in_background(run)
-        return run.invoke() if run.timeout is None else self._run_with_timeout(run)
 
     def _run_with_timeout(self, run: ToolRun) -> ToolCallResult:
         """Run a synchronous tool in a thread of its own, which is abandoned at its timeout."""
@@ -362,8 +339,9 @@ class _ThreadBatch(Batch):
             jobs = self._jobs if results else []
         for job in jobs:
             job.abandon()
-        _cancel_tasks(tasks, GRACE_SECONDS)
-        for result in results:
+        if tasks:
+            _cancel_tasks(tasks, GRACE_SECONDS)
+        for result in results if self._on_executed else ():
             try:
                 self._listeners.call(self._on_executed, result)
             except Exception:
@@ -497,8 +475,8 @@ class _TaskBatch(Batch):
                     yield None
                 if not self._closed and not self._ready.issuperset(places):
                     await self._end_early()
-                for due in self._due(number):
-                    await self._tell_results(self._results_held_back(due))
+                for due, late in self._due(number):
+                    await self._tell_results(late)
                     yield self._whole.get(due) or self._answered(due)
             if self._own_claims is not None:
                 await adriven(self._ending_claims(self._own_claims), lambda told: acall_user(*told, *self._patience_with()))
@@ -511,7 +489,7 @@ class _TaskBatch(Batch):
     async def _pauses(self, task: asyncio.Task[None]) -> bool:
         """Wait for a call, or the caller's cancellation; True if the watcher needs control first."""
         ends: list[asyncio.Future[None]] = [task, self._watch]
-        if not self._observer.listens:
+        if self._observer is None:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             return False
         alarm = Alarm()
@@ -526,7 +504,7 @@ class _TaskBatch(Batch):
     def _start(self, numbers: Iterable[int], slots: asyncio.Semaphore) -> None:
         """Start tasks that each find the earlier ones in the list: one may begin at once on a loop with eager tasks."""
         for number in numbers:
-            self._tasks.append(asyncio.create_task(self._execute_all(number, slots)))
+            self._tasks.append(asyncio.create_task(self._execute(number, slots)))
 
     async def _end_early(self) -> None:
         """End a batch with unfinished calls. After a failure running calls end first; a cancelled run waits for nothing."""
@@ -537,49 +515,48 @@ class _TaskBatch(Batch):
         if self._end.is_set():
             await self._stop(all_calls=True)
         if self._failures:
-            raise self._first_failure()
+            raise self._failures[min(self._failures)]
 
     # ------------------------------------------------------------------------------------------ one call
 
-    async def _execute_all(self, number: int, slots: asyncio.Semaphore) -> None:
+    async def _execute(self, number: int, slots: asyncio.Semaphore) -> None:
+        """Answer one call. Exceptions are recorded; only the batch's own cancellation is raised."""
         self._sight.stay_in_sight()
-        self._observer.entered(self._answers[number].call)
+        if self._observer is not None:
+            self._observer.entered(self._answers[number].call)
         if self._exclusive and (before := self._before(number)):
             await asyncio.wait(before)
         async with slots:
             for index in self._places[number]:
                 if number not in self._pending:
-                    await self._execute(index)
+                    await self._answer(index)
 
     def _before(self, number: int) -> list[asyncio.Task[None]]:
         """Return the tasks that must end before a call begins: all earlier ones, or those among them that are exclusive."""
         return [task for place, task in enumerate(self._tasks[:number]) if number in self._exclusive or place in self._exclusive]
 
-    async def _execute(self, index: int) -> None:
-        """Answer one call. Exceptions are recorded; only the batch's own cancellation is raised."""
+    async def _answer(self, index: int) -> None:
         try:
             outcome = await adriven(self._steps(index), partial(self._carry_out, index))
             if self._progress is not None:
                 await self._progress.end(index)
-            if not self._take_up(index, outcome):
-                return
-            await self._tell_results(self._results_to_tell(index))
-            if index not in self._failures:
-                self._ready.add(index)
+            if (told := self._take_up(index, outcome)) is not None:
+                await self._tell_results(told)
+                self._ready |= {index} - self._failures.keys()
         except BatchEnded:
             return
-        except asyncio.CancelledError as error:
-            if self._closed:
-                raise
-            self._failures[index] = error
         except BaseException as error:
+            if self._closed and isinstance(error, asyncio.CancelledError):
+                raise
             self._failures[index] = error
 
     async def _attempt(self, run: ToolRun, number: int) -> ToolCallResult:
         announced = number > 1 or await acall_listeners(self, self._on_executing, run.call)
         if not announced and self._end.is_set():
             raise BatchEnded
-        return await self._run(run)
+        if not self._in_time(run):
+            return overdue_result(run.call)
+        return await (_run_as_task(run) if run.prepared.asynchronous else self._run_in_thread(run))
 
     async def _carry_out(self, index: int, step: Step) -> Any:
         run = cast("ToolRun", self._planned[index].run)
@@ -614,23 +591,16 @@ class _TaskBatch(Batch):
         return self._progress
 
     async def _tell_progress(self, report: ProgressReport) -> None:
-        self._observer.progressed(self._answers[self._numbers[report.index]].call, report.value)
+        if self._observer is not None:
+            self._observer.progressed(self._answers[self._numbers[report.index]].call, report.value)
         await acall_listeners(self, self._on_progress, report.call, report.value)
 
     async def _tell_results(self, indexes: Sequence[int]) -> None:
         for index in indexes:
             await acall_listeners(self, self._on_executed, self._results[index])
             number = self._numbers[index]
-            if index == self._places[number][-1]:
+            if self._observer is not None and index == self._places[number][-1]:
                 self._observer.answered(self._answered(number))
-
-    def _uses_thread(self, run: ToolRun) -> bool:
-        return not run.prepared.asynchronous
-
-    async def _run(self, run: ToolRun) -> ToolCallResult:
-        if not self._in_time(run):
-            return overdue_result(run.call)
-        return await (self._run_in_thread(run) if self._uses_thread(run) else _run_as_task(run))
 
     async def _run_in_thread(self, run: ToolRun) -> ToolCallResult:
         loop = asyncio.get_running_loop()

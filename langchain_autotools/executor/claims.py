@@ -158,15 +158,12 @@ class Claims:
         with self._lock:
             self._answers[key] = answer
             is_late = key in self._left or self._over
-        undo = self._undo_late(key, answer) if is_late else None
-        if undo is not None:
+        undo = self.release(key) if (answer == "mine" if self.owned else answer is True) else None
+        if self.owned and answer == "left":
+            undo = self._claim.end, self._owner
+        if undo is not None and is_late:
             call_user(*undo, lambda: False, lambda: None)
         return answer
-
-    def _undo_late(self, key: str, answer: Any) -> UserCall | None:
-        if self.owned:
-            return (self._claim.end, self._owner) if answer == "left" else self.release(key) if answer == "mine" else None
-        return self.release(key) if answer is True else None
 
     def late_answer(self, key: str) -> Any:
         """Return the store's answer about a key if it came as the wait ended; `NOTHING` if there was none."""
@@ -327,7 +324,11 @@ class Reserved:
 
     def _decided(self, answers: Sequence[Answer]) -> str:
         """Return the key of all that was decided about the turn."""
-        return f"decided.{_digest([self._turn(), [_as_decided(answer.call) for answer in answers]])}"
+        decided = []
+        for call in (answer.call for answer in answers):
+            inside = [] if call.run is None else [one.to_dict() for one in call.run.decisions]
+            decided.append([call.id, call.args, call.why, None if call.decision is None else call.decision.to_dict(), inside])
+        return f"decided.{_digest([self._turn(), decided])}"
 
     def _takes_turn(self, key: str) -> Generator[UserCall, Any, None]:
         """Claim the turn, or what was decided, or note what came of it in another run."""
@@ -394,12 +395,6 @@ def reserved(
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-def _as_decided(call: ToolCallRecord) -> list[Any]:
-    """Return what was decided about a call, as JSON data."""
-    inside = [] if call.run is None else [one.to_dict() for one in call.run.decisions]
-    return [call.id, call.args, call.why, None if call.decision is None else call.decision.to_dict(), inside]
 
 
 def claim_key(call: ToolCallRecord, identity: CallIdentity, record: Mapping[str, Any]) -> str:

@@ -4,11 +4,11 @@ import weakref
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from copy import copy, deepcopy
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -23,7 +23,7 @@ from ..messages.calls import ToolCallRecord, awaited_calls, calls_of, read_call
 from ..messages.metadata import attach_messages
 from ..pickling import check_portable
 from .approvals import Admission, Approvals, Gate
-from .batch import NOBODY, BatchOptions, CallObserver
+from .batch import BatchOptions, CallObserver
 from .batch_drivers import AsyncToolCallBatch, ToolCallBatch
 from .call import ToolRun
 from .claims import Claim, Claims, reserved
@@ -48,132 +48,105 @@ OnProgress = Callable[[ToolCallRecord, Any], Awaitable[None] | None]
 Approve = Callable[[PendingCall], Awaitable[Decision | None] | Decision | None]
 
 
-def _checked_concurrency(name: str, value: Any) -> int | None:
-    """Return the maximum number of parallel calls, or None; raise if it is invalid.
+# ---------------------------------------------------------------------------------------------- settings
+#
+# Three places may say how calls are executed: a call (its keywords), the executor, and the fields of the model that the executor was given
+# to. What restricts holds together: every rule of `requires_approval`, and the smallest `max_concurrency`. Of everything else the nearest
+# place decides: the call, then the executor, then the fields. (`run/settings.py` declares the fields, and reads what no executor says.)
 
-    Raises:
-        ConfigurationError: It is no such number.
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting: where it may be given, what is refused, and how the values of several places are joined. It stands in the `Annotated` of
+    the field that declares it.
+
+    Attributes:
+        check: Returns the value as it is used, of the setting's name and the value that is given; raises `ConfigurationError`.
+        join: Joins the value of the nearer place with that of the other one; None: the nearer one decides.
+        part_of: The attribute of an executor that the value is a part of; "" for one of the setting's own name.
+        at: Where it may be given besides the field: at a call, to an executor.
+        lifted: Whether None at a call lifts a limit. For other settings it is no value.
     """
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise ConfigurationError(f"{name} must be a whole number of at least 1, or None, not {value!r}")
-    return value
+
+    check: Callable[[str, Any], Any]
+    join: Callable[[Any, Any], Any] | None = None
+    part_of: str = ""
+    at: Collection[str] = ("call", "executor")
+    lifted: bool = False
+
+
+def setting(is_right: Callable[[Any], bool], words: str, **rest: Any) -> Setting:
+    """Return a setting whose values a condition tells from others, and words from them in the error.
+
+    Args:
+        is_right: Whether a value can work.
+        words: What a value must be.
+        **rest: The setting's other attributes.
+    """
+
+    def checked(name: str, value: Any) -> Any:
+        if not is_right(value):
+            raise ConfigurationError(f"{name} must be {words}, not {value!r}")
+        return value
+
+    return Setting(checked, **rest)
 
 
 def checked_listener(name: str, listener: Any) -> Any:
-    """Return the callback, or None; raise if it is not callable.
+    """Return the callback; raise if it is not callable.
 
     Raises:
         ConfigurationError: It cannot be called.
     """
-    if listener is not None and not callable(listener):
+    if not callable(listener):
         raise ConfigurationError(f"{name} must be a function that is called, not {type(listener).__name__}")
     return listener
 
 
-# ---------------------------------------------------------------------------------------------- settings
-# Settings of the execution of calls, and the rule for joining several sources of them.
-#
-# Three places may: a call (its keywords), the executor, and the fields of the model that the executor was given to. What restricts holds
-# together: every rule of `requires_approval`, and the smallest `max_concurrency`. Of everything else the nearest place decides: the call,
-# then the executor, then the fields. (`run/settings.py` reads what no executor says: the call decides, then the fields.)
+_LISTENER = Setting(checked_listener)
+EXECUTION: Mapping[str, Setting] = {
+    "parallel": setting(lambda value: isinstance(value, bool), "True or False"),
+    "max_concurrency": setting(
+        lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 1,
+        "a whole number of at least 1, or None",
+        join=min,
+    ),
+    "on_executing": _LISTENER,
+    "on_executed": _LISTENER,
+    "on_progress": _LISTENER,
+    "policies": Setting(lambda _, value: Policies.read(policies=value), Policies.over),
+    "default_policy": Setting(lambda _, value: Policies.read(default_policy=value), Policies.over, "policies"),
+    "requires_approval": Setting(lambda _, value: Approvals.of(value), Approvals.over, "approvals"),
+    "approve": Setting(lambda _, value: Approvals.of(approve=value), Approvals.over, "approvals"),
+    "approval_key": Setting(lambda _, value: Approvals.of(key=value), Approvals.over, "approvals", at=("executor",)),
+    "claim": Setting(lambda _, value: Approvals.of(claim=value), Approvals.over, "approvals"),
+}
+"""The settings of the execution of calls."""
+
+_PARTS = {one.part_of or name: one.join for name, one in EXECUTION.items()}
 
 
-_V = TypeVar("_V")
+def read_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what one place says of the execution of calls, by the executor's attributes. What is None or left out it leaves open.
 
-
-class _Layered(Protocol):
-    def over(self, other: Any) -> Self:
-        """Return the settings of both sources together."""
-
-
-_L = TypeVar("_L", bound=_Layered)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExecutionSettings:
-    """The settings of the execution of calls, from one source or joined from several. None leaves a setting to the next source.
-
-    Attributes:
-        parallel: Whether the calls of one turn run side by side.
-        max_concurrency: Maximum number of calls of one turn that run at the same time.
-        on_executing: Called with each call just before its tool runs.
-        on_executed: Called with each result as soon as there is one.
-        on_progress: Called with a call and each value that its tool reports.
-        policies: The policies of the tools.
-        approvals: The approvals of calls.
+    Raises:
+        ConfigurationError: A value cannot work.
     """
-
-    parallel: bool | None = None
-    max_concurrency: int | None = None
-    on_executing: Callable[..., Any] | None = None
-    on_executed: Callable[..., Any] | None = None
-    on_progress: Callable[..., Any] | None = None
-    policies: Policies | None = None
-    approvals: Approvals | None = None
-
-    @classmethod
-    def read(
-        cls,
-        *,
-        parallel: Any = None,
-        max_concurrency: Any = None,
-        on_executing: Any = None,
-        on_executed: Any = None,
-        on_progress: Any = None,
-        policies: Any = None,
-        default_policy: Any = None,
-        requires_approval: Any = None,
-        approve: Any = None,
-        approval_key: Any = None,
-        claim: Any = None,
-    ) -> Self:
-        """Return the settings that one place gives.
-
-        Raises:
-            ConfigurationError: One of them cannot work.
-        """
-        if not isinstance(parallel, bool | None):
-            raise ConfigurationError(f"parallel must be True or False, not {parallel!r}")
-        return cls(
-            parallel=parallel,
-            max_concurrency=_checked_concurrency("max_concurrency", max_concurrency),
-            on_executing=checked_listener("on_executing", on_executing),
-            on_executed=checked_listener("on_executed", on_executed),
-            on_progress=checked_listener("on_progress", on_progress),
-            policies=_unless_empty(Policies.read, policies, default_policy),
-            approvals=_unless_empty(Approvals.of, requires_approval, approve, approval_key, claim),
-        )
-
-    def over(self, other: "ExecutionSettings") -> "ExecutionSettings":
-        """Return what holds where this place is nearer to the call than the other one."""
-        return ExecutionSettings(
-            parallel=_nearest(self.parallel, other.parallel),
-            max_concurrency=_smallest(self.max_concurrency, other.max_concurrency),
-            on_executing=_nearest(self.on_executing, other.on_executing),
-            on_executed=_nearest(self.on_executed, other.on_executed),
-            on_progress=_nearest(self.on_progress, other.on_progress),
-            policies=_layered(self.policies, other.policies),
-            approvals=_layered(self.approvals, other.approvals),
-        )
+    read: dict[str, Any] = {}
+    for name, value in given.items():
+        if value is not None:
+            row = EXECUTION[name]
+            read = joined(read, {row.part_of or name: row.check(name, value)})
+    return read
 
 
-def _nearest(near: _V | None, far: _V | None) -> _V | None:
-    """Return the nearer value if it is set, else the other one."""
-    return far if near is None else near
-
-
-def _smallest(near: int | None, far: int | None) -> int | None:
-    """Return the smaller of two bounds; None where there is none."""
-    return min((bound for bound in (near, far) if bound is not None), default=None)
-
-
-def _unless_empty(read: Callable[..., _V], *values: Any) -> _V | None:
-    return None if all(value is None for value in values) else read(*values)
-
-
-def _layered(near: _L | None, far: _L | None) -> _L | None:
-    """Return two values joined part by part."""
-    return far if near is None else near if far is None else near.over(far)
+def joined(near: Mapping[str, Any], far: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what two places say together, of which one is nearer to the call."""
+    both = {**far, **near}
+    for name in near.keys() & far.keys():
+        if (join := _PARTS[name]) is not None:
+            both[name] = join(near[name], far[name])
+    return both
 
 
 _REMADE = frozenset({"tools", "prepared", "_home"})
@@ -222,18 +195,6 @@ class ReadsCalls(Portable):
     parallel: bool | None
     _declared: Mapping[str, Any] = MappingProxyType({})
 
-    def _with_handlers(self, handlers: Any, client_tools: Mapping[str, str]) -> Approvals:
-        """Take handlers beside the tools, and return the rule for their calls."""
-        from .handlers import Handlers  # here, because it costs every other program its import
-
-        added = Handlers.read(handlers, client_tools)
-        self.handlers = made = added if self.handlers is None else self.handlers.over(added)
-        taken = sorted(made.tools.keys() & self.tools.keys())
-        if taken:
-            raise ConfigurationError(f"no tool may have the name of a handler: {', '.join(map(repr, taken))}")
-        self.prepared = PreparedTools(made.beside(self.tools))
-        return Approvals(of_handlers=made.need_approval)
-
     def find(self, name: str) -> BaseTool | None:
         """Return the tool that a model means by `name`; None if there is none, or if the name is ambiguous.
 
@@ -262,7 +223,9 @@ class ReadsCalls(Portable):
             only: Rule for calls that may be executed, as for `stream`. Other calls have no `args`, and a reason.
         """
         known = {**self._declared, **self.tools} if self._declared else self.tools
-        meaning = Meaning(known, caller_tools, _checked_only(only), self.prepared.arguments_of)
+        if only is not None and not callable(only) and (isinstance(only, str) or not isinstance(only, Collection)):
+            raise ConfigurationError(f"only must be a list of tools' names, a function of the call, or None for all, not {only!r}")
+        meaning = Meaning(known, caller_tools, only, self.prepared.arguments_of)
         return [call if call.args is None else meaning.of(call) for call in calls]
 
     def pending_calls(self, calls: Calls) -> list[PendingCall]:
@@ -304,25 +267,12 @@ def _approved_edit(call: ToolCallRecord, decision: Decision, arguments: Argument
     return call
 
 
-def _checked_only(only: Any) -> Only | None:
-    """Return the rule for calls that may be executed, or None; raise if it is invalid.
-
-    Raises:
-        ConfigurationError: It is neither a list of names nor a function.
-    """
-    if only is not None and not callable(only) and (isinstance(only, str) or not isinstance(only, Collection)):
-        raise ConfigurationError(f"only must be a list of tools' names, a function of the call, or None for all, not {only!r}")
-    checked: Only | None = only
-    return checked
-
-
 # ---------------------------------------------------------------------------------------------- executor
 # `ToolExecutor`: the tools that a model may call, and the execution of its calls.
 
 
 _B = TypeVar("_B")
 _MakeRun = Callable[[ToolCallRecord], ToolRun]
-_SETTINGS = tuple(one.name for one in fields(ExecutionSettings))
 
 
 class ToolExecutor(ReadsCalls):
@@ -331,7 +281,7 @@ class ToolExecutor(ReadsCalls):
     Errors are answers too: an unknown name, bad arguments, an exception and a timeout give a message with status "error" that
     tells the model what to do better. An executor keeps no state of what it runs: threads and tasks may share one.
 
-    What is None here is left open: a model that the executor is given to sets it by its own fields. See `ExecutionSettings` for what
+    What is None here is left open: a model that the executor is given to sets it by its own fields. See `EXECUTION` for what
     holds where a call, the executor and the fields say different things.
 
     Args:
@@ -370,6 +320,12 @@ class ToolExecutor(ReadsCalls):
         ConfigurationError: something is not a tool, two tools have one name, or a number cannot work.
     """
 
+    max_concurrency: int | None
+    policies: Policies | None
+    on_executing: OnExecuting | None
+    on_executed: OnExecuted | None
+    on_progress: OnProgress | None
+
     max_threads: ClassVar[int] = 128
     """Maximum number of threads for the tools of all executors in this process; further calls wait for one. Set it on the class.
 
@@ -392,30 +348,17 @@ class ToolExecutor(ReadsCalls):
         claim: Claim | None = None,
         handlers: Mapping[Any, Any] | None = None,
     ) -> None:
+        given = read_settings({name: value for name, value in locals().items() if name in EXECUTION})  # the arguments
         self.handlers = None
         self._given = collected(tools)
         self.tools: dict[str, BaseTool] = tools_by_name(self._given)
         self.prepared = PreparedTools(self.tools)
         self._home = _home_of_caller()
-        self.policies: Policies | None = None
+        self.policies = None
         self._changes: dict[str, ToolPolicy] = {}  # the policies that say more than a timeout
         self._timeouts: dict[str, float | None] = {}
         self._timeout: float | None = None
-        self._set(
-            ExecutionSettings.read(
-                parallel=parallel,
-                max_concurrency=max_concurrency,
-                on_executing=on_executing,
-                on_executed=on_executed,
-                on_progress=on_progress,
-                policies=policies,
-                default_policy=default_policy,
-                requires_approval=requires_approval,
-                approve=approve,
-                approval_key=approval_key,
-                claim=claim,
-            )
-        )
+        self._set(given)
         if handlers:
             self._add_handlers(handlers, {})
 
@@ -423,11 +366,11 @@ class ToolExecutor(ReadsCalls):
         return f"ToolExecutor([{', '.join(self.tools)}])"
 
     @property
-    def settings(self) -> ExecutionSettings:
-        """The settings of the execution of calls."""
-        return ExecutionSettings(**{name: getattr(self, name) for name in _SETTINGS})
+    def settings(self) -> dict[str, Any]:
+        """What the executor says of the execution of calls; what it leaves open is left out."""
+        return {name: value for name in _PARTS if (value := getattr(self, name)) is not None}
 
-    def with_settings(self, settings: ExecutionSettings) -> Self:
+    def with_settings(self, settings: Mapping[str, Any]) -> Self:
         """Return the same executor with other settings.
 
         Raises:
@@ -436,6 +379,15 @@ class ToolExecutor(ReadsCalls):
         other = copy(self)
         other._set(settings)
         return other
+
+    def between(self, call: Mapping[str, Any], fields: Mapping[str, Any]) -> Self:
+        """Return a copy of the executor for a run: what it says stands between what the call and what the fields of its model say.
+
+        Raises:
+            ConfigurationError: As of `with_settings`.
+        """
+        settings = joined(joined(call, self.settings), fields)
+        return self.with_settings(settings if self.tools or self.handlers else {**settings, "policies": self.policies})
 
     def with_handlers(self, handlers: Any, client_tools: Mapping[str, str]) -> Self:
         """Return the same executor with handlers besides its own.
@@ -452,18 +404,25 @@ class ToolExecutor(ReadsCalls):
         return other
 
     def _add_handlers(self, handlers: Any, client_tools: Mapping[str, str]) -> None:
-        rule = self._with_handlers(handlers, client_tools)
+        from .handlers import Handlers  # here, because it costs every other program its import
+
+        added = Handlers.read(handlers, client_tools)
+        self.handlers = made = added if self.handlers is None else self.handlers.over(added)
+        taken = sorted(made.tools.keys() & self.tools.keys())
+        if taken:
+            raise ConfigurationError(f"no tool may have the name of a handler: {', '.join(map(repr, taken))}")
+        self.prepared = PreparedTools(made.beside(self.tools))
+        rule = Approvals(of_handlers=made.need_approval)
         self.approvals = rule if self.approvals is None else rule.over(self.approvals)
         self._govern(self.policies or Policies())
 
-    def _set(self, settings: ExecutionSettings) -> None:
-        policies, approvals = settings.policies, settings.approvals and settings.approvals.for_tools(self.tools)
+    def _set(self, settings: Mapping[str, Any]) -> None:
+        policies, approvals = settings.get("policies"), settings.get("approvals")
+        approvals = approvals and approvals.for_tools(self.tools)
         if policies is not None and policies is not self.policies:
             policies = policies.for_tools(self.tools)
             self._govern(policies)
-        self.parallel, self.max_concurrency = settings.parallel, settings.max_concurrency
-        self.on_executing, self.on_executed, self.on_progress = settings.on_executing, settings.on_executed, settings.on_progress
-        self.policies, self.approvals = policies, approvals
+        self.__dict__.update({**dict.fromkeys(_PARTS), **settings, "policies": policies, "approvals": approvals})
 
     def _govern(self, policies: Policies) -> None:
         policies = policies if self.handlers is None else self.handlers.policies(policies)
@@ -621,7 +580,7 @@ class ToolExecutor(ReadsCalls):
         turn: int | None = None,
         cache: MutableMapping[str, Any] | None = None,
         decisions: Sequence[Decision | Mapping[str, Any]] | None = None,
-        observer: CallObserver = NOBODY,
+        observer: CallObserver | None = None,
         admissions: Sequence[Admission] = (),
         wrappers: Sequence[CallWrapper] = (),
         placed: PositionSetter | None = None,
@@ -633,10 +592,8 @@ class ToolExecutor(ReadsCalls):
         What a run claims are its `claims`; an executor alone claims for the batch. In a run, `turn` is 0 for calls of its input.
         """
         alone = messages is None
-        observed: ToolExecutor | ExecutionSettings = self
-        if on_executing is not None or on_executed is not None or on_progress is not None:
-            observers = ExecutionSettings.read(on_executing=on_executing, on_executed=on_executed, on_progress=on_progress)
-            observed = observers.over(self.settings)
+        given = {"on_executing": on_executing, "on_executed": on_executed, "on_progress": on_progress}
+        listeners = {name: getattr(self, name) if one is None else checked_listener(name, one) for name, one in given.items()}
         if messages is None:
             messages = [calls] if isinstance(calls, AIMessage) else []
         own = ensure_config(config)
@@ -673,9 +630,6 @@ class ToolExecutor(ReadsCalls):
         options = BatchOptions(
             threads=self.max_threads,
             limit=min(limits, default=None),  # 1 where a graph goes on: a call could be given the answer to another one's question
-            on_executing=() if observed.on_executing is None else (observed.on_executing,),
-            on_executed=() if observed.on_executed is None else (observed.on_executed,),
-            on_progress=() if observed.on_progress is None else (observed.on_progress,),
             end=end,
             turn=turn,
             admissions=admissions,
@@ -685,6 +639,7 @@ class ToolExecutor(ReadsCalls):
             wrappers=wrappers,
             is_concerned=partial(is_concerned, approvals, self.prepared.arguments_of),
             observer=observer,
+            **{name: () if one is None else (one,) for name, one in listeners.items()},
         )
         return kind(answers, options)
 
@@ -737,15 +692,8 @@ def _read_calls(calls: Calls) -> list[ToolCallRecord]:
     return [record if record.id else replace(record, id=f"call_{position}") for position, record in enumerate(records)]
 
 
-class HasResults(Protocol):
-    """The interface of running calls whose results can be settled."""
-
-    def settled(self) -> list[ToolCallResult]:
-        """Return the result of each call."""
-
-
 @contextmanager
-def _attaching_results(results: HasResults) -> Iterator[None]:
+def _attaching_results(results: ToolCallBatch | AsyncToolCallBatch) -> Iterator[None]:
     """A context manager that attaches the results of running calls to an exception that ends them."""
     try:
         yield

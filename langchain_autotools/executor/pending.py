@@ -94,7 +94,10 @@ def _record_of(entry: Any) -> Mapping[str, Any] | None:
         return None
     texts = [record.get(name) for name in ("kind", "uuid", "digest")]
     valid = all(isinstance(text, str) for text in texts) and texts[0] in _RECORD_KINDS
-    return record if valid and _are_definitions(record.get(DEFINITIONS)) else None
+    definitions = record.get(DEFINITIONS)
+    known = definitions.values() if isinstance(definitions, Mapping) else () if definitions is None else (None,)
+    valid = valid and all(isinstance(one, Mapping) and isinstance(one.get(_UNBOUND, {}), Mapping) for one in known)
+    return record if valid else None
 
 
 def identities(message: AIMessage | None, calls: Sequence[ToolCallRecord], results: Iterable[ToolMessage] = ()) -> list[CallIdentity]:
@@ -218,18 +221,6 @@ def told_of(name: str, definitions: Mapping[str, Mapping[str, Any]] | None) -> d
 def _whole_definition(definition: Mapping[str, Any]) -> dict[str, Any]:
     unbound = definition.get(_UNBOUND, {})
     return {**{key: value for key, value in definition.items() if key != _UNBOUND}, **unbound}
-
-
-def _bound_definitions(definitions: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return what counts of definitions for a digest."""
-    return {name: {key: value for key, value in one.items() if key != _UNBOUND} for name, one in definitions.items()}
-
-
-def _are_definitions(found: Any) -> bool:
-    """Whether a record has readable definitions, or none: a history may come from a client."""
-    if not isinstance(found, Mapping):
-        return found is None
-    return all(isinstance(one, Mapping) and isinstance(one.get(_UNBOUND, {}), Mapping) for one in found.values())
 
 
 # ---------------------------------------------------------------------------------------------- elicitation
@@ -571,8 +562,10 @@ def digest_of(call: ToolCallRecord, kind: str, nonce: str = "", key: str | None 
     Raises:
         ConfigurationError: The arguments are not plain JSON.
     """
-    bound = [] if call.definitions is None else [_bound_definitions(call.definitions)]
-    shown = [kind, nonce, call.id, call.name, [one.name for one in call.inner], call.args, *([[*path]] if path else ()), *bound]
+    definitions = (call.definitions or {}).items()
+    bound = {name: {key: value for key, value in one.items() if key != _UNBOUND} for name, one in definitions}
+    shown = [kind, nonce, call.id, call.name, [one.name for one in call.inner], call.args, *([[*path]] if path else ())]
+    shown += [] if call.definitions is None else [bound]
     data = plain_json(call, shown)
     return hashlib.sha256(data).hexdigest() if key is None else hmac.new(key.encode(), data, hashlib.sha256).hexdigest()
 
@@ -701,10 +694,7 @@ def read_decisions(decisions: Any) -> list[Decision]:
     """
     if isinstance(decisions, str | Mapping) or not isinstance(decisions, Sequence):
         raise ConfigurationError(f"decisions are a list of what PendingCall's methods return, not {type(decisions).__name__}")
-    read: list[Decision] = [one for one in decisions if isinstance(one, Decision)]
-    if len(read) == len(decisions):
-        return read
-    read.clear()
+    read: list[Decision] = []
     with Refusals() as refusals:
         for one in decisions:
             with refusals.collected():

@@ -171,7 +171,7 @@ class Policies:
     default: ToolPolicy | None = None
 
     @classmethod
-    def read(cls, policies: Any, default_policy: Any) -> Self:
+    def read(cls, policies: Any = None, default_policy: Any = None) -> Self:
         """Return the policies as a caller gives them.
 
         Raises:

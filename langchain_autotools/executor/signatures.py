@@ -115,7 +115,8 @@ class Signature:
                 found.append(Parameter(one.name, annotation, one.default, one.kind is one.POSITIONAL_ONLY, source, mark))
         first = parameters[0].name if parameters else ""
         by_position = next((one.name for one in found if one.by_position and one.source is None), None)
-        if _is_in_class(function) and first in ("self", "cls"):
+        in_class = inspect.isfunction(function) and "." in function.__qualname__.rpartition("<locals>.")[2]
+        if in_class and first in ("self", "cls"):
             obstacle = "it is a method without its object: give that of an object, as in [thing.method]"
         elif by_position is not None:
             obstacle = f"its parameter {by_position!r} cannot be given by name: {_INSTEAD}"
@@ -138,11 +139,6 @@ class Signature:
         bound = self.function.keywords if isinstance(self.function, functools.partial) else {}
         return [one for one in self.parameters if one.source is None and one.name not in bound]
 
-    def takes(self, name: str) -> bool:
-        """Whether an argument of the model's with this name reaches the function."""
-        one = next((one for one in self.parameters if one.name == name and not (one.by_position and one.source)), None)
-        return self.takes_more if one is None else one.source is None
-
     def bind(self, values: Mapping[str, Any], supply: Callable[[Parameter], Any]) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments by position and by keyword.
 
@@ -164,11 +160,6 @@ class Signature:
         if self.dispatches and self.parameters and not args and self.parameters[0].name in rest:
             args.append(rest.pop(self.parameters[0].name))
         return args, rest
-
-
-def _is_in_class(function: Callable[..., Any]) -> bool:
-    """Whether a plain function is defined in a class's body."""
-    return inspect.isfunction(function) and "." in function.__qualname__.rpartition("<locals>.")[2]
 
 
 def _annotations_of(function: Any) -> dict[str, Any]:
@@ -207,14 +198,10 @@ def _unpacked(annotation: Any) -> list[Parameter] | None:
     return found
 
 
-def _unaliased(annotation: Any) -> Any:
-    """Return the type behind a `type X = ...` statement."""
-    return getattr(annotation, "__value__", annotation) if isinstance(annotation, TypeAliasType) else annotation
-
-
 def _marks(annotation: Any) -> Iterator[Any]:
     """Yield an annotation, its alternatives, and their metadata."""
-    annotation = _unaliased(annotation)
+    if isinstance(annotation, TypeAliasType):
+        annotation = annotation.__value__
     yield annotation
     origin = get_origin(annotation)
     yield origin
@@ -238,22 +225,17 @@ def source_of(annotation: Any, name: str = "", *, is_method: bool = False) -> tu
         "store": graph_class("InjectedStore"),
         "state": graph_class("InjectedState"),
         "injected": InjectedToolArg,
-        "config": RunnableConfig,
+        "config": RunnableConfig,  # a TypedDict: no class for `isinstance`
         "run_manager": BaseRunManager,
         "callbacks": (BaseCallbackManager, BaseCallbackHandler),
     }
     for source, kind in kinds.items():
-        for mark in marks:
-            if kind is not None and (mark is kind or _is_a(mark, kind)):
+        for mark in marks if kind is not None else ():
+            is_of = kind is not RunnableConfig and (isinstance(mark, kind) or (isinstance(mark, type) and issubclass(mark, kind)))
+            if mark is kind or is_of:
                 return source, mark
     untyped = _NO_ANNOTATION if name == "runtime" or (is_method and name == "run_manager") else _NO_ANNOTATION[:1]
     return (name if name in _BY_NAME and any(annotation is one for one in untyped) else None), None
-
-
-def _is_a(mark: Any, kind: Any) -> bool:
-    if kind is RunnableConfig:  # a TypedDict: no class for `isinstance`
-        return False
-    return isinstance(mark, kind) or (isinstance(mark, type) and issubclass(mark, kind))
 
 
 def context_parameter(function: Callable[..., Any]) -> str | None:
@@ -382,7 +364,7 @@ def fields_of(schema: Any) -> Mapping[str, ReadAs]:
     by_alias = newer.get("validate_by_alias") is not False
     if fields:
         return {
-            name: ReadAs(name, info.rebuild_annotation(), info.is_required(), _paths(name, info, by_name, by_alias))
+            name: ReadAs(name, info.rebuild_annotation(), info.is_required(), _paths(name, info.validation_alias, by_name, by_alias))
             for name, info in fields.items()
         }
     if dataclasses.is_dataclass(schema) or is_typeddict(schema):
@@ -390,8 +372,7 @@ def fields_of(schema: Any) -> Mapping[str, ReadAs]:
     return {}
 
 
-def _paths(name: str, info: FieldInfo, by_name: bool, by_alias: bool) -> list[Path]:
-    alias = info.validation_alias
+def _paths(name: str, alias: Any, by_name: bool, by_alias: bool) -> list[Path]:
     choices = [] if alias is None or not by_alias else alias.choices if isinstance(alias, AliasChoices) else [alias]
     paths: list[Path] = [tuple(one.path) if isinstance(one, AliasPath) else (one,) for one in choices]
     return [(name,), *paths] if by_name or not paths else sorted(paths, key=len)
@@ -469,13 +450,6 @@ class CheckedSchema(dict[str, Any]):
         self.problem = problem
 
 
-def reads_of(schema: Any) -> dict[str, ReadAs]:
-    """Return the fields of a class by the names under which they are declared."""
-    if schema is None or isinstance(schema, Mapping):
-        return {}
-    return {str(read.paths[0][0]) if is_own(schema) else name: read for name, read in fields_of(schema).items()}
-
-
 def is_own(schema: Any) -> bool:
     """Whether a class is one of `schema_of`."""
     return getattr(schema, "__module__", None) == __name__
@@ -501,11 +475,6 @@ def subset(name: str, schema: Any, fields: Mapping[str, str]) -> dict[str, Any]:
         newer[f"argument_{number}"] = (known.annotation, info)
     config = ConfigDict(arbitrary_types_allowed=True, alias_generator=schema.model_config.get("alias_generator"))
     return dict(create_model(name, __config__=config, **newer).model_json_schema())
-
-
-def renames_inside(schema: Any) -> bool:
-    """Whether a class renames the keys of what stands in it: TypedDicts and dataclasses have the generator of aliases around them."""
-    return not is_v1(schema) and schema.model_config.get("alias_generator") is not None
 
 
 def takes_anything(model: Any) -> bool:
@@ -536,7 +505,8 @@ def misnamed(value: Any, made: Any) -> Iterator[str]:
 
 def special_inside(annotation: Any, visited: set[Any]) -> Iterator[str]:
     """Yield the names of injected fields nested inside an annotation, and "" for literal members of enumerations."""
-    annotation = _unaliased(annotation)
+    if isinstance(annotation, TypeAliasType):
+        annotation = annotation.__value__
     if get_origin(annotation) is Literal:
         yield from ("" for value in get_args(annotation) if isinstance(value, Enum))
     elif not isinstance(annotation, type) or get_args(annotation):
@@ -579,7 +549,8 @@ def as_strict(value: Any, annotation: Any) -> Any:
 
 def as_annotated(value: Any, annotation: Any, leaf: Leaf) -> Any:
     """Return plain data for an annotation: without values for nested injected fields, and each value in it changed by `leaf`."""
-    annotation = _unaliased(annotation)
+    if isinstance(annotation, TypeAliasType):
+        annotation = annotation.__value__
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return as_annotated(value, parts[0], leaf)

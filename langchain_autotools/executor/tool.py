@@ -46,7 +46,6 @@ from .signatures import (
     Leaf,
     Parameter,
     Path,
-    ReadAs,
     Signature,
     as_annotated,
     as_member,
@@ -57,8 +56,6 @@ from .signatures import (
     is_v1,
     misnamed,
     put,
-    reads_of,
-    renames_inside,
     schema_of,
     source_of,
     special_inside,
@@ -111,32 +108,50 @@ class ToolArguments:
         hidden: The names, and aliases, under which a model could try to set what the program supplies.
         supplied: The parameters and fields that the program supplies, by name.
         single: Whether the function takes one argument, whatever its name.
+        sources: What of the program the tool receives.
+        misread: An argument that core's own way would lose; None if it would lose none.
 
     Raises:
         ConfigurationError: A model could not call the tool, or an argument would not reach its function.
     """
 
     def __init__(self, tool: BaseTool, *, executed: bool = True) -> None:
-        self.tool = _original(tool)
+        self.tool: BaseTool = tool.args_schema.tool if isinstance(tool.args_schema, Declaration) else tool
         self._name = tool.name
         self.single = isinstance(tool, Tool) and is_core(type(tool)._run)
         self.signatures = _signatures(tool, self.tool)
         self._schema, self._enforced = _schema(tool, self.signatures)
-        self._inferred = not isinstance(self._schema, Mapping | None) and _is_inferred(self._schema, self.signatures)
-        self._reads = reads_of(self._schema)
+        is_class = not isinstance(self._schema, Mapping | None)
+        self._inferred = is_class and _is_inferred(self._schema, self.signatures)
         self._is_older, self._is_own = is_v1(self._schema), is_own(self._schema)
+        reads = fields_of(self._schema) if is_class else {}
+        self._reads = {str(read.paths[0][0]) if self._is_own else name: read for name, read in reads.items()}
         functions = [one for signature in self.signatures.values() for one in signature.parameters]
-        self._fields = [one for one in map(_of_field, self._reads.values(), self._reads) if one.source is not None]
+        sources = [(name, read, *source_of(read.annotation)) for name, read in self._reads.items()]
+        self._fields = [
+            Parameter(name, read.annotation, inspect.Parameter.empty if read.required else ..., False, source, mark)
+            for name, read, source, mark in sources
+            if source is not None
+        ]
         self.supplied = {one.name: one for one in [*functions, *self._fields] if one.source is not None}
-        self.declared = tuple(name for name in self._names() if name not in self.supplied)
-        self._check(executed)
-        self._synthetic = [name for name in self._reads if self._is_synthetic(name)]
+        self.sources = frozenset(str(one.source) for one in self.supplied.values())
+        # what core makes of `*args` and `**kwargs`
+        variadic = {name for one in self.signatures.values() for name in one.variadic} if self._inferred else set()
+        self._synthetic = self._reads.keys() & variadic
+        names = self._reads if is_class else (_SINGLE,) if self._schema is None else self._schema.get("properties") or ()
+        self.declared = tuple(name for name in names if name not in self.supplied and name not in self._synthetic)
         rows = {name: self._reads[name] for name in self.declared if name in self._reads}
+        misread = (name for name in self.declared if name in _KEPT_BY_CORE or (name in rows and (name,) not in rows[name].paths))
+        self.misread = next(misread, None)
+        self._check(executed)
         self._renamed = {name: read.paths[0] for name, read in rows.items() if read.paths[0] != (name,)}
         paths = [(path, name) for name, read in rows.items() for path in read.paths]
         self._aliases = {path: name for path, name in paths if len(path) > 1 or path[0] not in self.declared}
         self._alias_keys = {str(path[0]) for path in self._aliases} - set(self.declared)
-        self.hidden = self._not_for_models(functions)
+        aliases = {str(path[0]) for name in self.supplied if name in self._reads for path in self._reads[name].paths}
+        unnamed = () if is_class or self._schema is None else (one.name for one in functions)
+        # under what is an argument's own alias too, only that argument is read
+        self.hidden = frozenset({*self.supplied, *aliases, *unnamed, "run_manager", "callbacks"} - {*self.declared, *self._alias_keys})
         visited: set[Any] = set()
         inner = [found for read in rows.values() for found in special_inside(read.annotation, visited)]
         self._inner = frozenset(filter(None, inner))
@@ -144,42 +159,14 @@ class ToolArguments:
         self._has_members = "" in inner
 
     @property
-    def sources(self) -> frozenset[str]:
-        """What of the program the tool receives."""
-        return frozenset(str(one.source) for one in self.supplied.values())
-
-    @property
     def needs_program(self) -> bool:
         """Whether the tool is given more than its own arguments: something injected, or the configuration."""
         return bool(self._inner or self.sources - {"callbacks", "run_manager"})
 
     @property
-    def is_misread_by_core(self) -> bool:
-        """Whether core's own way would lose one of the arguments."""
-        return any(map(self._is_misread, self.declared))
-
-    @property
     def title(self) -> str:
         """The name of the class that validates; "" where none does."""
         return getattr(self._schema, "__name__", "")
-
-    def _names(self) -> Sequence[str]:
-        """Return the names in the schema, without those that core makes of `*args` and `**kwargs`."""
-        if self._schema is None:
-            return (_SINGLE,)
-        if isinstance(self._schema, Mapping):
-            return tuple(self._schema.get("properties") or ())
-        return tuple(name for name in self._reads if not self._is_synthetic(name))
-
-    def _is_synthetic(self, name: str) -> bool:
-        return self._inferred and any(name in signature.variadic for signature in self.signatures.values())
-
-    def _not_for_models(self, functions: Sequence[Parameter]) -> frozenset[str]:
-        fields = [self._reads[name] for name in self.supplied if name in self._reads]
-        aliases = {str(path[0]) for read in fields for path in read.paths}
-        unnamed = {one.name for one in functions} if isinstance(self._schema, Mapping) else set()
-        # under what is an argument's own alias too, only that argument is read
-        return frozenset({*self.supplied, *aliases, *unnamed, "run_manager", "callbacks"} - {*self.declared, *self._alias_keys})
 
     def _check(self, executed: bool) -> None:
         """Raise for an argument that would not reach the function."""
@@ -187,9 +174,8 @@ class ToolArguments:
         is_function = isinstance(self.tool, StructuredTool) and (self._inferred or self._is_own)
         if is_function:
             why = next(filter(None, (one.obstacle for one in self.signatures.values())), why)
-        kept = next(filter(self._is_misread, self.declared), None)
-        if executed and why is None and kept is not None and not _goes_through_core(self.tool):
-            why = f"its argument {kept!r} does not reach a tool with a `run` or a parser of its own: give it another name"
+        if executed and why is None and self.misread is not None and not _goes_through_core(self.tool):
+            why = f"its argument {self.misread!r} does not reach a tool with a `run` or a parser of its own: give it another name"
         why = why or self._shared_key()
         if why is not None:
             raise ConfigurationError(f"{self._name!r} cannot be called as a tool: {why}")
@@ -210,10 +196,6 @@ class ToolArguments:
                 return f"what the program supplies for {read!r} would be read as {name!r} too"
         return None
 
-    def _is_misread(self, name: str) -> bool:
-        """Whether core's own way would lose an argument."""
-        return name in _KEPT_BY_CORE or (name in self._reads and (name,) not in self._reads[name].paths)
-
     def _obstacle(self, signature: Signature) -> str | None:
         """Return why a function cannot get the declared arguments; None if it can."""
         if self.single:
@@ -221,7 +203,8 @@ class ToolArguments:
         by_position = next((one.name for one in signature.parameters if one.by_position and one.name in self.declared), None)
         if by_position is not None:
             return f"its parameter {by_position!r} cannot be given by name: wrap it in a function whose parameters have names"
-        lost = next((name for name in self.declared if not signature.takes(name)), None)
+        reached = {one.name: one.source is None for one in signature.parameters if not (one.by_position and one.source)}
+        lost = next((name for name in self.declared if not reached.get(name, signature.takes_more)), None)
         if lost is not None:
             return f"its argument {lost!r} is declared, and its function has no parameter of this name"
         # what nobody must give is left out of a JSON schema; a class would lose its default
@@ -229,8 +212,8 @@ class ToolArguments:
         program = next((name for name in names if name in self.supplied and self.supplied[name] not in self._fields), None)
         if program is not None and signature.takes_more and not self._inferred:
             return f"its argument {program!r} is declared, and its function takes this name from the program"
-        empty = [one for one in signature.of_models() if one.required and one.name not in self.declared and one.name not in self._reads]
-        unknown = next((one.name for one in empty if not isinstance(one.annotation, str)), None)
+        others = [one for one in signature.of_models() if one.name not in self.declared and one.name not in self._reads]
+        unknown = next((one.name for one in others if one.required and not isinstance(one.annotation, str)), None)
         return None if unknown is None else f"its parameter {unknown!r} is required, and no argument is declared for it"
 
     # ------------------------------------------------------------------------------------------ declaring
@@ -246,7 +229,11 @@ class ToolArguments:
             kept = {name: value for name, value in schema["properties"].items() if name in self.declared}
             required = [name for name in schema.get("required", ()) if name in self.declared]
             return Declaration({**schema, "properties": kept, "required": required}, self.tool, schema, self._enforced)
-        if not self._is_own and self._declared_by_core() == set(self.declared) and not renames_inside(schema):
+        if (
+            not self._is_own
+            and self._declared_by_core() == set(self.declared)
+            and (self._is_older or schema.model_config.get("alias_generator") is None)
+        ):
             return None
         made = subset(self._name, schema, {name: self._reads[name].field for name in self.declared})
         return Declaration(made, self.tool, schema, self._enforced)
@@ -304,15 +291,13 @@ class ToolArguments:
         """
         values: Mapping[str, Any] = args
         if self._enforced and not isinstance(self._schema, Mapping):
-            values = self._of(self._validate(args, self._supplied_to_fields(context) if self._fields else _NOTHING))
+            supplied = {one.name: value for one in self._fields if (value := supply(one, context)) is not NOWHERE}
+            values = self._of(self._validate(args, supplied))
         elif isinstance(self._schema, CheckedSchema) and (why := self._unfit(args)):
             raise ToolException(why)
         if self.single and len(values) != 1:
             raise ToolException(f"the tool {self._name!r} takes one argument, not {len(values)}")
         return values
-
-    def _supplied_to_fields(self, context: InjectionContext) -> dict[str, Any]:
-        return {one.name: value for one in self._fields if (value := supply(one, context)) is not NOWHERE}
 
     def bind(
         self, method: str, values: Mapping[str, Any], context: InjectionContext, config: RunnableConfig, run_manager: Any
@@ -497,11 +482,6 @@ def _overlap(places: Sequence[Path], paths: Sequence[Path]) -> bool:
     return any(path[: len(place)] == place[: len(path)] for place in places for path in paths)
 
 
-def _original(tool: BaseTool) -> BaseTool:
-    """Return the tool that was given, whose methods run, of one that is declared otherwise."""
-    return tool.args_schema.tool if isinstance(tool.args_schema, Declaration) else tool
-
-
 def declared(tool: BaseTool, *, executed: bool = True) -> BaseTool:
     """Return a tool as models are told of it: itself, or a copy with a `Declaration`.
 
@@ -522,7 +502,7 @@ def _signatures(tool: BaseTool, own: BaseTool) -> dict[str, Signature]:
     found: dict[str, Signature] = {}
     for method, attribute in (("_run", "func"), ("_arun", "coroutine")):
         defined = getattr(type(tool), method)
-        function = None if defined is BaseTool._arun or _only_raises(defined) else getattr(own, method)
+        function = None if defined is BaseTool._arun or _only_raises(getattr(defined, "__code__", None)) else getattr(own, method)
         is_method = not (is_core(defined) and isinstance(tool, StructuredTool | Tool))
         if not is_method:
             function = getattr(tool, attribute)
@@ -531,16 +511,12 @@ def _signatures(tool: BaseTool, own: BaseTool) -> dict[str, Signature]:
     return found or {"_run": Signature.of(own._run, is_method=True)}
 
 
-def _only_raises(function: Any) -> bool:
-    """Whether a function is a placeholder that only raises NotImplementedError."""
-    code = getattr(function, "__code__", None)
-    return code is not None and "NotImplementedError" in code.co_names and _returns_nothing(code)
-
-
 @functools.lru_cache(1_000)
-def _returns_nothing(code: CodeType) -> bool:
-    operations = {instruction.opname for instruction in dis.get_instructions(code)}
-    return not operations & {"RETURN_VALUE", "RETURN_CONST"}
+def _only_raises(code: CodeType | None) -> bool:
+    """Whether a function's code is a placeholder that only raises NotImplementedError."""
+    if code is None or "NotImplementedError" not in code.co_names:
+        return False
+    return {instruction.opname for instruction in dis.get_instructions(code)}.isdisjoint(("RETURN_VALUE", "RETURN_CONST"))
 
 
 def _is_inferred(schema: Any, signatures: Mapping[str, Signature]) -> bool:
@@ -573,11 +549,6 @@ def _schema(tool: BaseTool, signatures: Mapping[str, Signature]) -> tuple[Any, b
         return schema_of(signature, tool.name, {**described_parameters(signature.function, names)[1], **known}), enforced
     except Exception as error:
         raise ConfigurationError(f"{tool.name!r} cannot be made a tool: {error}") from error
-
-
-def _of_field(read: ReadAs, name: str) -> Parameter:
-    source, mark = source_of(read.annotation)
-    return Parameter(name, read.annotation, ... if not read.required else inspect.Parameter.empty, False, source, mark)
 
 
 # ---------------------------------------------------------------------------------------------- tools inside other runnables
@@ -664,11 +635,18 @@ class PreparedTool:
         self.arguments = ToolArguments(inside)
         kind: Any = type(inside)
         self.asynchronous = "_arun" in self.arguments.signatures or not is_core(kind.ainvoke)
-        self.only_asynchronous = self.asynchronous and ("_run" not in self.arguments.signatures or _only_raises(kind._run))
+        self.only_asynchronous = self.asynchronous and (
+            "_run" not in self.arguments.signatures or _only_raises(getattr(kind._run, "__code__", None))
+        )
         is_core_run, is_core_invoke = _goes_through_core(inside), is_core(kind.invoke) and is_core(kind.ainvoke)
         self.observed = tool is inside and is_core_run and is_core_invoke
-        stands_in = is_core_run and (is_core_invoke or self.arguments.is_misread_by_core)
-        self._methods = _methods(inside, self.arguments) if stands_in else {}
+        self._methods: dict[str, Any] = {}  # through which core runs the tool, so that its arguments meet none of core's own
+        if is_core_run and (is_core_invoke or self.arguments.misread is not None):
+            values = self.arguments.values
+            self._methods["_to_args_and_kwargs"] = lambda tool_input, tool_call_id: ((values(tool_input, current_call.get().context),), {})
+            self._methods |= {"_filter_injected_args": dict, "_run": _run_of(inside, self.arguments)}
+            if "_arun" in self.arguments.signatures:
+                self._methods["_arun"] = _arun_of(inside, self.arguments)
         self.reports = yields or "context" in self.arguments.sources
 
     @functools.cached_property
@@ -691,20 +669,12 @@ class PreparedTool:
         if self._methods:
             return with_methods(self.tool, self._methods), args
         known = {one.name: supply(one, context) for one in self.arguments.supplied.values() if one.source != "config"}
-        return _original(self.tool), {**args, **{name: value for name, value in known.items() if value is not NOWHERE}}
+        return self.arguments.tool, {**args, **{name: value for name, value in known.items() if value is not NOWHERE}}
 
     def _stand_in(self) -> BaseTool:
-        return with_methods(self.tool, self._methods) if self._methods else _original(self.tool)
-
-
-def _methods(tool: BaseTool, arguments: ToolArguments) -> dict[str, Any]:
-    """Return the methods through which core runs a tool, so that its arguments meet none of core's own."""
-
-    def to_value(tool_input: Any, tool_call_id: str | None) -> tuple[tuple[Any], dict[str, Any]]:
-        return (arguments.values(tool_input, current_call.get().context),), {}
-
-    methods: dict[str, Any] = {"_to_args_and_kwargs": to_value, "_filter_injected_args": dict, "_run": _run_of(tool, arguments)}
-    return {**methods, "_arun": _arun_of(tool, arguments)} if "_arun" in arguments.signatures else methods
+        if self._methods:
+            return with_methods(self.tool, self._methods)
+        return self.tool if isinstance(self.tool, WrappedTool) else self.arguments.tool
 
 
 def _run_of(tool: BaseTool, arguments: ToolArguments) -> Any:

@@ -158,8 +158,6 @@ class ListenerCalls:
         Raises:
             BaseException: What one of them raised.
         """
-        if not listeners:
-            return True
         if not self._bounds.may_end or threading.get_ident() == self._thread:
             with self.lock:
                 _call_each(listeners, values)

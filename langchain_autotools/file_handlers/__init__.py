@@ -128,10 +128,8 @@ class _TextEditor:
 
     def _insert(self, path: str, arguments: Mapping[str, Any]) -> str:
         # Versions of the tool before 2025-07 have the lines in `new_str`.
-        line, added = (
-            _argument(arguments, "insert_line", int),
-            _argument(arguments, "insert_text" if "insert_text" in arguments else "new_str"),
-        )
+        line = _argument(arguments, "insert_line", int)
+        added = _argument(arguments, "insert_text" if "insert_text" in arguments else "new_str")
         self._edit(path, lambda text: inserted(text, line, added))
         return f"The file {path} has been edited."
 
@@ -376,7 +374,7 @@ def _created_text(diff: str) -> str:
     Raises:
         ToolException: A line does not begin with `+`.
     """
-    lines = _diff_lines(diff)
+    lines = _shown_lines(diff)
     for number, line in enumerate(lines, 1):
         if not line.text.startswith("+"):
             raise ToolException(f"line {number} of the diff must begin with `+`, like every line of a new file: {line.text!r}")
@@ -398,11 +396,6 @@ def _changed_text(text: str, diff: str) -> str:
         done = start + len(hunk.old)
         result += hunk.applied(lines[start:done], newline)
     return _joined_lines(result + lines[done:], newline)
-
-
-def _diff_lines(diff: str) -> list[_Line]:
-    lines = _lines_of(diff)
-    return lines[:-1] if not lines[-1].text else lines
 
 
 @dataclass
@@ -432,7 +425,7 @@ class _Hunk:
 
 def _hunks(diff: str) -> list[_Hunk]:
     hunks: list[_Hunk] = []
-    for number, (line, _) in enumerate(_diff_lines(diff), 1):
+    for number, (line, _) in enumerate(_shown_lines(diff), 1):
         if line.startswith("@@"):
             if not hunks or hunks[-1].body or hunks[-1].at_end:
                 hunks.append(_Hunk(len(hunks) + 1))
@@ -461,7 +454,8 @@ def _hunk_position(hunk: _Hunk, lines: list[str], done: int) -> int:
     if not hunk.old:
         places = {end} if hunk.at_end or not end else anchored
         return _only(hunk, sorted(places), "no lines that stay or go, so that its place is unknown", done)
-    starts = [start for start in _found(lines, hunk.old) if start >= done]
+    found = _starts(lines, hunk.old) or _starts([line.rstrip() for line in lines], [line.rstrip() for line in hunk.old])
+    starts = [start for start in found if start >= done]
     if hunk.at_end:
         last = [start for start in starts if start + len(hunk.old) in (end, len(lines))]
         return _only(hunk, last[-1:], "lines that are not the last ones of the file", done)
@@ -495,19 +489,11 @@ def _behind_anchors(anchors: list[str], lines: list[str], done: int) -> set[int]
     """Return every line behind the anchors: behind each first one that is there, and the nearest following ones."""
     if not anchors:
         return set()
-    known: list[list[int]] = []
-    for anchor in anchors:
-        exact = [number for number, line in enumerate(lines) if line == anchor]
-        known.append(exact or [number for number, line in enumerate(lines) if line.strip() == anchor.strip()])
+    known = [_starts(lines, [anchor]) or _starts([line.strip() for line in lines], [anchor.strip()]) for anchor in anchors]
     places = {number + 1 for number in known[0] if number >= done}
     for numbers in known[1:]:
         places = {numbers[index] + 1 for place in places if (index := bisect_left(numbers, place)) < len(numbers)}
     return places
-
-
-def _found(lines: list[str], wanted: list[str]) -> list[int]:
-    """Return where lines begin that are equal to the wanted ones, else equal but for white space at their ends."""
-    return _starts(lines, wanted) or _starts([line.rstrip() for line in lines], [line.rstrip() for line in wanted])
 
 
 def _starts(lines: Sequence[str], wanted: Sequence[str]) -> list[int]:

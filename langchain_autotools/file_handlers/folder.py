@@ -297,7 +297,7 @@ class _RefusedPaths:
 
     def __contains__(self, names: tuple[str, ...]) -> bool:
         folded = [_folded(name) for name in names]
-        return self._matches(folded) or self._matches([_as_windows_opens(name) for name in folded])
+        return self._matches(folded) or self._matches([name.partition(":")[0].rstrip(" .") for name in folded])  # as Windows opens it
 
     def _matches(self, names: Sequence[str]) -> bool:
         if any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in self._names):
@@ -309,11 +309,6 @@ class _RefusedPaths:
 def _folded(text: str) -> str:
     normal = unicodedata.normalize("NFKC", text)
     return "".join(character for character in normal if unicodedata.category(character) != "Cf").casefold()
-
-
-def _as_windows_opens(name: str) -> str:
-    """Return a name without the stream that it names, and without dots and spaces at its end."""
-    return name.partition(":")[0].rstrip(" .")
 
 
 # ---------------------------------------------------------------------------------------------- files of one open directory

@@ -20,16 +20,17 @@ and no message of the model's that says nothing, which several vendors refuse.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ..messages.calls import call_ids
-from ..messages.incremental import GrowingHistory, MessageMemo, growing
+from ..messages.incremental import MessageMemo, growing
 from ..messages.metadata import FAILOVER, is_cut_reply, own_metadata
 from .expansion import expand, expand_runs, join_generations, split_generations
-from .pairing import Finding, Item, Problem, ProblemKind, drop_empty, messages_of, needs_no_repair, soundness
+from .pairing import Finding, Item, Problem, ProblemKind, drop_empty, messages_of, soundness
 from .repairs import (
     apply_removals,
     dangling_answered,
@@ -79,7 +80,7 @@ def repair(messages: Sequence[BaseMessage], *, open_end: bool = False, open_star
     Returns:
         A new list; a valid history comes back with the same objects. The given list and its messages are not changed.
     """
-    if needs_no_repair(growing(messages), open_end, open_start):
+    if soundness(growing(messages), open_start).is_sound(open_end):
         return list(messages)
     return _repaired(messages, open_end, open_start)
 
@@ -97,7 +98,8 @@ def to_send(messages: Sequence[BaseMessage], *, open_start: bool = False) -> lis
     found = soundness(known, open_start)
     if found.is_sound(False) and found.as_sent:
         known.keep()
-        return _grown_as_sent(known)
+        fold = known.derive(_SentCopies, _SentCopies)
+        return fold.with_requests(known) if fold.cuts else known.replaced(fold.copies) if fold.copies else known
     repaired = [*messages] if found.is_sound(False) else _repaired(messages, False, open_start)
     return as_sent(messages_of(results_ordered(list(enumerate(drop_empty(repaired))))[0]))
 
@@ -120,7 +122,7 @@ def validate(messages: Sequence[BaseMessage], *, open_end: bool = False, open_st
         open_end: Whether calls that the history ends in may be unanswered.
         open_start: Whether results before the first AI message may answer calls that are not there.
     """
-    if needs_no_repair(messages, open_end, open_start):
+    if soundness(messages, open_start).is_sound(open_end):
         return []
     return sorted(_mended(messages, open_end, open_start)[1], key=lambda problem: problem.index)
 
@@ -185,27 +187,24 @@ def answer_dangling(messages: Sequence[BaseMessage], *, open_end: bool = False) 
 _memo: MessageMemo[BaseMessage] = MessageMemo()  # the same copy in every turn, so that what was encoded of it is found again
 
 
+@dataclass(slots=True)
 class _SentCopies:
     """A fold that makes the copies of messages with the call ids that are sent, by their places.
 
     Attributes:
         copies: The copies.
-        cut: Whether a reply was cut off, after which a request to go on may stand: what is sent then need not begin with what was sent.
+        cuts: The places of replies that were cut off, after which a request to go on may stand: what is sent then need not begin with what
+            was sent.
     """
 
-    __slots__ = ("_count", "_sent", "copies", "cut")
-
-    def __init__(self) -> None:
-        self.copies: dict[int, BaseMessage] = {}
-        self.cut = False
-        self._sent: Mapping[str, str] = {}
-        self._count = 0
+    copies: dict[int, BaseMessage] = field(default_factory=dict)
+    cuts: list[int] = field(default_factory=list)
+    _sent: Mapping[str, str] = field(default_factory=dict)
+    _count: int = 0
 
     def copy(self) -> "_SentCopies":
         """Return an independent copy."""
-        made = _SentCopies()
-        made.copies, made._sent, made._count, made.cut = {**self.copies}, self._sent, self._count, self.cut
-        return made
+        return _SentCopies({**self.copies}, [*self.cuts], self._sent, self._count)
 
     def read(self, messages: Sequence[BaseMessage]) -> None:
         """Read the next messages."""
@@ -213,7 +212,8 @@ class _SentCopies:
         for place, message in enumerate(messages, self._count):
             if isinstance(message, AIMessage):
                 own = own_metadata(message)
-                self.cut = self.cut or (FAILOVER in own and is_cut_reply(message))
+                if FAILOVER in own and is_cut_reply(message):
+                    self.cuts.append(place)
                 sent = _sent_ids(message, own)
                 if sent:
                     self.copies[place] = _with_ids_sent(message, sent)
@@ -221,6 +221,15 @@ class _SentCopies:
                 self.copies[place] = _with_ids_sent(message, {message.tool_call_id: sent[message.tool_call_id]})
         self._sent = sent
         self._count += len(messages)
+
+    def with_requests(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """Return the messages that were read as they are sent: with a request to go on after each cut reply that nothing else follows."""
+        made: list[BaseMessage] = []
+        for place, message in enumerate(messages):
+            made.append(self.copies.get(place, message))
+            if place in self.cuts and all(isinstance(one, AIMessage) for one in messages[place + 1 : place + 2]):
+                made.append(GO_ON)
+        return made
 
 
 GO_ON: Final = HumanMessage(
@@ -237,29 +246,9 @@ def as_sent(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     Returns:
         A new list. Messages that are not touched are the same objects.
     """
-    made: list[BaseMessage] = []
-    sent: Mapping[str, str] = {}
-    cut = False
-    for message in messages:
-        if isinstance(message, AIMessage):
-            if cut:
-                made.append(GO_ON)
-            own = own_metadata(message)
-            cut = FAILOVER in own and is_cut_reply(message)
-            sent = _sent_ids(message, own)
-            made.append(_with_ids_sent(message, sent) if sent else message)
-        elif sent and isinstance(message, ToolMessage) and message.tool_call_id in sent:
-            made.append(_with_ids_sent(message, {message.tool_call_id: sent[message.tool_call_id]}))
-        else:
-            cut = False
-            made.append(message)
-    return [*made, GO_ON] if cut else made
-
-
-def _grown_as_sent(messages: GrowingHistory) -> list[BaseMessage]:
-    """Return a repaired history as of `as_sent`; what is derived from it goes on from the request before."""
-    fold = messages.derive(_SentCopies, _SentCopies)
-    return as_sent([*messages]) if fold.cut else messages.replaced(fold.copies)
+    fold = _SentCopies()
+    fold.read(messages)
+    return fold.with_requests(messages)
 
 
 def _with_ids_sent(message: BaseMessage, sent: Mapping[str, str]) -> BaseMessage:
@@ -321,20 +310,16 @@ def _joinable(left: BaseMessage, right: BaseMessage) -> bool:
 
 
 def _merged_pair(left: BaseMessage, right: BaseMessage, separator: str) -> BaseMessage:
+    texts = [one.content for one in (left, right) if isinstance(one.content, str)]
+    both_texts = len(texts) == 2
     update: dict[str, Any] = {
         "id": left.id,
-        "content": _joined_content(left.content, right.content, separator),
+        "content": separator.join(filter(None, texts)) if both_texts else [*_as_blocks(left.content), *_as_blocks(right.content)],
         "additional_kwargs": {**left.additional_kwargs, **right.additional_kwargs},
         "response_metadata": {**left.response_metadata, **right.response_metadata},
         "name": left.name if left.name == right.name else None,
     }
     return right.model_copy(update=update)
-
-
-def _joined_content(left: str | list[Any], right: str | list[Any], separator: str) -> str | list[Any]:
-    if isinstance(left, str) and isinstance(right, str):
-        return separator.join(part for part in (left, right) if part)
-    return [*_as_blocks(left), *_as_blocks(right)]
 
 
 def _as_blocks(content: str | list[Any]) -> list[Any]:

@@ -123,7 +123,10 @@ def _place(pairing: Pairing, entry: _Open | None, position: int, messages: Seque
     if not waiting:
         pairing.duplicates.append(_replaced(turn, position, messages))
         return
-    number = waiting[0] if len(waiting) == 1 else _best(waiting, message, result)
+    number = waiting[0]
+    if len(waiting) > 1:  # several calls with one id: the first with the result's name is meant, else the first
+        calls = calls_of(message)
+        number = next((number for number in waiting if calls[number].name == result.name), number)
     waiting.remove(number)
     turn.results[number] = position
 
@@ -136,12 +139,6 @@ def _replaced(turn: Turn, position: int, messages: Sequence[BaseMessage]) -> int
         return position
     turn.results[turn.results.index(first)] = position
     return first
-
-
-def _best(waiting: list[int], message: AIMessage, result: ToolMessage) -> int:
-    """Return the best of several waiting calls with one id: the first with the result's name, else the first."""
-    calls = calls_of(message)
-    return next((number for number in waiting if calls[number].name == result.name), waiting[0])
 
 
 # ---------------------------------------------------------------------------------------------- the quick look
@@ -169,36 +166,24 @@ _KINDS = _Kinds()
 _AI_KINDS = ("ai", "chunk")
 
 
+@dataclass(slots=True)
 class Soundness:
     """A fold that finds out whether a history certainly needs no repair. One fast pass, because it precedes every request.
-
-    Args:
-        open_start: Whether results before the first AI message may answer calls that are not there.
 
     Attributes:
         sound: Whether it needs none so far.
         as_sent: Whether it is also sent so: with results in call order, and no message of the model's that says nothing.
     """
 
-    __slots__ = ("_awaited", "_loose", "_started", "as_sent", "sound")
-
-    def __init__(self, open_start: bool = False) -> None:
-        self.sound = True
-        self.as_sent = True
-        self._started = not open_start
-        self._awaited: list[str] = []  # ids of the calls still to be answered, the next one last
-        self._loose = False
+    _started: bool = False
+    sound: bool = True
+    as_sent: bool = True
+    _awaited: list[str] = field(default_factory=list)  # ids of the calls still to be answered, the next one last
+    _loose: bool = False
 
     def copy(self) -> "Soundness":
         """Return an independent copy."""
-        made = Soundness()
-        made.sound, made._started, made._awaited, made._loose = self.sound, self._started, [*self._awaited], self._loose
-        made.as_sent = self.as_sent
-        return made
-
-    def read(self, messages: Sequence[BaseMessage]) -> None:
-        """Read the next messages, up to the first that needs a full check."""
-        self.sound = self.sound and self._reads(messages)
+        return Soundness(self._started, self.sound, self.as_sent, [*self._awaited], self._loose)
 
     def is_sound(self, open_end: bool) -> bool:
         """Whether the messages need no repair.
@@ -208,9 +193,11 @@ class Soundness:
         """
         return self.sound and (open_end or not self._awaited)
 
-    def _reads(self, messages: Sequence[BaseMessage]) -> bool:
-        kinds, awaited, loose = _KINDS, self._awaited, self._loose
-        for message in messages:
+    def read(self, messages: Sequence[BaseMessage]) -> None:
+        """Read the next messages, up to the first that needs a full check."""
+        kinds, awaited, loose, known = _KINDS, self._awaited, self._loose, self.sound
+        self.sound = False
+        for message in messages if known else ():
             kind = kinds[type(message)]
             if kind == "result":
                 if not self._started or (awaited and awaited[-1] == message.tool_call_id):  # type: ignore[attr-defined]  # a ToolMessage
@@ -219,38 +206,31 @@ class Soundness:
                     awaited.remove(message.tool_call_id)  # type: ignore[attr-defined]
                     self.as_sent = False
                 else:
-                    return False
+                    return
             elif awaited or kind == "refused" or (loose and kind == "chunk"):
-                return False
+                return
             if message.content.__class__ is list and says_in_blocks(message):
-                return False
+                return
             if kind in _AI_KINDS:
                 self._started = True
                 ids = _sound_calls(message)  # type: ignore[arg-type]  # an AIMessage
                 if ids is None:
-                    return False
+                    return
                 if not ids and _is_empty(message):  # type: ignore[arg-type]
                     self.as_sent = False
                 awaited = ids
             loose = kind == "chunk" and message.chunk_position != "last"  # type: ignore[attr-defined]  # an AIMessageChunk
-        self._awaited, self._loose = awaited, loose
-        return True
-
-
-def needs_no_repair(messages: Sequence[BaseMessage], open_end: bool, open_start: bool = False) -> bool:
-    """Whether a history certainly needs no repair.
-
-    Args:
-        messages: The history.
-        open_end: Whether calls that the history ends in may be unanswered.
-        open_start: Whether results before the first AI message may answer calls that are not there.
-    """
-    return fold_over(messages, ("sound", open_start), partial(Soundness, open_start)).is_sound(open_end)
+        self._awaited, self._loose, self.sound = awaited, loose, known
 
 
 def soundness(messages: Sequence[BaseMessage], open_start: bool) -> Soundness:
-    """Return the fold over a history; `open_start` as of `needs_no_repair`."""
-    return fold_over(messages, ("sound", open_start), partial(Soundness, open_start))
+    """Return the fold over a history.
+
+    Args:
+        messages: The history.
+        open_start: Whether results before the first AI message may answer calls that are not there.
+    """
+    return fold_over(messages, ("sound", open_start), partial(Soundness, not open_start))
 
 
 def _sound_calls(message: AIMessage) -> list[str] | None:
@@ -259,18 +239,12 @@ def _sound_calls(message: AIMessage) -> list[str] | None:
     if own is not None and (type(own) is not dict or "messages" in own):
         return None
     calls = message.tool_calls
-    if message.invalid_tool_calls:
-        names = [call["name"] for call in (*calls, *message.invalid_tool_calls)]
-        return _sound_ids(call_ids(message)) if all(names) else None
-    if not calls:
+    if not calls and not message.invalid_tool_calls:
         return None if "function_call" in message.additional_kwargs else []
-    for call in calls:
+    for call in (*calls, *message.invalid_tool_calls):
         if not call["name"]:
             return None
-    return _sound_ids([call["id"] for call in calls])
-
-
-def _sound_ids(ids: list[str | None]) -> list[str] | None:
+    ids = call_ids(message)
     if not all(ids) or (len(ids) > 1 and len(set(ids)) != len(ids)):
         return None
     ids.reverse()
@@ -287,14 +261,11 @@ def is_run(message: BaseMessage) -> bool:
 def _is_empty(message: AIMessage) -> bool:
     """Whether an AI message without calls is empty: no content, and no other data that could matter."""
     content = message.content
-    if content and (isinstance(content, str) or not all(map(_is_blank, content))):
-        return False
+    for block in [content] if isinstance(content, str) else content:
+        is_text = isinstance(block, dict) and block.keys() <= _TEXT_KEYS and block.get("type") == "text"
+        if block and not (is_text and not block.get("text")):  # type: ignore[union-attr]  # more than a text without any
+            return False
     return not any(message.additional_kwargs.values())
-
-
-def _is_blank(block: str | dict[str, object]) -> bool:
-    """Whether a content block is an empty text without extra data such as a signature."""
-    return not block or (isinstance(block, dict) and set(block) <= _TEXT_KEYS and block.get("type") == "text" and not block.get("text"))
 
 
 def is_call(entry: object) -> bool:

@@ -379,7 +379,8 @@ def _content_of(result: Mapping[str, Any]) -> tuple[Any, Any]:
     named = {name: value for name, value in result.items() if name not in ("_meta", "content", "isError", "resultType")}
     structured = named.get("structuredContent", named or None)
     artifact = None if structured is None else {"structured_content": structured}
-    failed = _is_set(result.get("isError"))
+    flag = result.get("isError")  # some servers write it as a text
+    failed = flag.lower() not in ("", "false", "no", "0", "null") if isinstance(flag, str) else bool(flag)
     if failed and len(texts) == len(blocks) and structured is None:
         raise ToolException("\n".join(texts) or "the tool has failed")
     if failed or len(blocks) > 1 or len(texts) < len(blocks):
@@ -387,11 +388,6 @@ def _content_of(result: Mapping[str, Any]) -> tuple[Any, Any]:
         told: Any = texts[0] if len(texts) == len(blocks) == 1 else blocks or json.dumps(structured, ensure_ascii=False)
         return ToolMessage(content=told, artifact=artifact, tool_call_id="", status="error" if failed else "success"), artifact
     return texts[0] if texts else "" if structured is None else structured, artifact
-
-
-def _is_set(flag: Any) -> bool:
-    """Whether a flag is set, which servers also write as a text."""
-    return flag.lower() not in ("", "false", "no", "0", "null") if isinstance(flag, str) else bool(flag)
 
 
 def _block(block: Any) -> dict[str, Any]:

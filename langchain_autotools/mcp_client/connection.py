@@ -281,7 +281,7 @@ class _Replies:
             return await self._events_of(request, send)
         message = json.loads(request.content) if request.method == "POST" else {}
         if "id" not in message or "method" not in message:
-            return await self._sent_off(request, send)
+            return await self._sent_off(request, message, send)
         identity = message["id"]
         if message["method"] in _KEPT:
             self._kept.add(str(identity))
@@ -302,14 +302,7 @@ class _Replies:
             self._settled(identity)
             return self._made(request, self._failing(identity, _fault_of(error, self._library)))
 
-    def _give_up(self, identity: Any) -> None:
-        """Wait no longer for the answer to a request, which else would keep its connection."""
-        stop = self._waiting.pop(identity, None)
-        if stop is not None:
-            self._settled(identity)
-            stop()
-
-    async def _sent_off(self, request: Any, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def _sent_off(self, request: Any, message: Mapping[str, Any], send: Callable[[], Awaitable[Any]]) -> Any:
         """Send what nobody waits for an answer to, and wait until it is taken, but not for long: what follows would wait too.
 
         The SDK is told that it was taken. With an error its version 1 would end the session.
@@ -319,9 +312,12 @@ class _Replies:
             await (await send()).aclose()
 
         await asyncio.wait([self._beside(send_off())], timeout=_SECONDS_UNTIL_TAKEN)
-        message = json.loads(request.content) if request.method == "POST" else {}
         if message.get("method") == _CANCELLED:
-            self._give_up(message["params"]["requestId"])
+            identity = message["params"]["requestId"]
+            stop = self._waiting.pop(identity, None)
+            if stop is not None:
+                self._settled(identity)
+                stop()
         return self._library.Response(202 if request.method == "POST" else 200, request=request)
 
     def _beside(self, work: Coroutine[Any, Any, None]) -> "asyncio.Future[None]":
@@ -354,7 +350,10 @@ class _Replies:
         finally:
             await response.aclose()
         data = read_message(body)
-        answer = self._answer_in(data, identity, strict=status >= 300 or not kind.startswith("application/json"))
+        strict = status >= 300 or not kind.startswith("application/json")  # only what names the protocol is an answer then
+        found = [one for one in messages_in(data) if is_answer(one) and ("jsonrpc" in one or not strict)]
+        found = [one for one in found if key_of(one.get("id")) == str(identity)] or found
+        answer = answer_of(found[0], identity, self._public) if found else None
         if answer is None or status >= 300:
             outcome = outcome_of(status, "mcp-session-id" in request.headers, data if answer is not None else None)
             failing = self._failing(identity, Fault(outcome, self._said(response, body, kind)))
@@ -362,18 +361,6 @@ class _Replies:
         handed = self._handed(answer)
         self._settled(identity)
         return self._made(request, handed, kept)
-
-    def _answer_in(self, data: Any, identity: Any, strict: bool) -> dict[str, Any] | None:
-        """Return the answer to a request in what its response holds; None where there is none.
-
-        Args:
-            data: What it holds.
-            identity: The request's id.
-            strict: Whether it must say that it is JSON-RPC, because it may be of something that stands before the server.
-        """
-        found = [one for one in messages_in(data) if is_answer(one) and ("jsonrpc" in one or not strict)]
-        chosen = [one for one in found if key_of(one.get("id")) == str(identity)] or found
-        return answer_of(chosen[0], identity, self._public) if chosen else None
 
     def _said(self, response: Any, body: bytes, kind: str) -> str:
         """Return the status of a response that is no answer, with what it says."""
@@ -441,10 +428,9 @@ class _Replies:
             return self._library.Response(405, request=request)
         if response.status_code == 200 and response.headers.get("content-type", "").lower().startswith(_EVENTS):
             return self._streamed(request, self._events(response, identity, resumed=True), response)
-        if self._gives_up(identity):
-            await response.aclose()
-            return self._streamed(request, self._ended(identity, f"the rest of its answer is not there: HTTP {response.status_code}"))
         await response.aclose()
+        if self._gives_up(identity):
+            return self._streamed(request, self._ended(identity, f"the rest of its answer is not there: HTTP {response.status_code}"))
         return self._library.Response(response.status_code if response.status_code >= 400 else 405, request=request)
 
     def _gives_up(self, identity: Any) -> bool:

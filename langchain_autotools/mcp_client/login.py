@@ -194,7 +194,9 @@ class StoredLogin:
             if not settings["redirect_uri"]:
                 raise ConfigurationError("login_url needs redirect_uri: the URL of your service to which the human is sent back")
             async with _Http() as http:
-                challenge = _Challenge.of(await http.send(_probe(http, self._url), whole=False))
+                headers, ping = {"Accept": "application/json, text/event-stream"}, {"jsonrpc": "2.0", "id": 0, "method": "ping"}
+                probe = http.library.Request("POST", self._url, json=ping, headers=headers)
+                challenge = _Challenge.of(await http.send(probe, whole=False))
                 return await self._begin(http, {**settings, "scope": scope}, challenge, scope or challenge.scope)
 
     async def needed(self, response: Any, used: Mapping[str, Any] | None) -> LoginNeededError:
@@ -265,20 +267,21 @@ class StoredLogin:
             challenge: What the MCP server says about the login.
             scope: The scopes to request; None for those that the servers name.
         """
-        if not settings["preregistered"] and not _covers(settings["client"], scope):
+        registered = (settings["client"] or {}).get("scope")  # a client without scopes of its own may ask for any
+        if not settings["preregistered"] and registered and scope and not {*scope.split()} <= {*registered.split()}:
             settings = {**settings, "client": None}
-        offer = await _offer(http, self._url, settings, challenge._replace(scope=scope), self._label)
+        endpoint, offered, grant = await _offer(http, self._url, settings, challenge._replace(scope=scope), self._label)
         state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(64)
         code_challenge = urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
-        parameters = {**offer.parameters, "state": state, "code_challenge": code_challenge}
-        url = f"{offer.endpoint}{'&' if '?' in offer.endpoint else '?'}{urlencode(parameters)}"
+        parameters = {**offered, "state": state, "code_challenge": code_challenge}
+        url = f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(parameters)}"
         login = {
             **{name: parameters.get(name) for name in ("redirect_uri", "resource", "scope")},
-            **{"client": offer.client, "token_url": offer.token_url, "issuer": offer.issuer, "iss_required": offer.iss_required},
+            **grant,
             **{"code_verifier": verifier, "url": url, "requested": [settings["redirect_uri"], scope], "begun": time.time()},
         }
         await self._set(login, "state", _digest(state))
-        await self._set({**settings, "client": offer.client}, "client")
+        await self._set({**settings, "client": grant["client"]}, "client")
         begun = [*(await self._get("begun") or []), _digest(state)]
         for key in begun[:-_MOST_BEGUN]:
             await self._set(None, "state", key)
@@ -309,7 +312,8 @@ class StoredLogin:
                 for _ in range(_MOST_TOKENS):  # where many requests run at once, the others may use up a token
                     used = tokens
                     response = yield _signed(request, used)
-                    if not _is_refusal(response):
+                    insufficient = response.status_code == 403 and _field(response, "error") == "insufficient_scope"
+                    if response.status_code != 401 and not insufficient:
                         return
                     tokens = await login.tokens(used, renew=response.status_code == 401)
                     if tokens is None or tokens == used:
@@ -391,14 +395,10 @@ class StoredLogin:
                 answer = _Answer.of(await http.send(request), {**client, "token_endpoint_auth_method": tried}, form)
                 if answer.data.get("error") not in _NO_CLIENT:
                     return answer
-        await self._forget_client(client["client_id"])
-        return answer
-
-    async def _forget_client(self, client_id: str) -> None:
-        """Remove a registration that the authorization server no longer accepts, so that the next login makes another one."""
-        settings = await self._get("client")
-        if settings is not None and not settings["preregistered"] and (settings["client"] or {}).get("client_id") == client_id:
+        settings = await self._get("client")  # the server does not know the client any more
+        if settings is not None and not settings["preregistered"] and (settings["client"] or {}).get("client_id") == client["client_id"]:
             await self._set({**settings, "client": None}, "client")
+        return answer
 
     def _tokens_of(self, grant: Mapping[str, Any], answer: "_Answer") -> dict[str, Any]:
         """Return the tokens of an answer, as they are stored.
@@ -470,11 +470,6 @@ def _token_request(http: "_Http", url: str, fields: Mapping[str, str], client: M
     return http.library.Request("POST", url, data=sent, headers=headers)
 
 
-def _is_refusal(response: Any) -> bool:
-    """Whether a server refuses a request because of its token."""
-    return response.status_code == 401 or (response.status_code == 403 and _field(response, "error") == "insufficient_scope")
-
-
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -496,12 +491,6 @@ def _number(value: Any) -> float | None:
         return None if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         return None
-
-
-def _covers(client: Mapping[str, Any] | None, scope: str | None) -> bool:
-    """Whether a client was registered with a scope."""
-    registered = (client or {}).get("scope")
-    return not (registered and scope) or {*scope.split()} <= {*registered.split()}
 
 
 def _checked_uri(uri: str | None) -> str | None:
@@ -613,39 +602,8 @@ def _field(response: Any, name: str) -> str | None:
     return extract_field_from_www_auth(response, name)
 
 
-def _probe(http: _Http, url: str) -> Any:
-    """Return a request that changes nothing, and that a server refuses if it needs a login."""
-    headers = {"Accept": "application/json, text/event-stream"}
-    return http.library.Request("POST", url, json={"jsonrpc": "2.0", "id": 0, "method": "ping"}, headers=headers)
-
-
-@dataclass(frozen=True, repr=False)
-class _Offer:
-    """A login that an authorization server offers.
-
-    Attributes:
-        endpoint: The URL of the login, without its parameters.
-        parameters: The parameters.
-        client: The client.
-        token_url: The URL for tokens.
-        issuer: The name of the authorization server; None if it does not say it.
-        iss_required: Whether its redirects have this name as `iss`.
-    """
-
-    endpoint: str
-    parameters: Mapping[str, str]
-    client: Mapping[str, Any]
-    token_url: str
-    issuer: str | None
-    iss_required: bool
-
-
 class _Reached(BaseException):
     """Raised where the SDK would show the login to a human. Not an `Exception`, which the SDK would log as an error."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__()
-        self.url = url
 
 
 class _OneClient:
@@ -672,8 +630,14 @@ class _OneClient:
         """Store nothing."""
 
 
-async def _offer(http: _Http, url: str, settings: Mapping[str, Any], challenge: _Challenge, label: str) -> _Offer:
+async def _offer(
+    http: _Http, url: str, settings: Mapping[str, Any], challenge: _Challenge, label: str
+) -> tuple[str, dict[str, str], dict[str, Any]]:
     """Find the authorization server of an MCP server, register the client if necessary, and return the login.
+
+    Returns:
+        The URL of the login without its parameters, the parameters, and what is kept of it: the client, the URL for tokens, the name of the
+        authorization server (None if it does not say it), and whether its redirects have this name as `iss`.
 
     Raises:
         LoginError: There is none.
@@ -691,14 +655,13 @@ async def _offer(http: _Http, url: str, settings: Mapping[str, Any], challenge: 
     registered = context.client_info.model_dump(mode="json", exclude_none=True)
     if context.auth_server_url:
         registered["issuer"] = context.auth_server_url  # the SDK offers the client to no other server
-    return _Offer(
-        endpoint,
-        dict(parse_qsl(login[len(endpoint) + 1 :])),
-        {name: registered[name] for name in _REGISTRATION if name in registered},
-        urljoin(context.get_authorization_base_url(url), "/token") if found is None else str(found.token_endpoint),
-        None if found is None else str(found.issuer),
-        bool(getattr(found, "authorization_response_iss_parameter_supported", None)),
-    )
+    grant = {
+        "client": {name: registered[name] for name in _REGISTRATION if name in registered},
+        "token_url": urljoin(context.get_authorization_base_url(url), "/token") if found is None else str(found.token_endpoint),
+        "issuer": None if found is None else str(found.issuer),
+        "iss_required": bool(getattr(found, "authorization_response_iss_parameter_supported", None)),
+    }
+    return endpoint, dict(parse_qsl(login[len(endpoint) + 1 :])), grant
 
 
 def _provider(url: str, settings: Mapping[str, Any]) -> Any:
@@ -733,4 +696,4 @@ async def _login_url(http: _Http, provider: Any, url: str, challenge: _Challenge
             while True:
                 response = await http.send(await flow.asend(response))
         except _Reached as reached:
-            return reached.url
+            return str(reached.args[0])

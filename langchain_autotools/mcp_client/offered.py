@@ -18,7 +18,6 @@ from langchain_core.tools import BaseTool
 
 from ..errors import ConfigurationError
 from ..executor import ToolContext
-from ..executor.run_tool import ContinuedRun
 from ..executor.signatures import CheckedSchema
 from ..executor.tools import SourceTool
 from ..strict_json import mend_surrogates
@@ -168,7 +167,7 @@ class Offer:
             coroutine=call_tool,
             response_format="content_and_artifact",
             other_names=tuple(sorted(self._names(definition) - {name})),
-            check_continued=_check_answers,
+            check_continued=Round.continued,
             metadata=metadata or None,
             **bound(definition),
         )
@@ -233,12 +232,3 @@ def _described(definition: Mapping[str, Any], notes: Sequence[str]) -> str:
     texts = (definition.get("description"), definition.get("title"))
     own = next((text for text in texts if isinstance(text, str) and text), "")
     return mend_surrogates("\n\n".join(filter(None, (own, " ".join(notes)))))
-
-
-def _check_answers(run: ContinuedRun) -> None:
-    """Raise if an answer does not fit the schema of its question.
-
-    Raises:
-        DecisionsError: It does not.
-    """
-    Round.continued(run)

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import Any
 from urllib.parse import unquote
 
@@ -146,8 +146,7 @@ def _is_schema(value: Any) -> bool:
 
 
 def _is_kind(value: Any) -> bool:
-    kinds = value if isinstance(value, list) else [value]
-    return bool(kinds) and all(isinstance(one, str) and one in _TYPES for one in kinds)
+    return isinstance(value, str) and value in _TYPES
 
 
 def _is_pattern(value: Any) -> bool:
@@ -168,7 +167,7 @@ _VALID: Mapping[str, Callable[[Any], bool]] = {
     "items": lambda value: _is_schema(value) or isinstance(value, list),
     "required": lambda value: isinstance(value, list) and all(map(_is_text, value)),
     "pattern": _is_pattern,
-    "type": _is_kind,
+    "type": lambda value: bool(kinds := value if isinstance(value, list) else [value]) and all(map(_is_kind, kinds)),
     "uniqueItems": lambda value: isinstance(value, bool),
 }
 """What the values of keywords must be, by keyword."""
@@ -314,7 +313,7 @@ class _Document:
         if reference not in self._moved:
             taken = {*self._added, *(name for key in _DEFINITIONS for name in self._defined(key))}
             wanted = "arguments" if reference == "#" else _ILLEGAL.sub("_", reference.rpartition("/")[2])
-            name = next(one for one in _numbered(wanted) if one not in taken)
+            name = next(one for one in chain([wanted], (f"{wanted}_{number}" for number in count(2))) if one not in taken)
             self._moved[reference], self._added[name] = name, {}
             target = self._pointed(reference)
             inner = {key: value for key, value in target.items() if key not in _DEFINITIONS} if target is self._root else target
@@ -330,19 +329,11 @@ class _Document:
         return all(one == found[0] for one in found)
 
 
-def _numbered(name: str) -> Iterator[str]:
-    yield name
-    number = 2
-    while True:
-        yield f"{name}_{number}"
-        number += 1
-
-
 def _mended_keyword(key: str, value: Any) -> dict[str, Any]:
     """Return what is valid of a keyword's value."""
     if key == "required" and isinstance(value, list):
-        return {key: [name for name in value if isinstance(name, str)]}
-    if key == "type" and isinstance(value, list) and (kinds := [one for one in value if isinstance(one, str) and one in _TYPES]):
+        return {key: [*filter(_is_text, value)]}
+    if key == "type" and isinstance(value, list) and (kinds := [*filter(_is_kind, value)]):
         return {key: kinds}
     return {}
 
@@ -559,10 +550,7 @@ def _any_of(schemas: Sequence[Any]) -> Any:
     if len(distinct) == 1:
         return distinct[0]
     values = [_values_of(one) for one in distinct]
-    if any(
-        one is None or one_schema.keys() - {"type", "const", "enum", "title", "default"}
-        for one, one_schema in zip(values, distinct, strict=True)
-    ):
+    if None in values or any(one.keys() - {"type", "const", "enum", "title", "default"} for one in distinct):
         return {"anyOf": distinct}
     kinds = {canonical(one.get("type")): one.get("type") for one in distinct}
     unlike = {canonical(value): value for one in values for value in one or ()}
@@ -585,12 +573,8 @@ def _about(node: Mapping[str, Any]) -> str:
 def _conditions(node: Mapping[str, Any]) -> list[str]:
     """Return what a flat object cannot say of conditions, in sentences."""
     texts = [f"Arguments must not match {_quoted(node['not'])}."] if "not" in node else []
-    if "if" in node:
-        rules = [(word, node[key]) for word, key in (("they must match", "then"), ("else", "else")) if key in node]
-        if rules:
-            said = ", ".join(f"{word} {_quoted(rule)}" for word, rule in rules)
-            texts.append(f"If arguments match {_quoted(node['if'])}, {said}.")
-    return texts
+    rules = [f"{word} {_quoted(node[key])}" for word, key in (("they must match", "then"), ("else", "else")) if key in node]
+    return [*texts, f"If arguments match {_quoted(node['if'])}, {', '.join(rules)}."] if "if" in node and rules else texts
 
 
 # ---------------------------------------------------------------------------------------------- checking arguments

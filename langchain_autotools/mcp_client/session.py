@@ -196,7 +196,7 @@ class Wire:
         if method not in (_CALL, _LIST):
             del self._methods[key]
             if result is not None:
-                answer.result = _welcome(result) if method == _INITIALIZE else _discovered(result)
+                answer.result = _opening(method, result)
             return message
         kept = {"result": result} if result is not None else {"error": answer.error.model_dump()}
         self._answers.setdefault(key, (kept, fault))
@@ -262,13 +262,10 @@ def _known(tool: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": tool["name"], "inputSchema": {**whole, "type": "object"}}
 
 
-def _welcome(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answer to the first request, with what the session must have: the version of the protocol alone decides anything."""
-    return {"protocolVersion": result.get("protocolVersion"), "capabilities": {}, "serverInfo": {"name": "server", "version": ""}}
-
-
-def _discovered(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answer to the first request of a protocol of 2026-07-28 or later, with what the session must have."""
+def _opening(method: str, result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer to the first request, with what the session must have: the versions of the protocol alone decide anything."""
+    if method == _INITIALIZE:
+        return {"protocolVersion": result.get("protocolVersion"), "capabilities": {}, "serverInfo": {"name": "server", "version": ""}}
     versions = result.get("supportedVersions")
     known = [version for version in versions if isinstance(version, str)] if isinstance(versions, list) else []
     return {"supportedVersions": known, "capabilities": {}, "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
@@ -594,8 +591,7 @@ class Session:
             failure = error
         finally:
             for waiting in lists:
-                with suppress(InvalidStateError):  # cancelled
-                    waiting.set_result(None) if failure is None else waiting.set_exception(failure)
+                _settle(waiting, failure)
 
     async def _heard(self, message: Any) -> None:
         """Read the list of tools anew when the server says that it has changed."""
@@ -663,8 +659,7 @@ class Session:
             _settle(call.result, error)
         else:
             self._forget(call)
-            with suppress(InvalidStateError):  # cancelled
-                call.result.set_result(result)
+            _settle(call.result, None, result)
 
     def _request(self, call: Call) -> Any:
         """Return the request of a call; to a server whose calls can wait, with the answers to what it waited for."""
@@ -711,9 +706,9 @@ class Session:
             return {"action": "cancel"}
 
 
-def _settle(result: "Future[Any]", error: Exception) -> None:
+def _settle(future: "Future[Any]", error: Exception | None, result: Any = None) -> None:
     with suppress(InvalidStateError):  # cancelled
-        result.set_exception(error)
+        future.set_result(result) if error is None else future.set_exception(error)
 
 
 async def _listed(session: Any, params: Any, dropped: set[str], wire: Wire) -> None:

@@ -113,12 +113,9 @@ def with_definitions(call: ToolCallRecord, definitions: Mapping[str, Mapping[str
 
 def canonical_call(call: ToolCallRecord) -> ToolCallRecord:
     """Return the call with canonical JSON of `args` as its argument text."""
-    return call if call.args is None else replace(call, arguments=_canonical_text(call.args))
-
-
-def _canonical_text(args: Mapping[str, Any]) -> str:
-    """Return arguments as canonical JSON with sorted keys."""
-    return json.dumps(args, ensure_ascii=False, sort_keys=True, default=str)
+    if call.args is None:
+        return call
+    return replace(call, arguments=json.dumps(call.args, ensure_ascii=False, sort_keys=True, default=str))
 
 
 def compact(args: Any) -> str:
@@ -150,8 +147,8 @@ def entries_of_awaited(message: BaseMessage) -> dict[str, Mapping[str, Any]]:
 
 def awaited_calls(message: AIMessage) -> list[ToolCallRecord]:
     """Return the AI message's waiting calls that are the vendor's own items: they exist in its content, and the caller answers them."""
-    entries, content = entries_of_awaited(message), message.content
-    if not entries or not isinstance(content, list):
+    content = message.content
+    if not isinstance(content, list) or not (entries := entries_of_awaited(message)):
         return []
     items = [block.get("value", block) for block in content if isinstance(block, dict)]
     named = [(id_of_item(item), item) for item in items if isinstance(item, dict)]

@@ -7,6 +7,7 @@ inside, is not recognised: what was seen of it then is kept and compared, which 
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 
@@ -118,6 +119,7 @@ class Fold(Protocol):
 _F = TypeVar("_F", bound=Fold)
 
 
+@dataclass(slots=True)
 class _Derived:
     """What was derived from the messages of one list.
 
@@ -128,13 +130,10 @@ class _Derived:
         before: The list that this one goes on from.
     """
 
-    __slots__ = ("before", "folds", "ids", "seen")
-
-    def __init__(self, ids: list[int], before: "_Derived | None") -> None:
-        self.ids = ids
-        self.seen: list[dict[str, Any]] = [] if before is None else before.seen
-        self.folds: dict[Hashable, tuple[int, Any]] = {} if before is None else dict([*before.folds.items()][-_MOST_FOLDS:])
-        self.before = before
+    ids: list[int]
+    seen: list[dict[str, Any]] = field(default_factory=list)
+    folds: dict[Hashable, tuple[int, Any]] = field(default_factory=dict)
+    before: "_Derived | None" = None
 
 
 _kept: dict[int, tuple["weakref.ref[BaseMessage]", _Derived]] = {}  # by the identity of the last message, as long as it lives
@@ -175,8 +174,6 @@ class GrowingHistory(list[BaseMessage]):
 
         Folds of the one list and of the other have different keys.
         """
-        if not places:
-            return self
         made = [*self]
         for place, message in places.items():
             made[place] = message
@@ -209,8 +206,10 @@ def growing(messages: Sequence[BaseMessage]) -> GrowingHistory:
         except Exception:  # a foreign object whose comparison is no truth value took another's place
             continue
         if same:
-            return GrowingHistory(messages, known if place + 1 == len(ids) else _Derived(ids, known), ids)
-    return GrowingHistory(messages, _Derived(ids, None), ids)
+            if place + 1 < len(ids):
+                known = _Derived(ids, known.seen, dict([*known.folds.items()][-_MOST_FOLDS:]), known)
+            return GrowingHistory(messages, known, ids)
+    return GrowingHistory(messages, _Derived(ids), ids)
 
 
 def fold_over(messages: Sequence[BaseMessage], key: Hashable, begin: Callable[[], _F], end: int | None = None) -> _F:

@@ -148,7 +148,14 @@ def rejected_replies(message: AIMessage) -> Sequence[AIMessage]:
 
 def _recorded_replies(message: AIMessage) -> Sequence[dict[str, Any]]:
     """Return records of a reply and of those in whose place it stands, in order."""
-    return (*_reply_records(message), _reply_record(message))
+    metadata = {key: value for key, value in message.response_metadata.items() if key not in (KEY, "logprobs")}
+    billed = [
+        {key: block[key] for key in _BILLED_BY if key in block}
+        for block in (message.content if isinstance(message.content, list) else ())
+        if isinstance(block, dict) and block.get("type") not in _NOT_BILLED_APART and not is_call_block(block)
+    ]
+    record = {"content": billed, "response_metadata": metadata, "usage_metadata": message.usage_metadata}
+    return (*_reply_records(message), record)
 
 
 def _reply_records(message: AIMessage) -> Sequence[dict[str, Any]]:
@@ -176,17 +183,6 @@ def _is_reply_record(record: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-def _reply_record(reply: AIMessage) -> dict[str, Any]:
-    metadata = {key: value for key, value in reply.response_metadata.items() if key not in (KEY, "logprobs")}
-    return {"content": list(_billed_blocks(reply.content)), "response_metadata": metadata, "usage_metadata": reply.usage_metadata}
-
-
-def _billed_blocks(content: str | list[Any]) -> Iterator[dict[str, Any]]:
-    for block in content if isinstance(content, list) else ():
-        if isinstance(block, dict) and block.get("type") not in _NOT_BILLED_APART and not is_call_block(block):
-            yield {key: block[key] for key in _BILLED_BY if key in block}
 
 
 # ---------------------------------------------------------------------------------------------- inner usage
@@ -384,14 +380,13 @@ _CUT_REPLY: Final = "_autotools_cut_reply"  # likewise
 _WHOLE_REPLY: Final = "_autotools_whole_reply"  # likewise
 
 
+@dataclass
 class _LiveMessages(Note):
     """New messages, beside the metadata that carries their data."""
 
     beside = "response_metadata"
-
-    def __init__(self, messages: Iterable[BaseMessage]) -> None:
-        self.messages = [*messages]
-        self.shown = False
+    messages: list[BaseMessage]
+    shown: bool = False
 
 
 class _Attached(list[BaseMessage]):
@@ -409,7 +404,7 @@ def attach_messages(holder: BaseMessage | BaseException, messages: Iterable[Base
         messages: The messages.
     """
     if isinstance(holder, BaseMessage):
-        attach(holder, _LiveMessages(messages))
+        attach(holder, _LiveMessages([*messages]))
     else:
         holder.__dict__[_LIVE] = _Attached(messages)
 

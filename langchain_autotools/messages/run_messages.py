@@ -106,14 +106,17 @@ _NOT_SAID = frozenset({"id", "index", "tool_use_id", "signature", "encrypted_con
 
 def is_paused(message: BaseMessage) -> bool:
     """Whether a server has paused this turn (wire quirks C-15, G-17): the next request sends its message back unchanged."""
-    return _finish_reason(message) in _PAUSES
+    return str(message.response_metadata.get("finish_reason") or "").lower() in _PAUSES
 
 
 def pause_content(message: AIMessage) -> str:
     """Return the content of a paused turn without ids and without the pause block itself."""
-    blocks = message.content if isinstance(message.content, list) else [message.content]
+    blocks, pause = (
+        message.content if isinstance(message.content, list) else [message.content],
+        message.response_metadata.get("finish_reason"),
+    )
     plain = [_without_ids(block) for block in blocks if block]
-    kept = [block for block in plain if not (isinstance(block, dict) and block.get("type") == _finish_reason(message))]
+    kept = [block for block in plain if not (isinstance(block, dict) and block.get("type") == str(pause).lower())]
     return json.dumps(kept, sort_keys=True, default=str)
 
 
@@ -122,10 +125,6 @@ def _without_ids(block: Any) -> Any:
         return block
     inner = block.get("value") if block.get("type") == "non_standard" else block
     return {key: value for key, value in inner.items() if key not in _NOT_SAID} if isinstance(inner, dict) else inner
-
-
-def _finish_reason(message: BaseMessage) -> str:
-    return str(message.response_metadata.get("finish_reason") or "").lower()
 
 
 # ---------------------------------------------------------------------------------------------- endings
@@ -272,16 +271,14 @@ def carried_messages(message: BaseMessage) -> list[BaseMessage] | None:
         messages: list[Any] = messages_from_dict(entries)
     except _MISREAD:
         messages = [_read(entry) for entry in entries]
-    kept = [one for one in messages if _is_of_a_run(one)]
+    kept: list[BaseMessage] = [
+        one for one in messages if isinstance(one, AIMessage | ToolMessage) or (type(one) is HumanMessage and bool(one.id))
+    ]
     if len(kept) != len(messages):
         known = set(map(id, kept))
         foreign = sorted({type(one).__name__ for one in messages if id(one) not in known})
         _logger.warning("a message carries what no run makes, which is left out: %s", ", ".join(foreign))
     return kept if not entries or any(isinstance(one, BaseMessage) for one in messages) else None
-
-
-def _is_of_a_run(message: Any) -> bool:
-    return isinstance(message, AIMessage | ToolMessage) or (type(message) is HumanMessage and bool(message.id))
 
 
 def _read(entry: Any) -> Any:
@@ -294,13 +291,11 @@ def _read(entry: Any) -> Any:
 
 def serialize_messages(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
     """Return messages as plain data for the carrier. Artifacts that are not plain data are replaced by a mark."""
-    return messages_to_dict([_plain(message) for message in messages])
-
-
-def _plain(message: BaseMessage) -> BaseMessage:
-    if not isinstance(message, ToolMessage) or message.artifact is None or _is_plain_data(message.artifact):
-        return message
-    return without_artifact(message)
+    plain = [
+        without_artifact(one) if isinstance(one, ToolMessage) and one.artifact is not None and not _is_plain_data(one.artifact) else one
+        for one in messages
+    ]
+    return messages_to_dict(plain)
 
 
 def _is_plain_data(value: Any, depth: int = _DEEPEST) -> bool:
@@ -458,24 +453,14 @@ def position_metadata(generation: str | None, number: int) -> dict[str, Any]:
     return {**turn, "message_order_idx": number, **call}
 
 
-def number_messages(generation: str, messages: Sequence[_M], first: int = 0) -> list[_M]:
-    """Return the messages of one model turn with their positions.
-
-    Args:
-        generation: The turn's `generation_id`, see `generation_id`.
-        messages: The AI message (number 0) and its results, or a part of them.
-        first: The number of the first of `messages` within the generation.
-    """
-    return [_numbered(message, generation, number) for number, message in enumerate(messages, first)]
-
-
 def numbered_result(message: _M, of: AIMessage, position: int) -> _M:
     """Return the result of the call at `position` with its position; unchanged if the message's turn is unknown."""
     generation = of.response_metadata.get("generation_id")
-    return message if generation is None else _numbered(message, generation, position + 1)
+    return message if generation is None else numbered(message, generation, position + 1)
 
 
-def _numbered(message: _M, generation: str, number: int) -> _M:
+def numbered(message: _M, generation: str, number: int) -> _M:
+    """Return a message of a model turn with its position: 0 for the AI message, then its results in call order."""
     return message.model_copy(update={"response_metadata": {**message.response_metadata, **position_metadata(generation, number)}})
 
 
@@ -544,11 +529,7 @@ class Separators:
 
     def ended(self, message: AIMessage) -> None:
         """Record the end of a message: a separator is due after one with tool calls, or with the vendor's own that the caller answers."""
-        self.is_due = self.is_due or bool(message.tool_calls or message.invalid_tool_calls or self._awaits(message))
-
-    @staticmethod
-    def _awaits(message: AIMessage) -> bool:
-        return isinstance(message.content, list) and bool(awaited_calls(message))
+        self.is_due = self.is_due or bool(message.tool_calls or message.invalid_tool_calls or awaited_calls(message))
 
     def ask(self) -> None:
         """Record that a separator is due before the next text: a direct result, or what comes after a message of the user."""

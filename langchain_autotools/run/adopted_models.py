@@ -341,13 +341,8 @@ class AdoptedChatModel(SingleTurnChatModel):
 
 def _adopted_class_defines(cls: type, name: str) -> bool:
     """Whether a partner's class defines a method of this name."""
-    return any(name in vars(base) for base in _adopted_classes(cls))
-
-
-def _adopted_classes(cls: type) -> list[type]:
-    """Return the classes of the partner, nearest first."""
     mro = cls.__mro__
-    return list(mro[mro.index(SingleTurnChatModel) + 1 : mro.index(BaseChatModel)])
+    return any(name in vars(base) for base in mro[mro.index(SingleTurnChatModel) + 1 : mro.index(BaseChatModel)])
 
 
 # ------------------------------------------------------------------------------------ a run's tools in the form of a partner's `bind_tools`
@@ -546,9 +541,8 @@ async def _achunks_of(model: Any, chunks: AsyncIterator[ChatGenerationChunk]) ->
                 return
             yield _readable(chunk, {})
     finally:
-        close = getattr(chunks, "aclose", None)
-        if close is not None:
-            await close()
+        if hasattr(chunks, "aclose"):
+            await chunks.aclose()
 
 
 def _result_of(result: ChatResult) -> ChatResult:

@@ -96,17 +96,10 @@ def _applied(request: TurnRequest, turn: NextTurn, changed: Any) -> TurnRequest:
     unknown = sorted(names - set(turn.tools))
     if unknown:
         raise ConfigurationError(f"before_turn names tools that are not declared: {', '.join(map(repr, unknown))}")
-    tools = request.tools
-    if names != set(turn.tools):
-        tools = [tool for tool in request.tools if declared_name(tool) in names]
-    return with_changes(
-        request,
-        messages=_messages("before_turn", changed.messages),
-        model=changed.model,
-        tools=tools,
-        tool_choice=changed.tool_choice,
-        keywords=changed.keywords,
-    )
+    tools = request.tools if names == set(turn.tools) else [tool for tool in request.tools if declared_name(tool) in names]
+    if not isinstance(changed.messages, Sequence) or not all(isinstance(one, BaseMessage) for one in changed.messages):
+        raise ConfigurationError("the messages of before_turn must be a list of messages")
+    return with_changes(request, list(changed.messages), changed.model, tools, changed.tool_choice, changed.keywords)
 
 
 def declared_name(tool: Any) -> str:
@@ -114,28 +107,17 @@ def declared_name(tool: Any) -> str:
     return tool_name(tool) if isinstance(tool, Mapping) else str(tool.name)
 
 
-def _messages(name: str, messages: Any) -> list[BaseMessage]:
-    if not isinstance(messages, Sequence) or not all(isinstance(one, BaseMessage) for one in messages):
-        raise ConfigurationError(f"the messages of {name} must be a list of messages")
-    return list(messages)
-
-
 def with_changes(
-    request: TurnRequest,
-    *,
-    messages: Sequence[BaseMessage],
-    model: Any,
-    tools: Sequence[Any],
-    tool_choice: Any,
-    keywords: Mapping[str, Any],
+    request: TurnRequest, messages: Sequence[BaseMessage], model: Any, tools: Sequence[Any], tool_choice: Any, keywords: Mapping[str, Any]
 ) -> TurnRequest:
     """Return a request with changes, checked as a model's own settings are, in the form of its model's wire.
 
     Raises:
         ConfigurationError: A change cannot work.
     """
-    if keywords != request.keywords:
-        _check_keywords(request.model, keywords)
+    run_only = keywords != request.keywords and drop_settings(request.model, dict(keywords)) is not None
+    if run_only or (keywords != request.keywords and {"tools", "tool_choice"} & keywords.keys()):
+        raise ConfigurationError("the keywords of one turn are the vendor's: settings of a run, tools and tool_choice have no effect there")
     if model is not request.model:
         model = request.model._for_one_turn(model, tools)
         request = replace(request, streams=request.streams and should_stream(model, {"tools": tools}, async_api=False))
@@ -149,8 +131,3 @@ def with_changes(
         form = replace(form, choice=form.choice.within(request.form.choice))
     check_output(keywords, made.caller_tools, form.names)
     return replace(made, form=form)
-
-
-def _check_keywords(model: Any, keywords: Mapping[str, Any]) -> None:
-    if drop_settings(model, dict(keywords)) is not None or {"tools", "tool_choice"} & keywords.keys():
-        raise ConfigurationError("the keywords of one turn are the vendor's: settings of a run, tools and tool_choice have no effect there")

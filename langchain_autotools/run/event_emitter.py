@@ -374,8 +374,6 @@ def _locked(lock: threading.RLock, method: Callable[..., Any]) -> Callable[..., 
 class _CallWatch(CallObserver):
     """Observes the calls of a batch; made by `RunEvents.watch`."""
 
-    listens = True
-
     def __init__(self, events: RunEvents) -> None:
         self._events = events
 

@@ -49,7 +49,7 @@ from ..turn.model import SingleTurnChatModel
 from ..turn.tools import format_tools, is_builtin
 from .adopted_models import AdoptedChatModel
 from .run import cut_message
-from .settings import RUN_KEYWORDS, is_parsed, wire_form
+from .settings import RUN_KEYWORDS, AfterText, is_parsed, wire_form
 from .turn_wrappers import (
     NOTHING_DECLARED,
     AsyncProceed,
@@ -64,9 +64,6 @@ from .turn_wrappers import (
     TurnWrapper,
     WireForm,
 )
-
-AfterText = Literal["continue", "raise"]
-"""Action when a model fails after text has left: another model goes on with the reply, or the error is raised."""
 
 EndedAs = Literal["refused", "length"]
 """A stop reason of a reply without text that may lead to another model."""
@@ -106,7 +103,7 @@ class FailoverRules:
     """The rules of one model's failover.
 
     Attributes:
-        errors: Predicates over an error; one of them must hold.
+        errors: Classes of errors, and predicates over an error; one of them must hold.
         first_token: Seconds within which a streamed reply must begin; None for no limit.
         ended_as: The stop reasons of a reply without text that lead to another model.
         attempts: Maximum number of attempts at a model, including the first, while another model is left.
@@ -114,7 +111,7 @@ class FailoverRules:
         after_text: Action when a model fails after text has left.
     """
 
-    errors: Sequence[Callable[[BaseException], bool]]
+    errors: Sequence[type[BaseException] | Callable[[Any], bool]]
     first_token: float | None
     ended_as: frozenset[str]
     attempts: int
@@ -129,7 +126,7 @@ class FailoverRules:
             ConfigurationError: One of them cannot work.
         """
         conditions = _conditions(model.fallback_on)
-        errors = [_predicate(one) for one in conditions if not isinstance(one, FirstToken | str)]
+        errors = [one for one in conditions if not isinstance(one, FirstToken | str)]
         times = [one.seconds for one in conditions if isinstance(one, FirstToken)]
         attempts, cooldown = model.fallback_attempts, model.cooldown
         if isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1:
@@ -143,7 +140,7 @@ class FailoverRules:
 
     def applies(self, error: BaseException) -> bool:
         """Whether another model answers this error."""
-        return any(predicate(error) for predicate in self.errors)
+        return any(isinstance(error, one) if isinstance(one, type) else bool(one(error)) for one in self.errors)
 
 
 def _is_failure(error: BaseException) -> bool:
@@ -182,10 +179,6 @@ def _conditions(given: Any) -> list[Any]:
                 f"fallback_on takes classes of errors, functions of an error, FirstToken(seconds), {stops}; not {one!r}"
             )
     return listed
-
-
-def _predicate(condition: Any) -> Callable[[BaseException], bool]:
-    return (lambda error: isinstance(error, condition)) if isinstance(condition, type) else lambda error: bool(condition(error))
 
 
 _logger = logging.getLogger("langchain_autotools")
@@ -454,16 +447,11 @@ class _Turn:
         return error
 
     def _mark(self, number: int, to: int, *, after_text: bool) -> dict[str, Any]:
-        return _failover_mark(self._models.names[number], self._models.names[to], after_text=after_text)
+        return {"from": self._models.names[number], "to": self._models.names[to], "after_text": after_text}
 
     def _notice(self, to: int, error: Exception | None, *, after_text: bool) -> Notice:
         names = self._models.names
         return Notice(ModelChanged(run_id="", from_model=names[self._number], to_model=names[to], error=error, after_text=after_text))
-
-
-def _failover_mark(from_model: str, to_model: str, *, after_text: bool) -> dict[str, Any]:
-    """Return the mark of a message: the names of both models, and whether the message is a reply cut off after text."""
-    return {"from": from_model, "to": to_model, "after_text": after_text}
 
 
 class _BrokenOff(Exception):
@@ -495,9 +483,6 @@ class _FailoverModels:
         self._models = [model, *(fallback.model_copy(update=shared) for fallback in model.fallbacks)]
         self._forms: dict[int, tuple[WireForm, WireForm]] = {}  # by model: the one that it was made of, and its own
 
-    def __len__(self) -> int:
-        return len(self._models)
-
     @cached_property
     def names(self) -> Sequence[str]:
         """The models' names, `<vendor>/<model>`; of several with one name with a number."""
@@ -519,7 +504,7 @@ class _FailoverModels:
         marks = failover_marks(messages)
         current = self._number_of(marks[-1].get("to")) if marks else 0
         failed = {self.names.index(name) for mark in open_cuts(messages) if (name := mark.get("from")) in self.names}
-        numbers = [(current + place) % len(self) for place in range(len(self))]
+        numbers = [(current + place) % len(self._models) for place in range(len(self._models))]
         return [number for number in numbers if number not in failed] or numbers[:1]
 
     def _number_of(self, name: Any) -> int:
@@ -551,7 +536,7 @@ class _FailoverModels:
         Raises:
             ConfigurationError: One cannot; the text names the model and what it cannot take.
         """
-        for number in range(1, len(self)):
+        for number in range(1, len(self._models)):
             self._keywords(number, request)
             self._form(number, request)
 
@@ -700,21 +685,13 @@ def _check_fallbacks(model: Any, tools: Sequence[Any]) -> None:
             raise ConfigurationError(
                 f"the fallback {kind} has tools of its own, which would not be declared: the run's are those of its model"
             )
-        unused = sorted(_settings_of(fallback, model))
+        known, given = type(fallback).model_fields, _OF_RUNS & fallback.model_fields_set
+        unused = [one for one in sorted(given) if getattr(fallback, one) not in (getattr(model, one), known[one].get_default())]
         if unused:
             raise ConfigurationError(
                 f"{', '.join(unused)} of the fallback {kind} would have no effect: a run has the settings of the model that begins it"
             )
         _declarations_for(model, fallback, tools)
-
-
-def _settings_of(fallback: Any, model: Any) -> set[str]:
-    """Return the names of the run settings of a fallback that differ from those of the model that begins the run."""
-    return {
-        name
-        for name in _OF_RUNS & fallback.model_fields_set
-        if getattr(fallback, name) not in (getattr(model, name), type(fallback).model_fields[name].get_default())
-    }
 
 
 # ---------------------------------------------------------------------------------------------- a limit on the time until a reply begins

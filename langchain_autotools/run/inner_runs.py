@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 from langchain_core.messages import BaseMessage
 
@@ -17,21 +17,7 @@ from ..messages.metadata import InnerUsage, paid_replies
 from .loop import Limits, Progress
 
 _USED_UP = "Not run: the {limit} of this run is used up. Answer with what is known."
-_LEAST_COST = Decimal("1e-12")
-
-
-class _Left(NamedTuple):
-    """What a run has left; None for what has no limit."""
-
-    token_budget: int | None
-    max_tool_calls: int | None
-    max_cost: Decimal | None
-
-    def used_up(self) -> str | None:
-        """Return the name of the limit that rules out another run inside; None if there is none."""
-        if self.token_budget is not None and self.token_budget <= 0:
-            return "token_budget"
-        return "max_cost" if self.max_cost is not None and self.max_cost <= 0 else None
+_LEAST: Mapping[str, Any] = {"token_budget": 1, "max_tool_calls": 0, "max_cost": Decimal("1e-12")}
 
 
 class InnerRuns:
@@ -68,7 +54,8 @@ class InnerRuns:
         return proceed(planned) if run is None or not is_run_tool(run.prepared.tool) else self._counted(run, planned, proceed)
 
     def _counted(self, run: ToolRun, planned: PlannedCall, proceed: Proceed) -> Steps:
-        limit = self._left().used_up()
+        left = self._left()
+        limit = next((name for name in ("token_budget", "max_cost") if left.get(name, 1) <= 0), None)
         if limit is not None:
             text = _USED_UP.format(limit=limit)
             return (yield from ends_as(failed(planned.call, text, RuntimeError(text))))
@@ -80,17 +67,18 @@ class InnerRuns:
         outcome = yield from proceed(planned)
         return outcome if outcome is PENDING else replace(outcome, message=used.on(outcome.message))
 
-    def _left(self) -> _Left:
-        """Return what is left now, after what the runs inside other calls of the turn are known to have used."""
+    def _left(self) -> dict[str, Any]:
+        """Return what is left of the run's own limits, by their names."""
         limits, replies = self._limits, [reply for used in self._used for reply in used.replies]
-        tokens, calls, cost = limits.token_budget, limits.max_tool_calls, None
-        if tokens is not None:
-            tokens -= self._tokens + sum(reply["usage_metadata"]["total_tokens"] for reply in replies if reply["usage_metadata"])
-        if calls is not None:
-            calls = max(0, calls - self._calls - sum(used.tool_calls for used in self._used))
+        left: dict[str, Any] = {}
+        if limits.token_budget is not None:
+            inside = sum(reply["usage_metadata"]["total_tokens"] for reply in replies if reply["usage_metadata"])
+            left["token_budget"] = limits.token_budget - self._tokens - inside
+        if limits.max_tool_calls is not None:
+            left["max_tool_calls"] = max(0, limits.max_tool_calls - self._calls - sum(used.tool_calls for used in self._used))
         if limits.max_cost is not None:
-            cost = self._cost_left(limits.max_cost, InnerUsage(replies))
-        return _Left(tokens, calls, cost)
+            left["max_cost"] = self._cost_left(limits.max_cost, InnerUsage(replies))
+        return left
 
     def _cost_left(self, limit: Any, inside: InnerUsage) -> Decimal:
         """Return what is left of the maximum cost; 0 if what was spent is not known."""
@@ -99,19 +87,10 @@ class InnerRuns:
         spent = cost_of_replies([*paid_replies(self._messages), *inside.as_messages()], self._prices)
         return Decimal(0) if spent is None else Decimal(str(limit)) - spent
 
-    def _bounded(self, call: Any) -> Any:
-        """Return the `CallSettings` of a run inside, bounded by what is left."""
-        left, limits = self._left(), call.limits
-        changes: dict[str, Any] = {}
-        if left.token_budget is not None:
-            changes["token_budget"] = _smaller(limits.token_budget, max(1, left.token_budget))
-        if left.max_tool_calls is not None:
-            changes["max_tool_calls"] = _smaller(limits.max_tool_calls, left.max_tool_calls)
-        if left.max_cost is None:
-            return replace(call, limits=replace(limits, **changes))
-        changes["max_cost"] = _smaller(None if limits.max_cost is None else Decimal(str(limits.max_cost)), max(_LEAST_COST, left.max_cost))
-        return replace(call, limits=replace(limits, **changes), prices=self._prices)
-
-
-def _smaller(own: Any, left: Any) -> Any:
-    return left if own is None else min(own, left)
+    def _bounded(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings of a run inside by name, bounded by what is left."""
+        changes = self._left()
+        for name, left in changes.items():
+            own, left = values[name], max(_LEAST[name], left)
+            changes[name] = left if own is None else min(Decimal(str(own)) if name == "max_cost" else own, left)
+        return {**values, **changes, **({"prices": self._prices} if "max_cost" in changes else {})}

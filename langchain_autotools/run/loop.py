@@ -12,7 +12,6 @@ import logging
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
-from inspect import iscoroutinefunction
 from typing import Any, Literal, get_args
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -184,26 +183,6 @@ class Limits:
     on_limit: OnLimit = "answer"
     stop_when: Callable[[RunSoFar], bool] | None = None
 
-    def __post_init__(self) -> None:
-        if self.on_limit not in get_args(OnLimit):
-            raise ConfigurationError(f"on_limit must be one of {', '.join(get_args(OnLimit))}, not {self.on_limit!r}")
-        for name in ("max_turns", "token_budget", "max_cost", "context_window", "deadline"):
-            _check(name, getattr(self, name), 0, "greater than 0")
-        if isinstance(self.polling_tools, str) or not isinstance(self.polling_tools, Collection):
-            raise ConfigurationError(f"polling_tools must be a list of names of tools, not {self.polling_tools!r}")
-        _check("max_tool_calls", self.max_tool_calls, -1, "0 or more")
-        _check("no_progress", self.no_progress, 1, "2 or more")
-        if self.stop_when is not None and (not callable(self.stop_when) or iscoroutinefunction(self.stop_when)):
-            raise ConfigurationError(f"stop_when must be a function that returns True or False at once, not {self.stop_when!r}")
-
-
-def _check(name: str, value: float | Decimal | None, above: float, words: str) -> None:
-    if value is None:
-        return
-    # Decimal's NaN refuses to be compared by size
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or value != value or not value > above:
-        raise ConfigurationError(f"{name} must be {words}, or None for no limit, not {value!r}")
-
 
 _NAMES = frozenset(one.name for one in fields(Limits)) & frozenset(get_args(StopReason)) - {"stop_when"}
 
@@ -267,73 +246,66 @@ def tool_loop(
     Raises:
         LimitReachedError: A limit was reached and `plan.limits.on_limit` is "raise".
     """
-    run = _Run(list(history), plan, Progress(plan.limits, clock(), cancelled), clock, too_costly)
-    return (yield from run.conversation(found))
+    run = _Run([*history], len(history), plan, Progress(plan.limits, clock(), cancelled), clock, too_costly, plan.waiting)
+    try:
+        outcome = yield from run.conversation(found)
+    except _Cut as cut:
+        outcome = yield from run.at_limit(*cut.args)
+    run.progress.note_end(outcome.stop_reason)
+    return outcome
 
 
 def turn_calls(message: AIMessage) -> tuple[list[ToolCallRecord], str | None]:
     """Return the calls of a turn by its verdict, and why they must not run, if so. Without a verdict none may run."""
     own = message.response_metadata.get(KEY) or {}
-    calls = {entry["id"]: entry for entry in own.get("calls", ())}
+    verdicts = {entry["id"]: entry for entry in own.get("calls", ())}
     blocked = own.get("blocked")
-    return [*(_judged(call, calls.get(call.id)) for call in calls_of(message)), *(() if blocked else awaited_calls(message))], blocked
-
-
-def _judged(call: ToolCallRecord, verdict: Mapping[str, Any] | None) -> ToolCallRecord:
-    if verdict is None:
-        return replace(call, args=None, why=_ENDED)
-    runs = verdict.get("ok") and "why" not in verdict
-    return call if runs else replace(call, args=None, why=verdict.get("why") or call.why or _ENDED)
+    calls = calls_of(message)
+    for number, call in enumerate(calls):
+        verdict = verdicts.get(call.id, {"why": _ENDED})
+        if not verdict.get("ok") or "why" in verdict:
+            calls[number] = replace(call, args=None, why=verdict.get("why") or call.why or _ENDED)
+    return calls if blocked else [*calls, *awaited_calls(message)], blocked
 
 
 class _Cut(Exception):
     """Raised inside the loop when a turn has been cut or may not begin; its `args` are the cause."""
 
 
+@dataclass(repr=False)
 class _Run:
     """The state of one run of the loop."""
 
-    def __init__(
-        self, history: list[BaseMessage], plan: RunPlan, progress: "Progress", clock: Callable[[], float], too_costly: Any
-    ) -> None:
-        self._history = history
-        self._start = len(history)
-        self._plan = plan
-        self._progress = progress
-        self._clock = clock
-        self._too_costly = too_costly
-        self._waiting = plan.waiting
+    _history: list[BaseMessage]
+    _start: int
+    _plan: RunPlan
+    progress: "Progress"
+    _clock: Callable[[], float]
+    _too_costly: Callable[[Sequence[BaseMessage]], bool] | None
+    _waiting: Sequence[HumanMessage]
 
     def conversation(self, found: OpenCalls | None) -> Loop:
-        try:
-            outcome = yield from self._conversation(found)
-        except _Cut as cut:
-            outcome = yield from self._at_limit(*cut.args)
-        self._progress.note_end(outcome.stop_reason)
-        return outcome
-
-    def _conversation(self, found: OpenCalls | None) -> Loop:
         outcome = (yield from self._answer_found(found)) if found is not None else None
         if outcome is not None:
             return outcome
         while True:
-            choice: Choice = "auto" if self._progress.turns else "requested"
+            choice: Choice = "auto" if self.progress.turns else "requested"
             message, calls, blocked = yield from self._turn(choice)
             outcome = self._end_without_results(message, calls, blocked)
             if outcome is not None and not calls:
                 if self._plan.inbox is not None and outcome.stop_reason == "complete" and (yield from self._goes_on()):
                     continue
-                return (yield from self._at_limit("deadline")) if outcome.stop_reason == "deadline" else outcome
+                return (yield from self.at_limit("deadline")) if outcome.stop_reason == "deadline" else outcome
             outputs = self._plan.outputs
             left = {call.id for call in calls if outputs is None or call.name in outputs}
             outcome = (yield from self._answer(message, list(enumerate(calls)), self._plan.caller_tools, left)) or outcome
             if outcome is not None:
                 return outcome
             if not calls:
-                self._progress.count_pause(pause_content(message))
-            reason = self._progress.reached(self._clock())
+                self.progress.count_pause(pause_content(message))
+            reason = self.progress.reached(self._clock())
             if reason is not None:
-                return (yield from self._at_limit(reason))
+                return (yield from self.at_limit(reason))
 
     def _answer_found(self, found: OpenCalls) -> Generator[Action, Any, RunOutcome | None]:
         """Answer the calls at the end of the input, as decided. No request is made before all are answered."""
@@ -342,8 +314,8 @@ class _Run:
         outcome = yield from self._answer(found.message, numbered, opened=found.opened)
         if outcome is not None:
             return outcome
-        reason = self._progress.reached(self._clock())
-        return (yield from self._at_limit(reason)) if reason is not None else None
+        reason = self.progress.reached(self._clock())
+        return (yield from self.at_limit(reason)) if reason is not None else None
 
     def _turn(self, choice: Choice) -> Generator[Action, Any, tuple[AIMessage, list[ToolCallRecord], str | None]]:
         """Make one request, and the same one again after a reply with which another model goes on; the stored messages join the history."""
@@ -352,15 +324,15 @@ class _Run:
                 raise _Cut("max_cost")
             if self._waiting or self._plan.inbox is not None:
                 yield from self._take_messages()
-            reply = yield CallModel(self._history, choice, self._progress.turns + 1)
+            reply = yield CallModel(self._history, choice, self.progress.turns + 1)
             message, calls, blocked = (reply.message, [], None) if isinstance(reply, TurnCut) else reply
             if message is None:
                 raise _Cut(reply.reason)
             own = message.response_metadata.get(KEY) or ()
             for rejected in rejected_replies(message) if REJECTED in own else ():
-                self._progress.count_turn(rejected.usage_metadata, goes_on=True)
+                self.progress.count_turn(rejected.usage_metadata, goes_on=True)
             goes_on = FAILOVER in own and is_cut_reply(message)
-            self._progress.count_turn(message.usage_metadata, goes_on=goes_on)
+            self.progress.count_turn(message.usage_metadata, goes_on=goes_on)
             self._history.append(message)
             if self._plan.used is not None:
                 self._plan.used.note(message)
@@ -380,15 +352,16 @@ class _Run:
 
     def _goes_on(self) -> Generator[Action, Any, bool]:
         """Take what the user has said during the last reply into the conversation; return whether there is any, for one more turn."""
-        over = self._progress.reached(self._clock()) is not None or (self._too_costly is not None and self._too_costly(self._history))
+        over = self.progress.reached(self._clock()) is not None or (self._too_costly is not None and self._too_costly(self._history))
         arrived = () if over or not self._plan.inbox.after_reply else self._plan.inbox.take(self._history)
         yield from self._join(arrived)
         return bool(arrived)
 
     def _join(self, messages: Sequence[HumanMessage]) -> Generator[Action, Any, None]:
         if messages:
-            self._history += yield TakeMessages(messages, _last_reply(self._history))
-            self._progress.count_results(())  # what the user says may make the same calls sensible
+            asked = next(one for one in reversed(self._history) if isinstance(one, AIMessage))
+            self._history += yield TakeMessages(messages, asked)
+            self.progress.count_results(())  # what the user says may make the same calls sensible
         if self._plan.inbox is not None:
             self._plan.inbox.check()
 
@@ -427,24 +400,21 @@ class _Run:
         opened += [result.message for result in results if open_run(result.message) is not None]
         open_ids = {one.tool_call_id for one in opened}
         pending = [_as_written(message, call) for _, call in calls if call.id not in given and call.id not in open_ids]
-        if pending or opened:
-            return self._left(message, pending, opened, started=bool(answered))
+        if pending or opened:  # the caller may have cancelled their siblings
+            reason: StopReason = "cancelled" if answered and self._is_cancelled() else "calls_pending"
+            return self._outcome(reason, pending=pending, asked=message, opened=in_call_order(message, opened) if opened else ())
         if results and all(result.return_direct for result in results) and not self._waiting:
             return self._outcome("return_direct", direct=[result.message for result in results])
-        ends = results and self._plan.limits.stop_when is not None and self._stops()
-        return self._outcome("stop_when") if ends else None
-
-    def _stops(self) -> bool:
-        """Whether the caller's condition ends the run. It is not asked about calls of the input that were only answered as interrupted."""
-        own = self._progress.turns or self._plan.decisions is not None
-        return bool(own) and self._progress.stops(lambda: tuple(self._history[self._start :]))
+        if not results or self._plan.limits.stop_when is None or not (self.progress.turns or self._plan.decisions is not None):
+            return None  # the condition is not asked about calls of the input that were only answered as interrupted
+        return self._outcome("stop_when") if self.progress.stops(lambda: tuple(self._history[self._start :])) else None
 
     def _admitted(self, answered: list[tuple[int, ToolCallRecord]]) -> list[tuple[int, ToolCallRecord]]:
         """Return the same calls; those that exceed a limit are answered with an error."""
-        overdue = self._progress.overdue(self._clock())
+        overdue = self.progress.overdue(self._clock())
         ready = [call for _, call in answered if not (overdue and call.waits)]  # nobody is asked when time is over
         wanted = [one for call in ready for one in call.inner or (call,) if one.args is not None]
-        allowed = 0 if overdue else self._progress.admit(len(wanted))
+        allowed = 0 if overdue else self.progress.admit(len(wanted))
         if self._plan.used is not None:
             self._plan.used.count_calls(allowed)
         stopped = {one.id for one in wanted[allowed:]}
@@ -455,20 +425,20 @@ class _Run:
         positions = {call.id: number for number, call in answered}
         calls = [call for _, call in answered]
         if self._plan.inner is not None:
-            self._plan.inner.begin(self._progress, self._history[self._start :])
-        results: list[ToolCallResult] = yield RunTools(message, calls, positions, self._history, self._progress.turns)
+            self._plan.inner.begin(self.progress, self._history[self._start :])
+        results: list[ToolCallResult] = yield RunTools(message, calls, positions, self._history, self.progress.turns)
         self._history.extend(result.message for result in results)
         if self._plan.inner is not None:
-            self._progress.count_inside(inner_usage(result.message for result in results))
-        self._progress.count_results([_signature(one) for result in results for one in result.inner or (result,)])
+            self.progress.count_inside(inner_usage(result.message for result in results))
+        self.progress.count_results([_signature(one) for result in results for one in result.inner or (result,)])
         return results
 
-    def _at_limit(self, reason: StopReason) -> Generator[Action, Any, RunOutcome]:
+    def at_limit(self, reason: StopReason) -> Generator[Action, Any, RunOutcome]:
         if reason == "cancelled":
             return self._outcome(reason)
         on_limit = self._plan.limits.on_limit
         if on_limit == "raise":
-            self._progress.note_end(reason)
+            self.progress.note_end(reason)
             raise LimitReachedError(f"the run reached its limit: {reason}", reason)
         if on_limit == "answer" and reason not in ("deadline", "max_cost"):
             message, calls, _ = yield from self._turn("none")
@@ -481,20 +451,11 @@ class _Run:
             return self._outcome(reason, pending=pending, asked=message)
         return self._outcome(reason)
 
-    def _left(self, message: AIMessage, pending: Sequence[ToolCallRecord], opened: Sequence[ToolMessage], *, started: bool) -> RunOutcome:
-        """Return the outcome of a run that leaves calls to the caller, who may have cancelled their siblings."""
-        reason: StopReason = "cancelled" if started and self._is_cancelled() else "calls_pending"
-        return self._outcome(reason, pending=pending, asked=message, opened=in_call_order(message, opened) if opened else ())
-
     def _is_cancelled(self) -> bool:
-        return self._progress.cancelled is not None and self._progress.cancelled()
+        return self.progress.cancelled is not None and self.progress.cancelled()
 
     def _outcome(self, reason: StopReason, **rest: Any) -> RunOutcome:
-        return RunOutcome(reason, self._progress.turns, self._progress.usage, **rest, not_taken=self._waiting)
-
-
-def _last_reply(history: Sequence[BaseMessage]) -> AIMessage:
-    return next(message for message in reversed(history) if isinstance(message, AIMessage))
+        return RunOutcome(reason, self.progress.turns, self.progress.usage, **rest, not_taken=self._waiting)
 
 
 def _as_written(message: AIMessage, call: ToolCallRecord) -> ToolCallRecord:
@@ -564,19 +525,13 @@ class Progress:
 
     def count_results(self, results: Sequence[tuple[str, str, str]]) -> None:
         """Record the results of one turn, as (name, arguments, result), to detect repetition in the next turn."""
-        self._note([result for result in results if result[0] not in self.limits.polling_tools] or None)
+        counted = [result for result in results if result[0] not in self.limits.polling_tools]
+        self._repeats = self._repeats + 1 if counted and counted == self._last else int(bool(counted))
+        self._last = counted or None
 
     def count_pause(self, text: str) -> None:
         """Record the content of a turn that the server has paused, to detect whether the next one adds any."""
-        self._note(("pause", text))
-
-    def _note(self, signature: object) -> None:
-        if signature is None:
-            self._last, self._repeats = None, 0
-        elif signature == self._last:
-            self._repeats += 1
-        else:
-            self._last, self._repeats = signature, 1
+        self.count_results([("a paused turn", "", text)])
 
     def stops(self, messages: Callable[[], Sequence[BaseMessage]]) -> bool:
         """Whether the caller's condition ends the run; `messages` returns the run's new messages.
@@ -603,7 +558,10 @@ class Progress:
             ("deadline", self.overdue(now)),
             ("max_tool_calls", self._refused_calls),
             ("no_progress", limits.no_progress is not None and self._repeats >= limits.no_progress),
-            ("token_budget", limits.token_budget is not None and self._total_tokens() >= limits.token_budget),
+            (
+                "token_budget",
+                limits.token_budget is not None and self.usage is not None and self.usage["total_tokens"] >= limits.token_budget,
+            ),
             ("context_window", limits.context_window is not None and self.context >= limits.context_window),
             ("max_turns", limits.max_turns is not None and self.turns >= limits.max_turns),
         ]
@@ -616,6 +574,3 @@ class Progress:
         value = getattr(self.limits, reason)
         shown = reason if value is None else f"{reason}={value}"  # the deadline may be that of a run around this one
         _logger.warning("a run has ended at its limit %s, after %d turns and %d tool calls", shown, self.turns, self.tool_calls)
-
-    def _total_tokens(self) -> int:
-        return self.usage["total_tokens"] if self.usage else 0

@@ -246,10 +246,6 @@ class _ModelCalls:
         self._system = messages.pop(0) if messages and isinstance(messages[0], SystemMessage) else None
         self._messages = messages
 
-    def layer(self, middleware: Any) -> _Layer:
-        """Return the check of one middleware."""
-        return _Layer(self, middleware)
-
     def model_request(self) -> Any:
         """Return the turn's request in the form that middleware gets."""
         return middleware_types().ModelRequest(
@@ -277,14 +273,11 @@ class _ModelCalls:
         added = [] if same else [name for tool in tools if not is_builtin(tool) and (name := declared_name(tool)) not in known]
         if added:
             raise ConfigurationError(f"a middleware adds tools that the run does not have: {', '.join(map(repr, added))}")
-        made = with_changes(
-            own,
-            messages=[*([] if asked.system_message is None else [asked.system_message]), *asked.messages],
-            model=own.model if asked.model is self._model else asked.model,
-            tools=own.tools if same else tools,
-            tool_choice=own.tool_choice if asked.tool_choice is self._choice else asked.tool_choice,
-            keywords={**own.keywords, **asked.model_settings} if asked.model_settings else own.keywords,
-        )
+        messages = [*([] if asked.system_message is None else [asked.system_message]), *asked.messages]
+        model = own.model if asked.model is self._model else asked.model
+        choice = own.tool_choice if asked.tool_choice is self._choice else asked.tool_choice
+        keywords = {**own.keywords, **asked.model_settings} if asked.model_settings else own.keywords
+        made = with_changes(own, messages, model, own.tools if same else tools, choice, keywords)
         self._attempts.append(Attempt(made))
         return self._attempts[-1]
 
@@ -407,9 +400,9 @@ class ModelMiddleware(TurnWrapper):
             yield part
 
 
-def _layer(calls: "_ModelCalls", middleware: Any, wrap: Callable[..., Any], handler: Callable[[Any], Any], request: Any) -> Any:
+def _layer(calls: _ModelCalls, middleware: Any, wrap: Callable[..., Any], handler: Callable[[Any], Any], request: Any) -> Any:
     """Call one middleware; `handler` is what stands inside of it."""
-    around = calls.layer(middleware)
+    around = _Layer(calls, middleware)
     return around.checked(wrap(request, lambda inner: handler(around.entered(inner))))
 
 
@@ -417,7 +410,7 @@ async def _alayer(
     calls: _ModelCalls, middleware: Any, wrap: Callable[..., Any], handler: Callable[[Any], Awaitable[Any]], request: Any
 ) -> Any:
     """Like `_layer`, asynchronously."""
-    around = calls.layer(middleware)
+    around = _Layer(calls, middleware)
 
     async def inside(inner: Any) -> Any:
         return await handler(around.entered(inner))
@@ -452,7 +445,7 @@ class _MiddlewareThread:
 
     def __init__(self, end: Deadline) -> None:
         self._end = end
-        self._asked: queue.SimpleQueue[tuple[_FromMiddleware | None, BaseException | None]] = queue.SimpleQueue()
+        self._asked: queue.SimpleQueue[_FromMiddleware | BaseException] = queue.SimpleQueue()
         self._replies: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
         self._closed = False
         self._news, self._ended = threading.Event(), threading.Event()
@@ -465,12 +458,12 @@ class _MiddlewareThread:
         try:
             self._put(_FromMiddleware(answer=work()))
         except BaseException as error:
-            self._put(None, error)
+            self._put(error)
         finally:
             self._ended.set()
 
-    def _put(self, asked: _FromMiddleware | None, error: BaseException | None = None) -> None:
-        self._asked.put((asked, error))
+    def _put(self, asked: _FromMiddleware | BaseException) -> None:
+        self._asked.put(asked)
         self._news.set()
 
     def ask(self, request: Any) -> Any:
@@ -493,9 +486,9 @@ class _MiddlewareThread:
         if not self._news.is_set():
             self._end.check()
         self._news.clear()
-        asked, error = self._asked.get()
-        if asked is None:
-            raise cast("BaseException", error)
+        asked = self._asked.get()
+        if isinstance(asked, BaseException):
+            raise asked
         return asked
 
     def reply(self, response: Any = None, error: BaseException | None = None) -> None:
@@ -520,7 +513,7 @@ class _MiddlewareTask:
 
     def start(self, work: Awaitable[Any]) -> None:
         """Begin."""
-        self._task = asyncio.ensure_future(_as_coroutine(work))
+        self._task = asyncio.ensure_future(work)
 
     async def ask(self, request: Any) -> Any:
         """Have the turn's task make a request; returns the response, or raises. Called in the middleware's task."""
@@ -558,10 +551,6 @@ class _MiddlewareTask:
             _logger.warning("a middleware goes on although its turn is over and it was cancelled")
         elif not self._task.cancelled():
             self._task.exception()
-
-
-async def _as_coroutine(work: Awaitable[Any]) -> Any:
-    return await work
 
 
 # ---------------------------------------------------------------------------------------------- `wrap_tool_call` around calls
@@ -636,8 +625,9 @@ class _MiddlewareCall:
                 f"{_middleware_name(self._middleware)} makes another call of {call.name!r}: it may change the arguments alone"
             )
         if self._last is not None:
-            decided = self._run.found or call.decision is not None
-            if decided and asked["args"] == call.args and not _may_run_again(self._run, self._last):
+            failed = not self._last.success and isinstance(self._last.error, Exception)  # what was cancelled may have had its effect
+            may_run_again = not self._last.executed or (failed and not self._run.is_late)
+            if (self._run.found or call.decision is not None) and asked["args"] == call.args and not may_run_again:
                 return ends_as(replace(self._last, attempts=0))
             self._run.begin_anew()
         if asked["args"] == call.args:
@@ -671,12 +661,6 @@ class _MiddlewareCall:
         known: dict[str, Any] = {"executed": last is not None and last.executed, "attempts": self._attempts, "commands": commands}
         direct = self._run.prepared.tool.return_direct and message.status != "error"
         return ToolCallResult(call, message, duration=0.0 if last is None else last.duration, return_direct=direct, **known)
-
-
-def _may_run_again(run: ToolRun, last: ToolCallResult) -> bool:
-    """Whether a call that was decided may run again: it has not run, or has raised, and does not run still."""
-    failed = not last.success and isinstance(last.error, Exception)  # what was cancelled may have had its effect
-    return not last.executed or (failed and not run.is_late)
 
 
 class _StaysPending(BaseException):

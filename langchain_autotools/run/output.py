@@ -5,8 +5,8 @@ very same chunks, so both always say the same (design: "The run message and its 
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
@@ -17,7 +17,7 @@ from ..compat import UNPARSABLE
 from ..messages.blocks import is_call_block
 from ..messages.calls import ToolCallRecord, entries_of_awaited, id_of_item, records_of
 from ..messages.metadata import ASKED, CACHED_ID, KEY, attach_messages, text_of, without_cached_id
-from ..messages.run_messages import OPEN_CALLS, Separators, generation_id, number_messages, serialize_messages, shown_entries
+from ..messages.run_messages import OPEN_CALLS, Separators, generation_id, numbered, serialize_messages, shown_entries
 from ..strict_json import read_object
 from .loop import RunOutcome
 
@@ -27,6 +27,7 @@ _TEXT = "text"
 _PART_OF_TURN = frozenset({KEY, "generation_id", "message_order_idx", "tool_call_idx", "output_version"})
 
 
+@dataclass(eq=False, repr=False)
 class RunOutput:
     """The outgoing message chunks of one run.
 
@@ -39,35 +40,37 @@ class RunOutput:
         withholds: Whether what turns that call tools say does not leave.
 
     Attributes:
-        anew: Makes the outward side of the same run, of which nothing has left yet.
         handed_out: The new messages so far.
         left_apart: The chunks that have left and are not those of a message: of replies that are void, and of messages that are stored in
             another form. By the number of the new message before which they left, or in whose place.
         replaced: The numbers of the messages in whose place chunks have left.
     """
 
-    def __init__(
-        self, *, position: int, separator: str, carry_messages: bool, blocks: bool, listed: bool = False, withholds: bool = False
-    ) -> None:
-        known: dict[str, Any] = {"position": position, "separator": separator, "carry_messages": carry_messages, "blocks": blocks}
-        self.anew: Callable[[], RunOutput] = partial(RunOutput, **known, listed=listed, withholds=withholds)
-        self._position = position
+    position: int
+    separator: InitVar[str]
+    carry_messages: bool
+    blocks: bool
+    listed: bool = False
+    withholds: bool = False
+    handed_out: list[BaseMessage] = field(default_factory=list, init=False)
+    left_apart: dict[int, list[list[AIMessageChunk]]] = field(default_factory=dict, init=False)
+    replaced: set[int] = field(default_factory=set, init=False)
+    _generation: str | None = field(default=None, init=False)
+    _message: AIMessage | None = field(default=None, init=False)
+    _indices: dict[object, int] = field(default_factory=dict, init=False)
+    _next_index: int = field(default=0, init=False)
+    _grows: tuple[str, int, dict[str, Any]] = field(default=("", 0, {}), init=False)  # kind, index and metadata of the last block
+    _provider: str | None = field(default=None, init=False)  # the vendor of the blocks that left first
+    _said: dict[str, Any] = field(default_factory=dict, init=False)  # the metadata with which the block that grows leaves
+    _delivered: int = field(default=0, init=False)
+
+    def __post_init__(self, separator: str) -> None:
         self._joints = Separators(separator)
-        self._carry = carry_messages
-        self._blocks = blocks
-        self._generation: str | None = None
-        self._message: AIMessage | None = None
-        self._indices: dict[object, int] = {}
-        self._next_index = 0
-        self._grows: tuple[str, int, dict[str, Any]] = "", 0, {}  # kind, index and metadata of the block that left last
-        self._provider: str | None = None  # the vendor of the blocks that left first
-        self._said: dict[str, Any] = {}  # the metadata with which the block that grows leaves
-        self._listed = listed
-        self._withholds = withholds
-        self.handed_out: list[BaseMessage] = []
-        self.left_apart: dict[int, list[list[AIMessageChunk]]] = {}
-        self.replaced: set[int] = set()
-        self._delivered = 0
+        self._listed = self.listed
+
+    def anew(self) -> "RunOutput":
+        """Return the outward side of the same run, of which nothing has left yet."""
+        return replace(self, separator=self._joints.separator)
 
     # ------------------------------------------------------------------------------------------ turns
 
@@ -86,10 +89,10 @@ class RunOutput:
                     return self._separated(text, content)
                 self._joints.last = content
                 return [text]
-            if len(extra) == 1 and not (content or metadata or self._blocks):
+            if len(extra) == 1 and not (content or metadata or self.blocks):
                 ((name, value),) = extra.items()
                 return [new_chunk([] if self._listed else "", {name: value}, None)] if isinstance(value, str) else []
-        elif len(content) == 1 and not (extra or self._blocks or self._joints.is_due):
+        elif len(content) == 1 and not (extra or self.blocks or self._joints.is_due):
             block = content[0]
             if block.__class__ is dict and len(block) == 3 and (block.get("type"), block.get("index"), metadata) == self._grows:
                 kind, place, _ = self._grows  # of which nothing but its text is new, as of most: no call of a function
@@ -164,7 +167,7 @@ class RunOutput:
         return {"model_provider": name} if name and name == self._provider else {}
 
     def _version(self) -> dict[str, Any]:
-        return {"output_version": "v1"} if self._blocks else {}
+        return {"output_version": "v1"} if self.blocks else {}
 
     def _separated(self, chunk: AIMessageChunk, text: str) -> list[AIMessageChunk]:
         """Return the chunk, preceded by a separator if one is due."""
@@ -173,7 +176,7 @@ class RunOutput:
 
     def _text_chunk(self, text: str) -> AIMessageChunk:
         """Return a chunk with text of the run's own, as a block if the run's content is blocks."""
-        if not self._blocks and not self._listed:
+        if not self.blocks and not self._listed:
             return AIMessageChunk(content=text)
         block = {"type": "text", "text": text, "index": self._new_index()}
         return AIMessageChunk(content=[block], response_metadata=self._version())
@@ -190,7 +193,7 @@ class RunOutput:
         if not isinstance(block, dict):
             return block
         if "index" not in block:
-            return {**block, "index": self._new_index()} if self._blocks else block
+            return {**block, "index": self._new_index()} if self.blocks else block
         known = (self._generation, block["index"])
         number = self._indices.get(known)
         if number is None:
@@ -203,9 +206,9 @@ class RunOutput:
         """Return a turn's AI message with its position, and the chunk that carries it."""
         own = message.response_metadata.get(KEY)
         cached = own.get(CACHED_ID) if isinstance(own, Mapping) else None
-        self._generation = generation_id(message, self._position + len(self.handed_out), cached)
+        self._generation = generation_id(message, self.position + len(self.handed_out), cached)
         message = message if cached is None else without_cached_id(message)
-        (self._message,) = number_messages(self._generation, [message])
+        self._message = numbered(message, self._generation, 0)
         self._joints.ended(message)
         return self._message, self.carrier_chunk(self._message)
 
@@ -214,14 +217,14 @@ class RunOutput:
         self.handed_out.append(message)
         if isinstance(message, HumanMessage):
             self._joints.ask()
-        metadata: dict[str, Any] = {KEY: {"messages": serialize_messages([message])}} if self._carry else {}
-        chunk = AIMessageChunk(content=[] if self._blocks or self._listed else "", response_metadata={**metadata, **self._version()})
+        metadata: dict[str, Any] = {KEY: {"messages": serialize_messages([message])}} if self.carry_messages else {}
+        chunk = AIMessageChunk(content=[] if self.blocks or self._listed else "", response_metadata={**metadata, **self._version()})
         attach_messages(chunk, [message])
         return chunk
 
     def hand_over(self) -> AIMessageChunk:
         """Return a chunk without content, with which a stream yields control to its reader."""
-        return new_chunk([] if self._blocks or self._listed else "", {}, None)
+        return new_chunk([] if self.blocks or self._listed else "", {}, None)
 
     def delivered(self) -> None:
         """Record that the caller has received all messages so far."""
@@ -248,10 +251,10 @@ class RunOutput:
         metadata |= self._of_vendor(message.response_metadata)
         run = {"stop_reason": outcome.stop_reason, "turns": outcome.turns, "usage": outcome.usage}
         run |= {"message_sent": False} if outcome.not_taken else {}
-        brought: dict[str, Any] = {"messages": []} if self._carry else {}
+        brought: dict[str, Any] = {"messages": []} if self.carry_messages else {}
         calls = [_call_chunk(call, self._new_index()) for call in outcome.pending if call.answer is None]
         chunk = AIMessageChunk(
-            content=[*self._call_blocks(message, calls), *self._found_items(outcome)] or ([] if self._blocks else ""),
+            content=[*self._call_blocks(message, calls), *self._found_items(outcome)] or ([] if self.blocks else ""),
             id=message.id,
             additional_kwargs={key: value for key, value in message.additional_kwargs.items() if not isinstance(value, str)},
             response_metadata={**metadata, KEY: {**self._records(outcome), **brought, **run}, **self._version()},
@@ -264,7 +267,7 @@ class RunOutput:
 
     def _call_blocks(self, message: AIMessage, calls: Sequence[ToolCallChunk]) -> str | list[Any]:
         """Return the calls left to the caller as content blocks if the content of messages contains calls."""
-        if self._blocks:
+        if self.blocks:
             return [{"type": "tool_call_chunk", **call} for call in calls]
         if not calls or isinstance(message.content, str):
             return ""
@@ -275,14 +278,14 @@ class RunOutput:
     def _found_items(self, outcome: RunOutcome) -> list[Any]:
         """Return the vendor's own items left to the caller that no turn has yielded: those that the input ended in, or withheld ones."""
         wanted = {call.id for call in outcome.pending if call.answer is not None}
-        content = outcome.asked.content if wanted and (self._message is None or self._withholds) and outcome.asked else ""
+        content = outcome.asked.content if wanted and (self._message is None or self.withholds) and outcome.asked else ""
         items = [block for block in content if isinstance(block, dict) and id_of_item(block.get("value", block)) in wanted]
         return [{**block, "index": self._new_index()} for block in items]
 
     def _records(self, outcome: RunOutcome) -> dict[str, Any]:
         """Return the records of the calls left to the caller, so that they are sent back as the model wrote them."""
         wanted = {call.id for call in outcome.pending}
-        opened = shown_entries(None, outcome.opened)
+        opened = shown_entries(None, outcome.opened) if outcome.opened else ()
         own = (self._message.response_metadata.get(KEY) or {}) if self._message else {}
         kept = {key: value for key, value in own.items() if key not in ("calls", "awaits")}
         awaited = [entry for call_id, entry in entries_of_awaited(outcome.asked).items() if call_id in wanted] if outcome.asked else []

@@ -6,11 +6,13 @@ the `SingleAnswer`, and hands on the chunks that these return. A `Run` joins the
 
 import logging
 import uuid
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar, cast
+from itertools import chain
+from types import TracebackType
+from typing import Any, Final, Literal, NamedTuple, Self, cast
 
 from langchain_core.callbacks import AsyncCallbackManager, AsyncCallbackManagerForChainRun, CallbackManager, CallbackManagerForChainRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -20,10 +22,9 @@ from langchain_core.runnables.config import ensure_config, patch_config
 
 from ..chunks import ChunkSum, sum_chunks
 from ..compat import should_stream, unvalidated
-from ..errors import AlreadyResumedError, ConfigurationError, LimitReachedError
+from ..errors import AlreadyResumedError, ConfigurationError, LimitReachedError, cut_traceback
 from ..executor import AsyncToolCallBatch, PendingCall, ToolCallBatch, ToolCallResult, pending_calls
 from ..executor.approvals import Approvals
-from ..executor.claims import Claims
 from ..executor.nested_runs import current_nested_runs
 from ..history import repair
 from ..messages.blocks import without_provisional
@@ -36,7 +37,7 @@ from ..turn.tools import ToolChoice, format_request_tools
 from .decisions import open_calls
 from .loop import Action, CallModel, RunOutcome, RunTools, TurnCut, tool_loop, turn_calls
 from .output import RunOutput, is_unreadable
-from .settings import RunParts, RunSettings, compose, drop_settings
+from .settings import RunParts, RunSettings, drop_settings, run_parts
 from .turn_wrappers import NOTHING_DECLARED, Discarded, Emitted, EndRun, Stored, TurnPart, TurnRequest, WireForm
 
 _logger = logging.getLogger("langchain_autotools")
@@ -60,35 +61,54 @@ class Phase(NamedTuple):
     done: Callable[[], Chunks]
 
 
-def drive(driven: "Driven", trace: "Trace") -> Iterator[Chunks]:
-    """Drive a call to its end and yield its chunks as they are made."""
-    yield driven.begin(trace)
-    while (action := driven.next()) is not None:
-        steps, take, done = driven.phase(action, trace.child)
-        try:
-            for step in steps:
-                yield take(step)
-        finally:
-            if hasattr(steps, "close"):
-                steps.close()
-        yield done()
-    yield driven.end()
+def drive(
+    model: Any, input: LanguageModelInput, config: RunnableConfig | None, keywords: dict[str, Any], *, streamed: bool
+) -> Iterator[Any]:
+    """Drive a call of a model to its end and yield its chunks as they are made; if it is not `streamed`, its whole message after them.
+
+    Args:
+        model: The model.
+        input: The input.
+        config: LangChain's configuration.
+        keywords: The keywords of the call. Those that configure a run are removed.
+        streamed: Whether the caller receives the chunks.
+    """
+    driven = model._driven(input, keywords, streamed=streamed)
+    with driven.trace(config) as trace:
+        yield from driven.begin(trace)
+        while (phase := driven.phase(trace.child)) is not None:
+            trace.steps, take, done = phase
+            parts = map(take, trace.steps)
+            yield from chain.from_iterable(parts if trace.total is None else map(trace.recorded, parts))
+            yield from trace.recorded(done())
+        yield from trace.recorded(driven.end())
+        message = None if streamed else driven.message(trace.total)
+        trace.end(message)
+    if not streamed:
+        yield message
 
 
-async def adrive(driven: "Driven", trace: "Trace") -> AsyncGenerator[Chunks, None]:
+async def adrive(
+    model: Any, input: LanguageModelInput, config: RunnableConfig | None, keywords: dict[str, Any], *, streamed: bool
+) -> AsyncGenerator[Any, None]:
     """Like `drive`, asynchronously."""
-    try:
-        yield driven.begin(trace)
-        while (action := driven.next()) is not None:
-            steps, take, done = driven.aphase(action, trace.child)
-            async with aclosing(steps):
-                async for step in steps:
-                    yield take(step)
-            yield done()
-    except BaseException:
-        await driven.aabandon()
-        raise
-    yield driven.end()
+    driven = model._driven(input, keywords, streamed=streamed, async_api=True)
+    async with await driven.atrace(config) as trace:
+        for chunk in driven.begin(trace):
+            yield chunk
+        while (phase := driven.phase(trace.child)) is not None:
+            trace.steps, take, done = phase
+            async for step in trace.steps:
+                for chunk in take(step) if trace.total is None else trace.recorded(take(step)):
+                    yield chunk
+            for chunk in trace.recorded(done()):
+                yield chunk
+        for chunk in trace.recorded(driven.end()):
+            yield chunk
+        message = None if streamed else driven.message(trace.total)
+        await trace.aend(message)
+    if not streamed:
+        yield message
 
 
 # ---------------------------------------------------------------------------------------------- a run
@@ -108,35 +128,48 @@ class Run:
         parts: What is optional of it.
         request: Its requests, but for their messages, choice and configuration.
         open_start: Whether the messages go on with a conversation that the server keeps.
+        streamed: Whether the caller receives the chunks.
+        async_api: Whether the driver is asynchronous.
     """
 
     def __init__(
-        self, messages: Sequence[BaseMessage], settings: RunSettings, parts: RunParts, request: TurnRequest, *, open_start: bool = False
+        self,
+        messages: Sequence[BaseMessage],
+        settings: RunSettings,
+        parts: RunParts,
+        request: TurnRequest,
+        *,
+        open_start: bool = False,
+        streamed: bool = True,
+        async_api: bool = False,
     ) -> None:
         history = repair(messages, open_end=True, open_start=open_start)
         self.input = list(messages)  # as the caller gave it: what wraps a run counts its messages
         self.settings = settings
         self.outcome: RunOutcome | None = None
         self._parts = parts
+        self._streamed = streamed
+        self._async_api = async_api
         self._request = request
         self._whole_form: Callable[[AIMessage], AIMessage] = request.model._whole_message
         self._observer = parts.observer
         self._output = RunOutput(
             position=len(history),
-            separator=settings.call.separator,
-            carry_messages=settings.call.carry_messages,
-            blocks=settings.output_version == "v1",
+            separator=settings.values["message_separator"],
+            carry_messages=settings.values["carry_messages"],
+            blocks=request.output_version == "v1",
             listed=settings.lists_content,
             withholds=settings.last_text_only,
         )
         plan = settings.plan
         found = open_calls(history, plan.decisions, settings.executor, plan.caller_tools, settings.approvals, messages)
         history = history if plan.decisions is None else _without_open_results(history)
-        self._loop = tool_loop(history, plan, parts.clock, found, parts.end.is_set, parts.meter(request, history))
+        too_costly = None if parts.meter is None else parts.meter(request, history)
+        self._loop = tool_loop(history, plan, parts.clock, found, parts.end.is_set, too_costly)
         self._cache: dict[str, Any] = {}
         if (around := current_nested_runs.get()) is not None:
             around.take_up(call_id for message in history if isinstance(message, AIMessage) for call_id in call_ids(message))
-        self._counts_usage = bool(settings.usage_limits)
+        self._counts_usage = bool(settings.values["usage_limits"])
         self._chunks = ChunkSum()
         self._whole: AIMessage | None = None
         self._stored: AIMessage | None = None
@@ -150,25 +183,36 @@ class Run:
         if plan.waiting and not {one.id for one in history if one.id}.isdisjoint(one.id for one in plan.waiting):
             raise ConfigurationError("the history has a message with the id of message= already: give it an id of its own, or none")
 
-    def trace(self, model: BaseChatModel, config: RunnableConfig | None) -> "Trace":
+    def trace(self, config: RunnableConfig | None) -> "Trace":
         """Begin the trace, the parent run of turns and tool calls."""
-        return _start_trace(model, config, self.input)
+        config, known, start = self._parent_run(config)
+        manager: CallbackManagerForChainRun = CallbackManager.configure(*known).on_chain_start(**start)
+        return Trace(self, self._request.model, config, manager, start["name"], streamed=self._streamed)
 
-    async def atrace(self, model: BaseChatModel, config: RunnableConfig | None) -> "Trace":
+    async def atrace(self, config: RunnableConfig | None) -> "Trace":
         """Like `trace`, asynchronously."""
-        return await _astart_trace(model, config, self.input)
+        config, known, start = self._parent_run(config)
+        manager: AsyncCallbackManagerForChainRun = await AsyncCallbackManager.configure(*known).on_chain_start(**start)
+        return Trace(self, self._request.model, config, manager, start["name"], streamed=self._streamed)
+
+    def _parent_run(self, config: RunnableConfig | None) -> tuple[RunnableConfig, tuple[Any, ...], dict[str, Any]]:
+        """Return the whole configuration of the parent run, what its callback manager is made of, and what it starts with."""
+        config, model = ensure_config(config), self._request.model
+        tags, metadata, name = config.get("tags"), config.get("metadata"), config.get("run_name") or model.get_name()
+        known = config.get("callbacks"), model.callbacks, model.verbose, tags, model.tags, metadata, model.metadata
+        inputs = {"messages": list(self.input)}
+        return config, known, {"serialized": None, "inputs": inputs, "name": name, "run_id": config.pop("run_id", None)}
 
     def begin(self, trace: "Trace") -> Chunks:
         """Begin the run; return the chunks that leave at once."""
-        self._observer.begin(*trace.identity())
+        if self._observer.listens:
+            self._observer.begin(*trace.identity())
         return [self._output.hand_over()] if self._observer.due else ()
 
     # ------------------------------------------------------------------------------------------ steps
 
-    def next(self, *, unread: bool = False) -> Action | EndRun | None:
-        """Return the next action, also of a run that nobody reads any more where it is to be `unread`; None at the end of the run."""
-        if not unread:
-            self._observer.check()
+    def _next(self) -> Action | EndRun | None:
+        """Return the next action; None at the end of the run."""
         if self.outcome is not None:
             return None
         sent, self._sent = self._sent, None
@@ -177,33 +221,29 @@ class Run:
             action = self._loop.send(sent)
         except StopIteration as end:
             self.outcome = end.value
-            return self._end_run(end.value, claims) if (claims := self._parts.claimed.claims) is not None else None
+            if (claims := self._parts.claimed.claims) is None:
+                return None
+            from .claimed_turn import kept_value  # here, because it costs every other program its import
+
+            return EndRun(kept_value(end.value, self._output.handed_out, owned=claims.owned))
         self._tools = action if isinstance(action, RunTools) else None
         self._last = isinstance(action, CallModel) and action.choice == "none"
         return action
 
-    def phase(self, action: Action | EndRun, config: RunnableConfig | None) -> Phase:
-        """Return the processing of an action."""
+    def phase(self, config: RunnableConfig | None) -> Phase | None:
+        """Return the processing of the next action; None at the end of the run."""
+        self._observer.check()
+        action, turns, claimed = self._next(), self._parts.turns, self._parts.claimed
+        if action is None:
+            return None
         if isinstance(action, CallModel):
-            return Phase(self._parts.turns.make(self._request_of(action, config)), self.part, self.turn_done)
+            request = replace(self._request, messages=list(action.messages), choice=action.choice, number=action.number, config=config)
+            return Phase((turns.amake if self._async_api else turns.make)(request), self.part, self.turn_done)
         if isinstance(action, RunTools):
-            return self._answering(ToolCallBatch, action, config)
+            return self._answering(AsyncToolCallBatch if self._async_api else ToolCallBatch, action, config)
         if isinstance(action, EndRun):
-            return Phase(self._parts.claimed.ending(action.value), self.part, tuple)
-        return Phase((), self.part, partial(self._taken, action.asked, action.messages))
-
-    def aphase(self, action: Action | EndRun, config: RunnableConfig | None) -> Phase:
-        """Return the processing of an action by an asynchronous driver."""
-        if isinstance(action, CallModel):
-            return Phase(self._parts.turns.amake(self._request_of(action, config)), self.part, self.turn_done)
-        if isinstance(action, RunTools):
-            return self._answering(AsyncToolCallBatch, action, config)
-        if isinstance(action, EndRun):
-            return Phase(self._parts.claimed.aending(action.value), self.part, tuple)
-        return Phase(_no_steps(), self.part, partial(self._taken, action.asked, action.messages))
-
-    def _request_of(self, action: CallModel, config: RunnableConfig | None) -> TurnRequest:
-        return replace(self._request, messages=list(action.messages), choice=action.choice, number=action.number, config=config)
+            return Phase((claimed.aending if self._async_api else claimed.ending)(action.value), self.part, tuple)
+        return Phase(_NoSteps(), self.part, partial(self._taken, action.asked, action.messages))
 
     def part(self, part: TurnPart) -> Chunks:
         """Process a part of a turn (a chunk, the whole message or a mark); return the chunks that leave at once."""
@@ -232,7 +272,7 @@ class Run:
         """Return the outgoing chunks for a turn's chunks, or for the message in their place."""
         if message is None:
             return [out for part in parts.chunks for out in self._output.chunk(part)]
-        return self._output.from_message(with_output_version(without_provisional(message), self.settings.output_version))
+        return self._output.from_message(with_output_version(without_provisional(message), self._request.output_version))
 
     def turn_done(self) -> Chunks:
         """End the turn; return the chunks that were withheld, and the chunk that carries its message."""
@@ -247,7 +287,7 @@ class Run:
         withheld: list[AIMessageChunk] = []
         if self.settings.last_text_only and not calls and not is_paused(whole):
             withheld = self._turn_chunks(parts, came_whole)
-        stored = self._request.model._stored_message(whole, self.settings.output_version)
+        stored = self._request.model._stored_message(whole, self._request.output_version)
         if self.settings.executor.handlers is not None:
             calls = self.settings.executor.handled(calls)
         if self.settings.approvals is not None and not self._last:
@@ -257,7 +297,7 @@ class Run:
         message, chunk = self._output.message(stored)
         if self._counts_usage and message.usage_metadata is None:
             self._counts_usage = False  # told once
-            limits = " and ".join(self.settings.usage_limits)
+            limits = " and ".join(self.settings.values["usage_limits"])
             _logger.warning("a reply says nothing of the tokens that it used: %s cannot end the run as long as that is so", limits)
         _logger.debug("turn done: message %s, %d calls, blocked: %s", message.id, len(calls), blocked)
         self._observer.turn_done(message)
@@ -288,42 +328,38 @@ class Run:
         said = cut_message(parts.message()) if parts else None
         message, brings = None, []
         if said is not None:
-            message, chunk = self._output.message(self._whole_form(with_output_version(said, self.settings.output_version)))
+            message, chunk = self._output.message(self._whole_form(with_output_version(said, self._request.output_version)))
             brings = [chunk]
         self._observer.turn_cut(message)
         self._sent = TurnCut(message, reason)
         return [*withheld, *brings]
 
     def _answering(self, kind: Callable[..., _Batch], action: RunTools, config: RunnableConfig | None) -> Phase:
-        """Return the answering of calls, whose steps are results in call order, and None when a listener needs control first."""
-        self._batch = batch = self.settings.executor.batch(kind, action.calls, config, **self._options(action))
-        self._calls_begin(action)
-        return Phase(batch.delivery, partial(self.result, action), self.tools_done)
-
-    def _calls_begin(self, action: RunTools) -> None:
-        """Notify the observer that calls are about to be answered.
+        """Return the answering of calls, whose steps are results in call order, and None when a listener needs control first.
 
         Raises:
             Exception: What was raised when it was asked whether they need approval.
         """
+        self._batch = batch = self.settings.executor.batch(
+            kind,
+            action.calls,
+            config,
+            messages=list(action.messages),
+            only=self._request.form.choice.allowed,
+            end=self._parts.end,
+            turn=action.turn,
+            in_run=True,
+            cache=self._cache,
+            observer=self._observer.watch(),
+            admissions=self._parts.admissions,
+            wrappers=self._parts.call_wrappers,
+            placed=partial(self._placed, action),
+            claims=self._parts.claimed.claims if action.turn or self.settings.plan.decisions is not None else None,
+        )
         self._observer.calls_begin(action.message, action.calls)
         if self._failure is not None:
             raise self._failure
-
-    def _options(self, action: RunTools) -> dict[str, Any]:
-        return {
-            "messages": list(action.messages),
-            "only": self.settings.form.choice.allowed,
-            "end": self._parts.end,
-            "turn": action.turn,
-            "in_run": True,
-            "cache": self._cache,
-            "observer": self._observer.watch(),
-            "admissions": self._parts.admissions,
-            "wrappers": self._parts.call_wrappers,
-            "placed": partial(self._placed, action),
-            "claims": self._parts.claimed.claims if action.turn or self.settings.plan.decisions is not None else None,
-        }
+        return Phase(batch.delivery, partial(self.result, action), self.tools_done)
 
     def result(self, action: RunTools, result: ToolCallResult | None) -> Chunks:
         """Process the next result, in call order, and return its chunk. For None: an empty chunk."""
@@ -348,12 +384,6 @@ class Run:
         return () if claims is None or claims.finished is None else self._repeat(claims.finished, cast("RunTools", self._tools), self._sent)
 
     # ------------------------------------------------------------------------------------------ claims
-
-    def _end_run(self, outcome: RunOutcome, claims: Claims) -> EndRun:
-        """Return what the store of claims is told at the end of the run."""
-        from .claimed_turn import kept_value  # here, because it costs every other program its import
-
-        return EndRun(kept_value(outcome, self._output.handed_out, owned=claims.owned))
 
     def _repeat(self, finished: Mapping[str, Any], tools: RunTools, results: Sequence[ToolCallResult]) -> Chunks:
         """End as another run has ended, and return the chunks of what it has brought besides these results."""
@@ -412,17 +442,17 @@ class Run:
         attach_messages(whole, self._output.handed_out)
         return whole
 
-    def message(self, chunks: Sequence[AIMessageChunk]) -> AIMessage:
+    def message(self, chunks: ChunkSum) -> AIMessage:
         """Return the run message of all chunks of a run that was not streamed."""
-        message = self._whole_form(sum_chunks(chunks))
+        message = self._whole_form(chunks.message())
         attach_messages(message, self._output.undelivered())
         return message
 
     # ------------------------------------------------------------------------------------------ failure
 
-    def failed(self, error: BaseException, *, streamed: bool) -> None:
+    def failed(self, error: BaseException) -> None:
         """Attach the completed messages that the caller does not have to the exception, every call of them answered."""
-        if streamed:
+        if self._streamed:
             self._output.delivered()
         if self._waiting:
             _logger.warning(_NOT_SENT, type(error).__name__)
@@ -444,7 +474,7 @@ class Run:
             self.settings.plan.inbox.close()
         with suppress(Exception):  # the first exception is the one to raise
             self.turn_done()
-            if isinstance(action := self.next(unread=True), RunTools):
+            if isinstance(action := self._next(), RunTools):
                 self._answering(ToolCallBatch, action, None)
 
     async def aabandon(self) -> None:
@@ -457,10 +487,16 @@ class Run:
         self._observer.leave()
 
 
-async def _no_steps() -> AsyncGenerator[None, None]:
-    """The steps of an action that is done at once."""
-    return
-    yield
+class _NoSteps(tuple[None, ...]):
+    """The steps of an action that is done at once, for drivers of both kinds."""
+
+    __slots__ = ()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> None:
+        raise StopAsyncIteration
 
 
 def _without_open_results(history: Sequence[BaseMessage]) -> list[BaseMessage]:
@@ -501,13 +537,16 @@ class SingleAnswer:
     def __init__(self, model: Any, input: LanguageModelInput, keywords: dict[str, Any], *, streamed: bool, async_api: bool) -> None:
         if keywords.pop("resume", None) is not None:
             raise ConfigurationError("resume takes a model with tools=[...] or handlers={...}; elsewhere a message answers a call")
-        cancel, limits = keywords.pop("cancel", None), drop_settings(model, keywords) or model
-        self._seconds, self._raises = limits.deadline, limits.on_limit == "raise"
-        self._parts: RunParts = compose(cancel, self._seconds, wrappers=model._turn_wrappers())
+        cancel, given = keywords.pop("cancel", None), drop_settings(model, keywords)
+        values = {name: getattr(model, name) for name in ("deadline", "on_limit")} if given is None else given
+        self._seconds, self._raises = values["deadline"], values["on_limit"] == "raise"
+        own = {**values, "cancel": cancel, "journal": None, "message_separator": "", "max_cost": None}
+        self._parts: RunParts = run_parts(own, model._turn_wrappers())
         self._observer = self._parts.observer
         self._stored_form = model._reply_message
         self._streamed = streamed
-        self._actions: list[Action] = [CallModel((), "requested")]
+        self._is_requested = False
+        self._make = self._parts.turns.amake if async_api else self._parts.turns.make
         self._request = _single_request(model, input, keywords, self._parts, streamed=streamed, async_api=async_api)
         self._chunks = ChunkSum()
         self._last: AIMessageChunk | None = None
@@ -516,13 +555,13 @@ class SingleAnswer:
         self._message: BaseMessage | None = None
         self._is_told = False
 
-    def trace(self, model: BaseChatModel, config: RunnableConfig | None) -> "Trace":
+    def trace(self, config: RunnableConfig | None) -> "Trace":
         """Return the trace: the caller's own, with the reply's LLM run in it."""
-        return Trace(model, config)
+        return Trace(self, self._request.model, config, streamed=self._streamed)
 
-    async def atrace(self, model: BaseChatModel, config: RunnableConfig | None) -> "Trace":
+    async def atrace(self, config: RunnableConfig | None) -> "Trace":
         """Like `trace`."""
-        return Trace(model, config)
+        return self.trace(config)
 
     def begin(self, trace: "Trace") -> Chunks:
         """Begin the reply."""
@@ -530,18 +569,13 @@ class SingleAnswer:
             self._observer.begin(*trace.identity())
         return ()
 
-    def next(self) -> Action | None:
-        """Return the request, once."""
+    def phase(self, config: RunnableConfig | None) -> Phase | None:
+        """Return the processing of the turn, once."""
         self._observer.check()
-        return self._actions.pop() if self._actions else None
-
-    def phase(self, action: Action | EndRun, config: RunnableConfig | None) -> Phase:
-        """Return the processing of the turn."""
-        return Phase(self._parts.turns.make(replace(self._request, config=config)), self.part, self.turn_done)
-
-    def aphase(self, action: Action | EndRun, config: RunnableConfig | None) -> Phase:
-        """Return the processing of the turn by an asynchronous driver."""
-        return Phase(self._parts.turns.amake(replace(self._request, config=config)), self.part, self.turn_done)
+        if self._is_requested:
+            return None
+        self._is_requested = True
+        return Phase(self._make(replace(self._request, config=config)), self.part, self.turn_done)
 
     def part(self, part: TurnPart) -> Chunks:
         """Process a part of the turn (a chunk, the whole message or a mark); return the chunk, which leaves at once.
@@ -628,16 +662,16 @@ class SingleAnswer:
             raise LimitReachedError("the reply reached its limit: deadline", "deadline")
         return ()
 
-    def message(self, chunks: Sequence[AIMessageChunk]) -> AIMessage:
+    def message(self, chunks: object) -> AIMessage:
         """Return the whole message."""
         return cast("AIMessage", self._message)
 
-    def failed(self, error: BaseException, *, streamed: bool) -> None:
+    def failed(self, error: BaseException) -> None:
         """Attach a message that the caller does not have to the exception."""
         reply = take_reply(error)
         if reply is not None and self._message is None:
             self._message = self._as_stored(reply if self._last is None else self._chunks.message())
-        delivered = streamed and (self._last is not None or reply is None)
+        delivered = self._streamed and (self._last is not None or reply is None)
         if self._message is not None and not delivered:
             attach_messages(error, [self._message])
         self._observer.stopped(error)
@@ -682,118 +716,108 @@ Driven = Run | SingleAnswer
 # ---------------------------------------------------------------------------------------------- the trace in LangChain's callbacks
 
 
-def _start_trace(
-    model: BaseChatModel, config: RunnableConfig | None, messages: Sequence[BaseMessage]
-) -> "_RunTrace[CallbackManagerForChainRun]":
-    """Begin the parent run of a synchronous run."""
-    config = ensure_config(config)
-    manager = CallbackManager.configure(*_arguments(model, config))
-    start = _start(model, config, messages)
-    started: CallbackManagerForChainRun = manager.on_chain_start(**start)
-    return _RunTrace(model, started, config, start["name"])
-
-
-async def _astart_trace(
-    model: BaseChatModel, config: RunnableConfig | None, messages: Sequence[BaseMessage]
-) -> "_RunTrace[AsyncCallbackManagerForChainRun]":
-    """Begin the parent run of an asynchronous run."""
-    config = ensure_config(config)
-    manager = AsyncCallbackManager.configure(*_arguments(model, config))
-    start = _start(model, config, messages)
-    started: AsyncCallbackManagerForChainRun = await manager.on_chain_start(**start)
-    return _RunTrace(model, started, config, start["name"])
-
-
-def _start(model: BaseChatModel, config: RunnableConfig, messages: Sequence[BaseMessage]) -> dict[str, Any]:
-    name = config.get("run_name") or model.get_name()
-    return {"serialized": None, "inputs": {"messages": list(messages)}, "name": name, "run_id": config.pop("run_id", None)}
-
-
-def _arguments(model: BaseChatModel, config: RunnableConfig) -> tuple[Any, ...]:
-    tags, metadata = config.get("tags"), config.get("metadata")
-    return config.get("callbacks"), model.callbacks, model.verbose, tags, model.tags, metadata, model.metadata
-
-
-_Manager = TypeVar("_Manager", CallbackManagerForChainRun, AsyncCallbackManagerForChainRun)
-
-
 class Trace:
-    """The trace of one call. This base class makes no parent run: the LLM run is the caller's.
+    """The trace of one call: its parent run, where it has one; else the LLM run is the caller's.
+
+    As a context manager it reports an exception that ends the call, or that it was left, and cuts tracebacks (`cut_traceback`).
 
     Args:
+        driven: What is traced.
         model: The model.
         config: LangChain's configuration.
+        manager: The callback manager of the parent run; None without one.
+        name: The name of the parent run.
+        streamed: Whether the caller receives the chunks.
 
     Attributes:
         child: The configuration of turns and tool calls.
-        records: Whether the chunks of the call are recorded.
+        total: The sum of the chunks; None if nobody needs it.
+        steps: The steps of the current phase, which are closed where an exception ends the call.
     """
 
-    records = False
-
-    def __init__(self, model: BaseChatModel, config: RunnableConfig | None) -> None:
+    def __init__(
+        self,
+        driven: "Driven",
+        model: BaseChatModel,
+        config: RunnableConfig | None,
+        manager: CallbackManagerForChainRun | AsyncCallbackManagerForChainRun | None = None,
+        name: str | None = None,
+        *,
+        streamed: bool,
+    ) -> None:
+        self._driven = driven
         self._model = model
-        self.child = config
+        self._manager: Any = manager
+        self._name = name
+        self.child = config if manager is None else patch_config(config, callbacks=manager.get_child())
+        self.total = ChunkSum() if manager is not None and (manager.handlers or not streamed) else None
+        self.steps: Any = ()
 
-    def __enter__(self) -> None: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None: ...
+    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None:
+            return
+        try:
+            getattr(self.steps, "close", tuple)()
+            if self._manager is not None:
+                self._manager.on_chain_error(error)
+        except BaseException as another:
+            self._ended_by(another, another.__traceback__)
+            raise
+        self._ended_by(error, trace)
 
-    async def __aenter__(self) -> None: ...
+    async def __aenter__(self) -> Self:
+        return self
 
-    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None: ...
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None:
+            return
+        try:
+            async with AsyncExitStack() as closing:
+                closing.push_async_callback(self._driven.aabandon)
+                if hasattr(self.steps, "aclose"):
+                    await self.steps.aclose()
+            if self._manager is not None:
+                await self._manager.on_chain_error(error)
+        except BaseException as another:
+            self._ended_by(another, another.__traceback__)
+            raise
+        self._ended_by(error, trace)
+
+    def _ended_by(self, error: BaseException, trace: TracebackType | None) -> None:
+        """Report an exception that ends the call, or that it was left."""
+        if isinstance(error, GeneratorExit):
+            self._driven.left()
+        else:
+            self._driven.failed(error)
+            cut_traceback(error, trace)
 
     def identity(self) -> tuple[str, str]:
         """Return the id and the name by which listeners know the call."""
+        if self._manager is not None:
+            return str(self._manager.run_id), str(self._name)
         known = ensure_config(self.child)
         return str(known.get("run_id") or uuid.uuid4()), known.get("run_name") or self._model.get_name()
 
-    def record(self, chunks: Iterable[AIMessageChunk]) -> None:
-        """Record chunks for the output of the parent run."""
+    def recorded(self, chunks: Chunks) -> Chunks:
+        """Return chunks that leave, recorded for their sum."""
+        if self.total is not None:
+            self.total.extend(chunks)
+        return chunks
 
-    def end(self, message: AIMessage | None = None) -> None:
-        """Report the end of the parent run, with the message or the sum of the recorded chunks."""
+    def end(self, message: AIMessage | None) -> None:
+        """Report the end of the parent run, with the message or the sum of the chunks."""
+        if (manager := self._over()) is not None:
+            manager.on_chain_end(message or (self.total.message() if self.total else None))
 
-    async def aend(self, message: AIMessage | None = None) -> None:
+    async def aend(self, message: AIMessage | None) -> None:
         """Like `end`, asynchronously."""
+        if (manager := self._over()) is not None:
+            await manager.on_chain_end(message or (self.total.message() if self.total else None))
 
-
-class _RunTrace(Trace, Generic[_Manager]):
-    """The trace of a call with a parent run. As a context manager it reports the error that ends the run."""
-
-    def __init__(self, model: BaseChatModel, manager: _Manager, config: RunnableConfig, name: str) -> None:
-        super().__init__(model, patch_config(config, callbacks=manager.get_child()))
-        self._manager: _Manager = manager
-        self._name = name
-        self._sum = ChunkSum()
-        self.records = bool(manager.handlers)
-
-    def __exit__(self: "_RunTrace[CallbackManagerForChainRun]", kind: object, error: BaseException | None, trace: object) -> None:
-        if error is not None:
-            self._manager.on_chain_error(error)
-
-    async def __aexit__(
-        self: "_RunTrace[AsyncCallbackManagerForChainRun]", kind: object, error: BaseException | None, trace: object
-    ) -> None:
-        if error is not None:
-            await self._manager.on_chain_error(error)
-
-    def identity(self) -> tuple[str, str]:
-        """Return the id and the name of the parent run."""
-        return str(self._manager.run_id), self._name
-
-    def record(self, chunks: Iterable[AIMessageChunk]) -> None:
-        """Record chunks for the output of the parent run."""
-        for chunk in chunks:
-            self._sum.add(chunk)
-
-    def _output(self, message: AIMessage | None) -> AIMessage | None:
-        return message or (self._sum.message() if self._sum else None)
-
-    def end(self: "_RunTrace[CallbackManagerForChainRun]", message: AIMessage | None = None) -> None:
-        """Report the end of the parent run, with the message or the sum of the recorded chunks."""
-        self._manager.on_chain_end(self._output(message))
-
-    async def aend(self: "_RunTrace[AsyncCallbackManagerForChainRun]", message: AIMessage | None = None) -> None:
-        """Like `end`, asynchronously."""
-        await self._manager.on_chain_end(self._output(message))
+    def _over(self) -> Any:
+        """Return the manager of the parent run, whose end is reported once."""
+        manager, self._manager = self._manager, None
+        return manager

@@ -10,35 +10,34 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iter
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
+from decimal import Decimal
 from functools import lru_cache, partial
-from inspect import signature
-from typing import Any, ClassVar, Protocol, cast
+from inspect import iscoroutinefunction, signature
+from typing import Annotated, Any, ClassVar, Literal, Protocol, cast, get_args
 
 from langchain_core.messages import BaseMessage, HumanMessage, messages_from_dict
+from pydantic import BaseModel, Field
 
 from ..deadline import NEVER, Deadline, abounded, bounded, checked_cancel, deadline_after, deadline_of
 from ..errors import ConfigurationError
 from ..event_bus import current_scope
 from ..executor import ToolExecutor
 from ..executor.approvals import Admission, Approvals, Reservation
-from ..executor.executor import ExecutionSettings, checked_listener
+from ..executor.executor import EXECUTION, Setting, checked_listener, read_settings, setting
 from ..executor.names import OtherwiseNamed, tool_keys, tool_name
 from ..executor.nested_runs import current_nested_runs
 from ..executor.run_tool import is_run_tool
 from ..executor.steps import CallWrapper
 from ..executor.tools import ToolSource, callable_tools
 from ..messages.calls import FOR_CALLER
-from ..messages.metadata import InnerUsage
-from ..turn.model import MISTAKEN
-from ..turn.tools import Formatter, ToolChoice, format_request_tools, format_tool_choice, format_tools, is_builtin
+from ..turn.model import MISTAKEN, Secret, describe_fields
+from ..turn.tools import Formatter, format_request_tools, format_tool_choice, format_tools, is_builtin
 from .decisions import read_resume
-from .loop import Limits, RunPlan
+from .loop import Limits, OnLimit, RunPlan
 from .turn_wrappers import (
-    NOTHING_DECLARED,
     AsyncProceed,
     Proceed,
     RunClaims,
-    RunJournal,
     RunObserver,
     TurnPart,
     TurnRequest,
@@ -51,17 +50,160 @@ _OUTPUT = "ls_structured_output_format"
 """The keyword of a call whose output has a schema, as LangChain's tracing knows it."""
 
 _OF_ANOTHER = frozenset({"model", "model_name"})
-_LIMITS = frozenset(one.name for one in fields(Limits))
-_OF_EXECUTION = frozenset(signature(ExecutionSettings.read).parameters)
-_OTHERS = frozenset(
-    {"message_separator", "carry_messages", "resume", "message", "cancel", "inbox", "journal", "before_turn", "prices", "output_check"}
-)
 
-RUN_KEYWORDS = _LIMITS | _OTHERS | _OF_EXECUTION - {"approval_key"}
+AfterText = Literal["continue", "raise"]
+"""Action when a model fails after text has left: another model goes on with the reply, or the error is raised."""
+
+
+# ---------------------------------------------------------------------------------------------- the settings
+#
+# Each is a declared field with its docstring: the constructor's argument and, unless it says otherwise, the keyword of a call. What a
+# `Setting` in its type says is all that is known of it anywhere else: which values are refused, and how those of several places are joined.
+
+
+_of_runs = partial(setting, at=("call",))
+"""A setting that no executor has."""
+
+
+def _limit(above: float, words: str) -> Setting:
+    """A number that None lifts."""
+
+    def is_right(value: Any) -> bool:  # Decimal's NaN refuses to be compared by size
+        return isinstance(value, int | float | Decimal) and not isinstance(value, bool) and value == value and value > above
+
+    return _of_runs(is_right, f"{words}, or None for no limit", lifted=True)
+
+
+_LIMIT = _limit(0, "greater than 0")
+_NAMES = _of_runs(lambda value: isinstance(value, Collection) and not isinstance(value, str), "a list of names of tools")
+_ON_LIMIT = _of_runs(lambda value: value in get_args(OnLimit), f"one of {', '.join(get_args(OnLimit))}")
+_STOP_WHEN = _of_runs(
+    lambda value: callable(value) and not iscoroutinefunction(value), "a function that returns True or False at once", lifted=True
+)
+_BOOLEAN = _of_runs(lambda value: isinstance(value, bool), "True or False")
+_TEXT = _of_runs(lambda value: isinstance(value, str), "a text")
+
+
+def _checked_prices(name: str, value: Any) -> Mapping[str, Mapping[str, Any]]:
+    from ..pricing import own_prices  # here, because it costs every other program its import
+
+    return own_prices(value)
+
+
+class RunFields(BaseModel, defer_build=True):
+    """The fields of a chat model that configure its runs."""
+
+    tools: Any = Field(default=(), exclude=True, repr=False)
+    """Tools that the model runs itself: a list of functions and `BaseTool`s, a `{name: callable}` mapping, a `ToolExecutor`, or
+    None for none. Builtin tools of the vendor (dicts) are only declared."""
+
+    handlers: Any = Field(default=None, exclude=True, repr=False)
+    """Functions that answer the calls of the vendor's tools for the caller's machine, by kind: `shell`, `apply_patch`, `computer`,
+    `text_editor`, `memory`, `mcp_approval`, `tool_search`, and `(toolset, name)`; see `Handler`. Calls of other kinds end the run as
+    pending."""
+
+    max_turns: Annotated[int | None, _LIMIT] = 25
+    """Maximum number of turns of one run that may call tools; None for no limit. With `on_limit="answer"` one more request is made,
+    for the answer: at most 26 requests. Retries of failed requests are not counted."""
+    max_tool_calls: Annotated[int | None, _limit(-1, "0 or more")] = None
+    """Maximum number of tool calls of one run."""
+    token_budget: Annotated[int | None, _LIMIT] = None
+    """Maximum number of tokens of all turns of one run together."""
+    max_cost: Annotated[float | Decimal | None, _LIMIT] = None
+    """Maximum cost of one run in US dollars, by `prices` or the price data of the extra `cost`. A request that would exceed it is not made
+    (`on_limit="answer"` acts as `return`); a reply may, where its `max_tokens` is not set. A reply that has no price ends the run too."""
+    context_window: Annotated[int | None, _LIMIT] = None
+    """Maximum number of tokens in the context. None: the limit of the model's profile, if known."""
+    deadline: Annotated[float | None, _LIMIT] = None
+    """Maximum duration of a run in seconds. At the deadline the run returns what it has, whatever it waits for, and makes no last
+    request (`on_limit="answer"` acts as `return`). Without `tools` it limits the single reply."""
+    no_progress: Annotated[int | None, _limit(1, "2 or more")] = 3
+    """Number of turns in a row with the same calls and the same results after which a run ends."""
+    polling_tools: Annotated[Sequence[str], _NAMES] = ()
+    """Names of tools exempt from the no-progress check, such as one that polls a job."""
+    on_limit: Annotated[OnLimit, _ON_LIMIT] = "answer"
+    """Action when a limit is reached: `answer` requests one last answer without tools, `return` returns the run as it is,
+    `raise` raises `LimitReachedError`."""
+    before_turn: Annotated[Any, Setting(checked_listener, at=("call",))] = Field(default=None, exclude=True, repr=False)
+    """Function that may change the next request of a run: it gets a `NextTurn` and returns one, or None. May be asynchronous in
+    asynchronous runs."""
+    middleware: Any = Field(default=(), exclude=True, repr=False)
+    """LangChain's middleware, the outermost first: objects whose `wrap_model_call` stands around each turn and whose `wrap_tool_call`
+    around each call. Their `tools` join the model's. One that needs other hooks or a state is refused."""
+    stop_when: Annotated[Any, _STOP_WHEN] = Field(default=None, exclude=True, repr=False)
+    """Condition that ends a run: a function called with a `RunSoFar` after each turn whose calls are answered. If it returns True the
+    run ends with the stop reason `stop_when`, without another request."""
+
+    fallbacks: Sequence[Any] = Field(default=(), exclude=True)
+    """Models, in order, that make a turn whose model fails: of this package, or what `with_tools(model, [])` returns. The run goes on with
+    the one that took over, under its tools, restrictions and limits; each model has its own parameters and retries."""
+    fallback_on: Any = Field(default=None, exclude=True, repr=False)
+    """The failures that another model answers: classes of errors, functions of an error, `FirstToken(seconds)`, "refused" or "length" (of a
+    reply without text), or a list of these. None, and where no error is named: what the model's own retries repeat, refused keys, spent
+    quotas, unknown models. Never a deadline, a cancellation, or a reader who has left."""
+    fallback_attempts: int = 1
+    """Maximum number of attempts at a model, including the first, while another one is left."""
+    cooldown: float | None = None
+    """Seconds for which a model that has failed is asked only if all have failed, in all runs of the process. None: none."""
+    after_text: AfterText = "continue"
+    """Action when a model fails after text has left: `continue` keeps the text as a message with which another model goes on, `raise`
+    raises the error."""
+
+    parallel: Annotated[bool, EXECUTION["parallel"]] = True
+    """Whether the calls of one turn run in parallel."""
+    max_concurrency: Annotated[int | None, EXECUTION["max_concurrency"]] = None
+    """Maximum number of calls of one turn that run at the same time. The smallest value applies: this, that of a `ToolExecutor` given as
+    `tools`, that of a call, or the one in the configuration."""
+    policies: Annotated[Any, EXECUTION["policies"]] = Field(default=None, exclude=True, repr=False)
+    """A `ToolPolicy` for each tool that needs one, by name. Those of a call and of an executor take precedence, field by field."""
+    default_policy: Annotated[Any, EXECUTION["default_policy"]] = Field(default=None, exclude=True, repr=False)
+    """The `ToolPolicy` of all other tools, and for unset fields of `policies`: `ToolPolicy(timeout=10)` limits each call of a tool."""
+
+    prices: Annotated[Any, Setting(_checked_prices, at=("call",))] = Field(default=None, exclude=True, repr=False)
+    """Prices for `max_cost` by the name of the model, in place of those of the price data; as `run_cost` takes them."""
+
+    message_separator: Annotated[str, _TEXT] = "\n"
+    """The separator in the run's text between the texts of two turns, unless the first ends in white space."""
+    carry_messages: Annotated[bool, _BOOLEAN] = True
+    """Whether the run message carries the new messages as data."""
+    on_executing: Annotated[Any, EXECUTION["on_executing"]] = Field(default=None, exclude=True, repr=False)
+    """Callback for each call just before it runs."""
+    on_executed: Annotated[Any, EXECUTION["on_executed"]] = Field(default=None, exclude=True, repr=False)
+    """Callback for each result as soon as its call has run."""
+    on_progress: Annotated[Any, EXECUTION["on_progress"]] = Field(default=None, exclude=True, repr=False)
+    """Callback for each value that a running tool reports (`ToolContext.report`), with its call."""
+
+    requires_approval: Annotated[Any, EXECUTION["requires_approval"]] = Field(default=None, exclude=True, repr=False)
+    """Rule for calls that need approval: names of tools, a function that returns True or False for a `ToolCallRecord`, or True for all
+    calls. The rules of a `ToolExecutor` given as `tools` and of a call apply too; none replaces another. The run ends as
+    `calls_pending`; `pending_calls` returns the calls, and `resume` takes the decisions."""
+    approve: Annotated[Any, EXECUTION["approve"]] = Field(default=None, exclude=True, repr=False)
+    """Callback that decides about such calls at once: it gets a `PendingCall` and returns one of its decisions, or None to leave the call
+    pending. May be asynchronous. Without `requires_approval` it is called for every call."""
+    approval_key: Annotated[Secret, EXECUTION["approval_key"]] = Field(default=None, exclude=True, repr=False, min_length=1)  # type: ignore[arg-type]
+    """Key of the digests of pending calls, so that nobody else can create them. No pickle holds it."""
+    claim: Annotated[Any, EXECUTION["claim"]] = Field(default=None, exclude=True, repr=False)
+    """Store by which one of all runs that resume a history goes on, in any number of processes: `claims(url)`, an object with the same
+    methods, one with `take(key)`, or a function that returns True once for each key. May be asynchronous. See `AlreadyResumedError`."""
+
+
+describe_fields(RunFields)
+
+SETTINGS: Mapping[str, Setting] = {
+    name: one for name, declared in RunFields.model_fields.items() for one in declared.metadata if isinstance(one, Setting)
+}
+"""The settings of runs by name."""
+
+_DEFAULTS = {name: RunFields.model_fields[name].default for name in SETTINGS}
+_OF_EXECUTION = {name: _DEFAULTS.pop(name) for name in EXECUTION}
+_OF_CALLS = ("resume", "message", "cancel", "inbox", "journal", "output_check")
+_LIMITS = tuple(one.name for one in fields(Limits))
+
+RUN_KEYWORDS = frozenset({*_OF_CALLS, *(name for name, one in SETTINGS.items() if "call" in one.at)})
 """Keywords of a call that configure a run and never reach the vendor."""
 
-_LIFTED_BY_NONE = _LIMITS - {"on_limit", "polling_tools"}
-_NEAR = 2
+
+# ---------------------------------------------------------------------------------------------- a model's tools
 
 
 class Configured(Formatter, Protocol):
@@ -107,82 +249,27 @@ class Toolbox:
 
 
 @dataclass(frozen=True)
-class CallSettings:
-    """The settings of one call, from the model's fields and the call's keywords.
-
-    Attributes:
-        limits: The limits of the run.
-        usage_limits: The names of those among them that somebody has set and that need to know the usage of tokens.
-        separator: The separator between the texts of two turns.
-        carry_messages: Whether chunks carry the new messages as data.
-        decisions: The decisions about calls at the end of the input.
-        message: The user's message behind the results of these calls; None if there is none.
-        cancel: The caller's cancellation flag; None if there is none.
-        inbox: The queue of what the user says during the run; None if there is none.
-        output_check: Checks the output of each reply, and makes the turn again; None where nothing does.
-        before_turn: Changes each request; None where nothing does.
-        middleware: Stands around the turns and calls.
-        journal: Remembers what the run does, so that a later process goes on with it; None where nothing does.
-        call: How this call wants the tools' calls executed.
-        fields: How the model's fields do.
-        prices: Prices of models, for `max_cost`.
-    """
-
-    limits: Limits
-    usage_limits: Sequence[str]
-    separator: str
-    carry_messages: bool
-    decisions: Any
-    message: HumanMessage | None
-    cancel: Any
-    inbox: Any
-    output_check: Any
-    before_turn: Any
-    middleware: Sequence[Any]
-    journal: RunJournal | None
-    call: ExecutionSettings
-    fields: ExecutionSettings
-    prices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    def executor(self, own: ToolExecutor) -> ToolExecutor:
-        """Return the executor as this run wants it.
-
-        Raises:
-            ConfigurationError: A setting names a tool that the executor does not have.
-        """
-        settings = self.call.over(own.settings).over(self.fields)
-        return own.with_settings(settings if own.tools or own.handlers else replace(settings, policies=own.policies))
-
-
-@dataclass(frozen=True)
 class RunSettings:
-    """The presentation settings of a run, fixed before it starts.
+    """What is fixed of a run before it starts.
 
     Attributes:
+        values: The settings of the call by name, as the call gives them, else the model's fields; see `call_settings`.
         plan: Limits, and whose calls are whose.
-        call: What the model's fields and the keywords of the call say.
         executor: Executes the calls.
-        form: What requests declare, in the form of the model's wire.
+        request: Its requests, but for their messages, choice, configuration and end.
         approvals: What calls need before they run; None for nothing.
-        tools: The declared tools: objects where they are known as such, else as the caller declared them.
-        tool_choice: The tool choice as the caller gave it.
         last_text_only: Whether the texts of turns that call tools are withheld: a parser reads what the run says.
-        output_version: The model's output version.
         lists_content: Whether the content of its replies is always a list of blocks.
         client_tools: The names of tools of the vendor's that run on the caller's machine: pending calls say so.
     """
 
+    values: Mapping[str, Any]
     plan: RunPlan
-    call: CallSettings
     executor: ToolExecutor
-    form: WireForm = NOTHING_DECLARED
-    tools: Sequence[Any] = ()
-    tool_choice: Any = None
-    last_text_only: bool = False
-    output_version: str | None = None
-    lists_content: bool = False
-    usage_limits: Sequence[str] = ()
+    request: TurnRequest
     approvals: Approvals | None = None
+    last_text_only: bool = False
+    lists_content: bool = False
     client_tools: frozenset[str] = frozenset()
 
 
@@ -225,68 +312,65 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
     Raises:
         ConfigurationError: A setting cannot work.
     """
-    prices_of_call = keywords.get("prices")
-    call = call_settings(model, keywords)
-    if prices_of_call is not None and call.limits.max_cost is None:
+    prices = keywords.get("prices")
+    values, call, of_fields = call_settings(model, keywords)
+    if prices is not None and values["max_cost"] is None:
         raise ConfigurationError("prices has an effect only with max_cost; run_cost takes prices of its own")
-    around = current_nested_runs.get()
-    call = call if around is None else around.bound(call)
-    if call.limits.polling_tools and toolbox.source:
-        call = replace(call, limits=_with_tool_keys(call.limits, toolbox.executor.tools))
-    own_tools, caller_choice = keywords.pop("tools", None), model.take_tool_choice(keywords)
-    if caller_choice is None:
-        caller_choice = _by_model(model).get("tool_choice")
-    bound = format_request_tools(model, own_tools)
+    if (around := current_nested_runs.get()) is not None:
+        values = around.bound(values)
+    if values["polling_tools"] and toolbox.source:
+        values["polling_tools"] = _polling_tools(values["polling_tools"], toolbox.executor.tools)
+    bound, choice = format_request_tools(model, keywords.pop("tools", None)), model.take_tool_choice(keywords)
+    if choice is None:
+        choice = _by_model(model).get("tool_choice")
     declared = {tool_name(tool) for tool in bound}
-    own, caller_tools = _with_bound(model, toolbox.executor, bound, declared)
+    own, caller_tools = _with_bound(model, toolbox.executor, bound, declared) if bound else (toolbox.executor, declared)
     added = model.read_added_tools(messages) - own.tools.keys()
     tools = [tool for tool in toolbox.declarations if tool_name(tool) not in declared] + bound
-    form, ends = wire_form(model, tools, caller_choice, caller_tools, keywords)
-    check_output(keywords, caller_tools, form.choice.allowed)
-    meant = partial(own.meant, only=form.choice.allowed)
-    executor = call.executor(own)
-    if form.choice.single:
-        executor = executor.with_settings(replace(executor.settings, parallel=False))
-    approvals = executor.approvals
-    if approvals is not None:
-        approvals = approvals if around is None else around.governs(approvals)
-        executor = executor.with_settings(replace(executor.settings, approvals=replace(approvals, judged=True)))
+    form, ends = wire_form(model, tools, choice, caller_tools, keywords)
     optional: dict[str, Any] = {}
     if _OUTPUT in keywords:
+        check_output(keywords, caller_tools, form.choice.allowed)
         alone = not (own.tools or own.handlers or added or toolbox.caller_tools)
         optional["outputs"] = None if alone else {*_output_names(keywords)}
-    if approvals is not None and approvals.approve is not None:
-        optional["leaves"] = ("caller", *FOR_CALLER)
-    used = None if around is None else around.used
-    parsed = is_parsed(model, keywords)
-    if call.inbox is not None:
-        from .inbox import Inbox  # here, because it costs every other program its import
-
-        optional["inbox"] = Inbox(call.inbox, after_reply=not parsed)
+    executor = own.between(call, of_fields) if call or of_fields else own
+    if form.choice.single or executor.approvals is not None:
+        executor = copy(executor)
+        executor.parallel = False if form.choice.single else executor.parallel
+    if (approvals := executor.approvals) is not None:
+        approvals = approvals if around is None else around.governs(approvals)
+        executor.approvals = replace(approvals, judged=True)
+        if approvals.approve is not None:
+            optional["leaves"] = ("caller", *FOR_CALLER)
+    used, limits = None if around is None else around.used, Limits(**{name: values[name] for name in _LIMITS})
     if toolbox.makes_runs:
-        optional["inner"] = _inner_runs(call, used)
+        from .inner_runs import InnerRuns  # here, because it costs every other program its import
+
+        optional["inner"] = InnerRuns(limits, values["prices"] or {}, used)
+    waiting = () if values["message"] is None else (values["message"],)
+    inbox, parsed = values["inbox"], is_parsed(model, keywords)
+    inbox = None if inbox is None else _inbox(inbox, after_reply=not parsed)
+    left, meant = caller_tools | added | toolbox.caller_tools, partial(own.meant, only=form.choice.allowed)
     return RunSettings(
-        plan=RunPlan(
-            call.limits,
-            caller_tools | added | toolbox.caller_tools,
-            meant,
-            ends,
-            read_resume(call.decisions),
-            used=used,
-            waiting=() if call.message is None else (call.message,),
-            **optional,
-        ),
-        call=call,
+        values=values,
+        plan=RunPlan(limits, left, meant, ends, read_resume(values["resume"]), used=used, waiting=waiting, inbox=inbox, **optional),
         executor=executor,
-        form=form,
+        request=TurnRequest(
+            model=model,
+            messages=(),
+            choice="requested",
+            keywords=keywords,
+            end=NEVER,
+            tools=[*(tool for name, tool in toolbox.objects if name not in declared), *bound],
+            caller_tools=frozenset(left),
+            tool_choice=choice,
+            form=form,
+            output_version=model.output_version,
+        ),
         approvals=approvals,
-        client_tools=toolbox.caller_tools,
-        tools=[*(tool for name, tool in toolbox.objects if name not in declared), *bound],
-        tool_choice=caller_choice,
         last_text_only=parsed,
-        output_version=model.output_version,
         lists_content=model.answers_in_blocks(tools),
-        usage_limits=call.usage_limits,
+        client_tools=toolbox.caller_tools,
     )
 
 
@@ -298,30 +382,24 @@ def _with_bound(
     if otherwise:
         executor = copy(executor)
         executor._declared = otherwise
-    if executor.handlers is None or not bound:
+    if executor.handlers is None:
         return executor, declared
     on_client = model.client_tool_names(bound).items()
     handled = {name: kind for name, kind in on_client if executor.handlers.has(kind) and name not in executor.tools}
     return (executor.with_handlers({}, handled), declared - handled.keys()) if handled else (executor, declared)
 
 
-def _with_tool_keys(limits: Limits, tools: Mapping[str, Any]) -> Limits:
-    """Return the limits of a run with the keys of the tools that their rules name.
+def _polling_tools(given: Collection[str], tools: Mapping[str, Any]) -> list[str]:
+    """Return the keys of the tools that the names of `polling_tools` mean.
 
     Raises:
-        ConfigurationError: A rule names a tool that does not exist.
+        ConfigurationError: One names a tool that does not exist.
     """
-    names = tool_keys(limits.polling_tools, tools)
+    names = tool_keys(given, tools)
     unknown = [name for name in names if name not in tools]
     if unknown:
         raise ConfigurationError(f"polling_tools names tools that do not exist: {', '.join(map(repr, unknown))}")
-    return replace(limits, polling_tools=names)
-
-
-def _inner_runs(call: CallSettings, around: InnerUsage | None) -> CallWrapper:
-    from .inner_runs import InnerRuns  # here, because it costs every other program its import
-
-    return InnerRuns(call.limits, call.prices, around)
+    return names
 
 
 def check_output(keywords: Mapping[str, Any], declared: Collection[str], allowed: Collection[str] | None) -> None:
@@ -354,46 +432,40 @@ def is_parsed(model: Any, keywords: Mapping[str, Any]) -> bool:
 # ---------------------------------------------------------------------------------------------- the keywords of a call
 
 
-def _checked(kind: type, words: str, name: str, value: Any) -> Any:
-    if not isinstance(value, kind):
-        raise ConfigurationError(f"{name} must be {words}, not {value!r}")
-    return value
+def call_settings(model: Configured, keywords: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Take the settings of one call out of its `keywords`.
 
-
-_boolean, _text = partial(_checked, bool, "True or False"), partial(_checked, str, "a text")
-
-
-def call_settings(model: Configured, keywords: dict[str, Any]) -> CallSettings:
-    """Return the settings of one call and remove them from `keywords`.
+    Returns:
+        The settings that no executor has, by name: the call's, else the model's field; also which limits need to know the usage of tokens
+        (`usage_limits`). Then how the call wants the tools' calls executed, and how the model's fields do where they do not say what holds
+        anyway, as `read_settings` returns it.
 
     Raises:
         ConfigurationError: A setting cannot work, a keyword has no effect at a call, or is very nearly the name of one that has.
     """
     _check_names(model, keywords)
-    limits = {name: _setting(model, name, keywords) for name in sorted(_LIMITS - {"context_window"})}
-    counting = {"token_budget": limits["token_budget"], "context_window": keywords.get("context_window", model.context_window)}
-    call = {name: keywords.pop(name) for name in sorted(_OF_EXECUTION & RUN_KEYWORDS) if _is_given(name, keywords)}
-    return CallSettings(
-        limits=Limits(**limits, context_window=_context_window(model, keywords)),
-        usage_limits=[name for name, value in counting.items() if value is not None],
-        separator=_text("message_separator", _setting(model, "message_separator", keywords)),
-        carry_messages=_boolean("carry_messages", _setting(model, "carry_messages", keywords)),
-        message=_message(keywords.pop("message"), keywords.get("resume")) if _is_given("message", keywords) else None,
-        decisions=keywords.pop("resume", None),
-        cancel=checked_cancel(keywords.pop("cancel")) if _is_given("cancel", keywords) else None,
-        inbox=keywords.pop("inbox", None),
-        output_check=keywords.pop("output_check", None),
-        before_turn=checked_listener("before_turn", _setting(model, "before_turn", keywords)),
-        middleware=model.middleware,
-        journal=keywords.pop("journal", None),
-        call=ExecutionSettings.read(**call),
-        fields=ExecutionSettings.read(**{name: getattr(model, name) for name in sorted(_OF_EXECUTION)}),
-        prices=_prices(_setting(model, "prices", keywords)),
-    )
+    given = {name: keywords.pop(name) for name in RUN_KEYWORDS & keywords.keys()}
+    given = {name: value for name, value in given.items() if value is not None or (name in SETTINGS and SETTINGS[name].lifted)}
+    values = {name: given[name] if name in given else getattr(model, name) for name in _DEFAULTS}
+    for name, default in _DEFAULTS.items():
+        value, row = values[name], SETTINGS[name]
+        if value is not default and (value is not None or not row.lifted):
+            values[name] = row.check(name, value)
+    values["usage_limits"] = [name for name in ("token_budget", "context_window") if values[name] is not None]
+    if values["context_window"] is None and "context_window" not in given:
+        values["context_window"] = _window_of_profile(model, keywords)
+    values |= {name: given.get(name) for name in _OF_CALLS}
+    if values["message"] is not None:
+        values["message"] = _message(values["message"], values["resume"])
+    if values["cancel"] is not None:
+        values["cancel"] = checked_cancel(values["cancel"])
+    call = {name: given[name] for name in _OF_EXECUTION if name in given}
+    of_fields = {name: value for name, default in _OF_EXECUTION.items() if (value := getattr(model, name)) is not default}
+    return values, read_settings(call) if call else call, read_settings(of_fields) if of_fields else of_fields
 
 
-def drop_settings(model: Configured, keywords: dict[str, Any]) -> Limits | None:
-    """Remove the settings of a run from the keywords of a single request; return the limits, or None if no keyword is set.
+def drop_settings(model: Configured, keywords: dict[str, Any]) -> dict[str, Any] | None:
+    """Remove the settings of a run from the keywords of a single request; return them by name, or None if no keyword is set.
 
     Raises:
         ConfigurationError: As of `call_settings`.
@@ -401,18 +473,7 @@ def drop_settings(model: Configured, keywords: dict[str, Any]) -> Limits | None:
     if RUN_KEYWORDS.isdisjoint(keywords):
         _check_names(model, keywords)
         return None
-    return call_settings(model, keywords).limits
-
-
-def _is_given(name: str, keywords: dict[str, Any]) -> bool:
-    """Whether the call sets this keyword: None lifts a limit, and is no value for other keywords."""
-    if name in keywords and keywords[name] is None and name not in _LIFTED_BY_NONE:
-        del keywords[name]
-    return name in keywords
-
-
-def _setting(model: Any, name: str, keywords: dict[str, Any]) -> Any:
-    return keywords.pop(name) if _is_given(name, keywords) else getattr(model, name)
+    return call_settings(model, keywords)[0]
 
 
 def _message(given: Any, decisions: Any) -> HumanMessage:
@@ -431,23 +492,17 @@ def _message(given: Any, decisions: Any) -> HumanMessage:
     return user_message("message", given)
 
 
-def _prices(prices: Any) -> Mapping[str, Mapping[str, Any]]:
-    if prices is None:
-        return {}
-    from ..pricing import own_prices  # here, because it costs every other program its import
+def _inbox(given: Any, *, after_reply: bool) -> Any:
+    from .inbox import Inbox  # here, because it costs every other program its import
 
-    return own_prices(prices)
+    return Inbox(given, after_reply=after_reply)
 
 
-def _context_window(model: Configured, keywords: dict[str, Any]) -> int | None:
-    """Return the context window of the call, the model or its profile, which only applies to the model's own name."""
-    if "context_window" in keywords:
-        asked: int | None = keywords.pop("context_window")
-        return asked
+def _window_of_profile(model: Configured, keywords: Mapping[str, Any]) -> int | None:
+    """Return the context window of the model's profile, which only applies to the model's own name."""
     profile = {} if _OF_ANOTHER & keywords.keys() else model.profile or {}
     known = profile.get("max_input_tokens") if isinstance(profile, Mapping) else None
-    of_profile = known if isinstance(known, int) and known > 0 else None  # a class of somebody else's may have anything there
-    return of_profile if model.context_window is None else model.context_window
+    return known if isinstance(known, int) and known > 0 else None  # a class of somebody else's may have anything there
 
 
 # ---------------------------------------------------------------------------------------------- hints for misspelt keywords
@@ -477,23 +532,16 @@ def _is_known(model: Any, name: str) -> bool:
 @lru_cache(maxsize=512)
 def _nearest(name: str) -> str | None:
     """Return the run keyword within two letters of `name`."""
-    near = [(_distance(name, keyword), keyword) for keyword in sorted(RUN_KEYWORDS) if abs(len(name) - len(keyword)) <= _NEAR]
-    distance, keyword = min(near, default=(_NEAR + 1, ""))
-    return keyword if distance <= _NEAR else None
+    return next((one for edits in (1, 2) for one in sorted(RUN_KEYWORDS) if _is_near(name, one, edits)), None)
 
 
-def _distance(one: str, other: str) -> int:
-    """Return the edit distance of two words."""
-    row: Sequence[int] = range(len(other) + 1)
-    for number, letter in enumerate(one, 1):
-        last, above = number, number - 1
-        made = [last]
-        for column, against in enumerate(other, 1):
-            last = min(last + 1, row[column] + 1, above + (letter != against))
-            above = row[column]
-            made.append(last)
-        row = made
-    return row[-1]
+def _is_near(one: str, other: str, edits: int) -> bool:
+    """Whether at most so many letters are left out, put in or changed between two words."""
+    while one and other and one[0] == other[0]:
+        one, other = one[1:], other[1:]
+    if not one or not other or not edits:
+        return len(one) + len(other) <= edits
+    return any(_is_near(*rest, edits - 1) for rest in ((one[1:], other), (one, other[1:]), (one[1:], other[1:])))
 
 
 # ---------------------------------------------------------------------------------------------- the optional parts
@@ -505,10 +553,6 @@ _UNWRAPPED = Turns()
 
 def _random_uuid(message_id: str, call_id: str) -> str:
     return str(uuid.uuid4())
-
-
-def _unmetered(request: TurnRequest, history: Sequence[BaseMessage]) -> None:
-    return None
 
 
 _UNOBSERVED = RunObserver()
@@ -528,7 +572,8 @@ class RunParts:
         observer: Observes the run.
         turns: Makes its turns.
         admissions: What admits its calls besides approvals, one after another.
-        meter: Returns the function that tells whether the next request would cost too much; None if there is no such limit.
+        meter: Returns the function that tells whether the next request, of a run with these requests and input, would cost too much;
+            None if there is no such limit.
         call_wrappers: What stands around each of its calls, the outermost first.
         new_uuid: Makes the UUID of a call that waits, of the ids of its message and of the call.
         claimed: What it has claimed in the caller's store.
@@ -539,66 +584,30 @@ class RunParts:
     observer: RunObserver = _UNOBSERVED
     turns: Turns = _UNWRAPPED
     admissions: Sequence[Admission] = ()
-    meter: Callable[[TurnRequest, Sequence[BaseMessage]], Callable[[Sequence[BaseMessage]], bool] | None] = _unmetered
+    meter: Callable[[TurnRequest, Sequence[BaseMessage]], Callable[[Sequence[BaseMessage]], bool]] | None = None
     call_wrappers: Sequence[CallWrapper] = ()
     new_uuid: Callable[[str, str], str] = _random_uuid
     claimed: RunClaims = _UNCLAIMED
 
 
+def _meter(values: Mapping[str, Any], request: TurnRequest, history: Sequence[BaseMessage]) -> Callable[[Sequence[BaseMessage]], bool]:
+    from ..pricing import CostMeter  # here, because it costs every other program its import
+
+    return CostMeter(values["max_cost"], values["prices"] or {}, request, history).exceeded
+
+
 def run_parts(
-    call: CallSettings, wrappers: Iterable[TurnWrapper] = (), call_wrappers: Sequence[CallWrapper] = (), claim: Any = None
+    values: Mapping[str, Any], wrappers: Iterable[TurnWrapper], call_wrappers: Sequence[CallWrapper] = (), claim: Any = None
 ) -> RunParts:
-    """Compose the optional parts of a run.
+    """Compose the optional parts of a run, or of a single reply.
 
     Args:
-        call: The settings of the call.
+        values: The settings of the call, as `call_settings` returns them.
         wrappers: Wrappers of turns that the model and the call bring.
         call_wrappers: Wrappers of calls, likewise, the outermost first.
         claim: The caller's store of claims; None for none.
     """
-    parts = compose(call.cancel, call.limits.deadline, call.journal, separator=call.separator, wrappers=wrappers, claim=claim)
-    meter = _unmetered if call.limits.max_cost is None else partial(_meter, call)
-    return replace(parts, meter=meter, call_wrappers=call_wrappers) if call_wrappers or meter is not _unmetered else parts
-
-
-def _meter(call: CallSettings, request: TurnRequest, history: Sequence[BaseMessage]) -> Callable[[Sequence[BaseMessage]], bool]:
-    """Return the function that tells whether the next request of a run would exceed its maximum cost.
-
-    Args:
-        call: The settings of the call.
-        request: The run's requests, but for their messages.
-        history: The messages that the run begins with.
-
-    Raises:
-        ConfigurationError: The model has no price.
-    """
-    from ..pricing import CostMeter  # here, because it costs every other program its import
-
-    return CostMeter(cast("float", call.limits.max_cost), call.prices, request, history).exceeded
-
-
-def compose(
-    cancel: Any,
-    seconds: float | None,
-    journal: RunJournal | None = None,
-    *,
-    separator: str = "",
-    wrappers: Iterable[TurnWrapper] = (),
-    claim: Any = None,
-) -> RunParts:
-    """Compose the optional parts of a run or a reply.
-
-    Args:
-        cancel: The caller's cancellation flag; None if there is none.
-        seconds: The time limit; None for no limit.
-        journal: Records the run; None if nothing does.
-        separator: The separator between the texts of two turns.
-        wrappers: Wrappers of turns that the model brings.
-        claim: The caller's store of claims; None for none.
-
-    Raises:
-        ConfigurationError: The flag is neither an event nor a function.
-    """
+    cancel, seconds, journal = values["cancel"], values["deadline"], values["journal"]
     around = list(wrappers)
     clock, new_uuid = time.monotonic, _random_uuid
     admissions: Sequence[Admission] = ()
@@ -613,7 +622,7 @@ def compose(
     if (place := current_scope.get()) is not None:
         from .event_emitter import RunEvents  # here, because it costs every other program its import
 
-        observer = events = RunEvents(place, separator)
+        observer = events = RunEvents(place, values["message_separator"])
         around.append(events)
     claimed = _UNCLAIMED
     if claim is not None:
@@ -622,7 +631,8 @@ def compose(
         claimed = turn = ClaimedTurn(claim, end)
         around.append(turn)
     turns = Turns(around) if around else _UNWRAPPED
-    return RunParts(end, clock, observer, turns, admissions, new_uuid=new_uuid, claimed=claimed)
+    meter = None if values["max_cost"] is None else partial(_meter, values)
+    return RunParts(end, clock, observer, turns, admissions, meter, call_wrappers, new_uuid, claimed)
 
 
 class _Bounded(TurnWrapper):
@@ -638,23 +648,6 @@ class _Bounded(TurnWrapper):
 
 
 # ---------------------------------------------------------------------------------------------- requests in the form of a model's wire
-
-
-def run_request(model: Configured, settings: RunSettings, parts: RunParts, keywords: Mapping[str, Any], *, streams: bool) -> TurnRequest:
-    """The requests of a run, but for their messages, choice and configuration."""
-    return TurnRequest(
-        model=model,
-        messages=(),
-        choice="requested",
-        keywords=keywords,
-        end=parts.end,
-        tools=settings.tools,
-        caller_tools=frozenset(settings.plan.caller_tools),
-        tool_choice=settings.tool_choice,
-        form=settings.form,
-        streams=streams,
-        output_version=settings.output_version,
-    )
 
 
 def form_of(model: Configured, request: TurnRequest) -> WireForm:
@@ -677,25 +670,21 @@ def wire_form(
         caller_tools: The names of those tools whose calls are left to the caller.
         keywords: The caller's other keywords.
     """
-    choice = _tool_choice(model, tool_choice, tools, keywords)
-    any_tool = model.format_tool_choice("any", tools) if caller_tools and choice.forced else None
-    until_called = any_tool is not None and (choice.asked == any_tool or _OUTPUT in keywords)
-    ends = caller_tools if until_called else ()
-    once = model._first_request_only & {*keywords, *_by_model(model)}
-    lasting = replace(choice, asked=any_tool, lasting=any_tool) if until_called else choice
-    return WireForm(model, tools, lasting, model.format_tool_choice(_last_choice(ends), tools), once), ends
-
-
-def _tool_choice(model: Configured, choice: Any, tools: Sequence[Mapping[str, Any]], keywords: Mapping[str, Any]) -> ToolChoice:
-    """The tool choice of the call, within that of the constructor's `model_kwargs`; also whether the call rules out parallel calls."""
     by_model = _by_model(model)
-    asked, outer = (model.read_tool_choice(format_tool_choice(model, one, tools)) for one in (choice, by_model.get("tool_choice")))
-    within, single = asked.within(outer), asked.single or outer.single
+    asked, outer = (model.read_tool_choice(format_tool_choice(model, one, tools)) for one in (tool_choice, by_model.get("tool_choice")))
+    choice, single = asked.within(outer), asked.single or outer.single
     for body in (keywords, keywords.get("extra_body"), by_model, vars(model).get("extra_body")):
         if isinstance(body, dict) and body.get("parallel_tool_calls") is not None:
             single = single or not body["parallel_tool_calls"]
             break
-    return replace(within, single=True) if single else within
+    choice = replace(choice, single=True) if single else choice
+    any_tool = model.format_tool_choice("any", tools) if caller_tools and choice.forced else None
+    until_called = any_tool is not None and (choice.asked == any_tool or _OUTPUT in keywords)
+    ends = caller_tools if until_called else ()
+    last_choice = "none" if not ends else next(iter(ends)) if len(ends) == 1 else "any"
+    lasting = replace(choice, asked=any_tool, lasting=any_tool) if until_called else choice
+    once = model._first_request_only & {*keywords, *by_model}
+    return WireForm(model, tools, lasting, model.format_tool_choice(last_choice, tools), once), ends
 
 
 def _by_model(model: Any) -> Mapping[str, Any]:
@@ -703,8 +692,3 @@ def _by_model(model: Any) -> Mapping[str, Any]:
     keywords = dict(getattr(model, "model_kwargs", None) or {})
     choice = model.take_tool_choice(keywords) if keywords else None
     return keywords if choice is None else {**keywords, "tool_choice": choice}
-
-
-def _last_choice(ends: Collection[str]) -> str:
-    """Return the tool choice of a last turn: the call that must end the run, or no call."""
-    return "none" if not ends else next(iter(ends)) if len(ends) == 1 else "any"

@@ -19,7 +19,7 @@ from ..deadline import Deadline, DeadlinePassed
 from ..errors import ConfigurationError
 from ..event_bus import NobodyListens
 from ..executor import ToolCallResult
-from ..executor.batch import NOBODY, CallObserver
+from ..executor.batch import CallObserver
 from ..executor.claims import Claims
 from ..executor.names import tool_name
 from ..executor.plan import Meaning, forbidden
@@ -310,9 +310,9 @@ class RunObserver:
     def calls_begin(self, message: AIMessage, calls: Sequence[ToolCallRecord]) -> None:
         """Observe that these calls of a message are about to be answered."""
 
-    def watch(self) -> CallObserver:
-        """Return the observer of one turn's calls."""
-        return NOBODY
+    def watch(self) -> CallObserver | None:
+        """Return the observer of one turn's calls; None where nobody observes them."""
+        return None
 
     def result_done(self, result: ToolCallResult) -> None:
         """Observe that a result's message is complete."""

@@ -335,10 +335,9 @@ def _details(call: CallView) -> str:
 
 
 def _end(end: EndView) -> str:
-    if isinstance(end.event, kinds.RunFailed):
-        return f"*The run failed: {_failure_text(end.event.error)}*"
-    reason = end.event.stop_reason
-    return "" if reason in _EXPECTED else f"*The run was stopped: {reason.replace('_', ' ')}*"
+    if end.error is not None:
+        return f"*The run failed: {_failure_text(end.error)}*"
+    return "" if end.stop_reason in _EXPECTED else f"*The run was stopped: {str(end.stop_reason).replace('_', ' ')}*"
 
 
 def _failure_text(error: BaseException) -> str:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterat
 from contextlib import aclosing, closing, suppress
 from contextvars import copy_context
 from types import TracebackType
-from typing import Any, ClassVar, Final, Protocol, Self, overload
+from typing import Any, Final, Protocol, Self, overload
 
 from langchain_core.messages import AIMessage, BaseMessage
 
@@ -16,12 +16,12 @@ from .. import event_types as kinds
 from ..encoders.finished_runs import events_of, history_events
 from ..errors import ConfigurationError
 from ..event_reader import AsyncEventStream, EventStream, aevents, events
-from ..event_types import EventTable, RunEvent
+from ..event_types import RunEvent
 from ..messages.metadata import mark_shown
 from ..messages.run_messages import HoldsRun
-from .lines import Lines, LinesRun
+from .lines import Lines
 from .page import part_html, part_text
-from .view_model import PartView, ViewModel
+from .view_model import EndView, PartView, ViewModel
 
 _INTERVAL_SECONDS: Final = 0.08  # between two drawings, at least
 _REST_FACTOR: Final = 5  # how many times as long as a drawing took is left to the run before the next one
@@ -171,24 +171,12 @@ class _LineScreen(Lines):
 
     def __init__(self) -> None:
         super().__init__(sys.stdout, sys.stdout)
-        self._failed_run = False
-
-    def show(self, event: RunEvent) -> None:
-        """Print an event."""
-        self._failed_run = False
-        super().show(event)
-
-    def _failed(self, event: kinds.RunFailed, run: LinesRun) -> None:
-        super()._failed(event, run)
-        self._failed_run = True
-
-    table: ClassVar = EventTable("show without a notebook", {**Lines.table, kinds.RunFailed: _failed})
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if error is not None and not self._failed_run:
+        if error is not None and not (isinstance(self.last, EndView) and self.last.error is not None):
             with suppress(BrokenPipeError):  # nobody reads any more
                 self.show(kinds.RunFailed(run_id="", error=error))
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from ..addresses import is_page
 from ..encoders.public import plain, titled_words_of_tool
-from ..event_types import RunEnded, SourceFound, partial_arguments
+from ..event_types import SourceFound, partial_arguments
 from ..executor.pending import PendingCall
 from ..messages.calls import ToolCallRecord
-from ..messages.display import call_text, escaped, printable, quoted, short_call, short_result, summary_text, text_and_media
+from ..messages.display import call_text, escaped, printable, quoted, short_call, short_result, text_and_media
 from ..strict_json import mend_surrogates
 from .markdown import markdown_html
 from .view_model import (
@@ -83,7 +83,7 @@ def part_text(part: PartView) -> str:
     if isinstance(part, MessageView):
         return printable(mend_surrogates(quoted(part.message)))
     if isinstance(part, EndView):
-        return f"[{_end_text(part)}]"
+        return f"[{part.text}]"
     outcome = short_result(text_and_media(part.result.message)) if part.result is not None else part.state
     edited = " (edited)" if part.is_edited else ""
     return printable(mend_surrogates(f"→ {short_call(_call_line(part))}{edited}\n← {outcome}"))
@@ -163,20 +163,13 @@ def _run_html(run: RunView) -> str:
 
 
 def _end_html(end: EndView) -> str:
-    bad = "" if isinstance(end.event, RunEnded) else " at-bad"
-    end_html = f'<p class="at-end{bad}">{_words(_end_text(end))}</p>'
+    bad = "" if end.error is None else " at-bad"
+    end_html = f'<p class="at-end{bad}">{_words(end.text)}</p>'
     if not (end.waiting and end.top):
         return end_html
     count = len(end.waiting)
     waits = "1 call waits" if count == 1 else f"{count} calls wait"
     return f"<p>{waits} for you. To go on, for instance:</p><pre>{escape(_WHAT_NEXT)}</pre>{end_html}"
-
-
-def _end_text(end: EndView) -> str:
-    event = end.event
-    if isinstance(event, RunEnded):
-        return summary_text(event.turns, event.usage, event.stop_reason)
-    return f"failed: {type(event.error).__name__}" if isinstance(event.error, Exception) else "interrupted"
 
 
 # ---------------------------------------------------------------------------------------------- what the vendor does

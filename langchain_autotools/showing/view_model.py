@@ -1,22 +1,26 @@
-"""The view model of runs: their events, combined to the parts that a page shows."""
+"""The view model of runs: their events, combined to what a page, a notebook or a terminal shows of them."""
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from .. import event_types as kinds
 from ..addresses import is_page
-from ..encoders.public import public, public_message, to_json
+from ..encoders.public import public, public_message, titled_words_of_tool, to_json
 from ..event_types import NOTHING, EventTable, FileMade, RunEvent, SourceFound
 from ..executor.pending import PendingCall, full_name, page_id
 from ..messages.calls import ToolCallRecord
-from ..messages.display import escaped
+from ..messages.display import call_text, escaped, quoted, summary_text, text_and_media
+from ..messages.metadata import text_of
+from ..messages.run_messages import Separators
 
 _LATEST: Final = 8  # how many reports of a call are kept
-_BRIEF = 160
+_BRIEF: Final = 160
+_LONGEST_LINE: Final = 200
+_LONGEST_NAME: Final = 60
 
 
 @dataclass(eq=False)
@@ -118,6 +122,23 @@ class EndView:
     waiting: list[PendingCall]
     top: bool
 
+    @property
+    def error(self) -> BaseException | None:
+        """The error of a run that has failed."""
+        return self.event.error if isinstance(self.event, kinds.RunFailed) else None
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why a run has ended that has not failed."""
+        return self.event.stop_reason if isinstance(self.event, kinds.RunEnded) else None
+
+    @property
+    def text(self) -> str:
+        """The end in words; of an error its class alone."""
+        if isinstance(self.event, kinds.RunEnded):
+            return summary_text(self.event.turns, self.event.usage, self.event.stop_reason)
+        return f"failed: {type(self.error).__name__}" if isinstance(self.error, Exception) else "interrupted"
+
 
 @dataclass(eq=False)
 class VendorCallView:
@@ -184,16 +205,43 @@ class RunView:
     Attributes:
         name: The model's name.
         inside: The run around it, and the call in which it was made; None where there is none.
+        depth: How many runs are around it.
         parts: What has been seen of it, in order.
+        turn: The message of its latest calls.
+        calls: The calls of that message, by their ids.
+        line: What there is of the last line of its text.
         waiting: The calls that it leaves to somebody.
         ended: Whether it has ended.
     """
 
     name: str
     inside: "tuple[RunView, CallView] | None" = None
+    depth: int = 0
     parts: list[PartView] = field(default_factory=list)
+    turn: str = ""
+    calls: dict[str, CallView] = field(default_factory=dict)
+    line: str = ""
     waiting: list[PendingCall] = field(default_factory=list)
     ended: bool = False
+
+
+class Change(NamedTuple):
+    """What has come of an event.
+
+    Attributes:
+        event: The event, as a reader may see it.
+        run: Its run.
+        part: The part that has changed; None for none.
+    """
+
+    event: RunEvent
+    run: RunView
+    part: PartView | None
+
+    def lines(self) -> "Iterator[Line]":
+        """Yield what a terminal writes of it on lines of their own."""
+        shown = _SHOWN.get(type(self.event))
+        return iter(()) if shown is None or shown.lines is None else shown.lines(self.event, self.run, self.part)
 
 
 class ViewModel:
@@ -211,14 +259,14 @@ class ViewModel:
         self._calls: dict[tuple[str | None, str | None], tuple[RunView, CallView]] = {}
         self._vendor_calls: dict[tuple[str, str], VendorCallView] = {}
 
-    def apply(self, event: RunEvent) -> None:
+    def apply(self, event: RunEvent) -> Change:
         """Process an event."""
         event = public(event)
-        run = self._run(event)
-        handler = _HANDLERS.get(type(event))
-        part = handler(self, event, run) if handler is not None else None
+        run, shown = self._run(event), _SHOWN.get(type(event))
+        part = shown.part(self, event, run) if shown is not None and shown.part is not None else None
         if part is not None:
             self._touch(run, part)
+        return Change(event, run, part)
 
     def add_input(self, message: BaseMessage) -> None:
         """Add a message of a model's input."""
@@ -241,7 +289,8 @@ class ViewModel:
         run = self._runs.get(event.run_id)
         if run is None:
             inside = self._calls.get((event.parent_run_id, event.parent_call_id))
-            run = self._runs[event.run_id] = RunView("", inside)
+            around = self._runs.get(event.parent_run_id or "")
+            run = self._runs[event.run_id] = RunView("", inside, 0 if around is None else around.depth + 1)
             if inside is not None:
                 inside[1].runs.append(run)
         return run
@@ -283,6 +332,9 @@ class ViewModel:
     def _ready(self, event: kinds.CallReady, run: RunView) -> PartView:
         call = self._call(event, run, begins=True)
         call.record, call.name, call.pending = event.call, event.call.spelling, None
+        if event.message_id != run.turn:
+            run.turn, run.calls = event.message_id, {}
+        run.calls[event.call_id] = call
         return call
 
     def _progress(self, event: kinds.CallProgress, run: RunView) -> PartView:
@@ -307,9 +359,6 @@ class ViewModel:
                 part.clear()
                 self._touch(run, part)
 
-    def _vendor_call_started(self, event: kinds.VendorCallStarted, run: RunView) -> PartView:
-        return self._vendor_call(event, run)
-
     def _vendor_call(self, event: Any, run: RunView) -> VendorCallView:
         key = event.run_id, event.call_id
         if key not in self._vendor_calls:
@@ -332,7 +381,7 @@ class ViewModel:
         return call
 
     def _source(self, event: kinds.SourceFound, run: RunView) -> PartView:
-        shown = next((part for part in run.parts if isinstance(part, SourcesView) and part.message_id == event.message_id), None)
+        shown = _sources_of(event, run)
         if shown is None:
             shown = SourcesView(event.message_id)
             run.parts.append(shown)
@@ -377,35 +426,6 @@ class ViewModel:
         return end
 
 
-_HANDLERS: Final = EventTable[Callable[[ViewModel, Any, RunView], PartView | None]](
-    "view model of notebooks and Gradio",
-    {
-        kinds.RunStarted: ViewModel._started,
-        kinds.TextDelta: ViewModel._text,
-        kinds.ReasoningDelta: ViewModel._reasoning,
-        kinds.CallStarted: ViewModel._call_started,
-        kinds.CallArgumentsDelta: ViewModel._arguments,
-        kinds.CallReady: ViewModel._ready,
-        kinds.CallDiscarded: ViewModel._discarded,
-        kinds.CallProgress: ViewModel._progress,
-        kinds.CallResult: ViewModel._result,
-        kinds.MessageDone: ViewModel._message_done,
-        kinds.MessageDiscarded: ViewModel._message_discarded,
-        kinds.ModelChanged: NOTHING,
-        kinds.MessagesAdded: NOTHING,
-        kinds.TurnUsage: NOTHING,
-        kinds.CallsPending: ViewModel._pending,
-        kinds.VendorCallStarted: ViewModel._vendor_call_started,
-        kinds.VendorCallProgress: ViewModel._vendor_call_progress,
-        kinds.VendorCallDone: ViewModel._vendor_call_done,
-        kinds.SourceFound: ViewModel._source,
-        kinds.FileMade: ViewModel._file,
-        kinds.RunEnded: ViewModel._ended,
-        kinds.RunFailed: ViewModel._ended,
-    },
-)
-
-
 # ---------------------------------------------------------------------------------------------- what a vendor does by itself, in words
 
 
@@ -439,3 +459,222 @@ def vendor_text(part: VendorCallView | SourcesView | FileView) -> str:
     if isinstance(part, SourcesView):
         return "\n".join(f"[{number}] {source_line(one)}" for number, one in enumerate(part.sources, 1))
     return f"⌕ {part.name} {vendor_call_brief(part)}".rstrip() + f" ({part.state})"
+
+
+# ---------------------------------------------------------------------------------------------- the text of a run
+
+
+class JoinedText:
+    """The text of a run, as in its run message, from the run's events.
+
+    Args:
+        separator: What stands between the texts of two turns where there is no white space.
+    """
+
+    def __init__(self, separator: str = "\n") -> None:
+        self.separate_by(separator)
+
+    def separate_by(self, separator: str) -> None:
+        """Set the separator, and forget the texts so far."""
+        self._separator = separator
+        self._joints = Separators(separator)
+        self._results: list[str] = []  # of the latest turn
+
+    def piece(self, event: RunEvent) -> str:
+        """Return an event's contribution to the text."""
+        piece = _PIECES.get(type(event))
+        return "" if piece is None else piece(self, event)
+
+    def _text(self, event: kinds.TextDelta) -> str:
+        return self._joints.before(event.text) + event.text
+
+    def _message(self, event: kinds.MessageDone) -> str:
+        if isinstance(event.message, AIMessage):
+            self._joints.ended(event.message)
+            self._results = []
+        elif event.message.type == "tool":
+            self._results.append(text_of(event.message))
+        else:
+            self._joints.ask()
+        return ""
+
+    def _ended(self, event: kinds.RunEnded | kinds.RunFailed) -> str:
+        text = ""
+        for result in self._results if getattr(event, "stop_reason", "") == "return_direct" else ():
+            self._joints.ask()
+            text += self._joints.before(result) + result
+        self.separate_by(self._separator)
+        return text
+
+
+_PIECES: Final[Mapping[type[RunEvent], Callable[[JoinedText, Any], str]]] = {
+    kinds.TextDelta: JoinedText._text,
+    kinds.MessageDone: JoinedText._message,
+    kinds.RunEnded: JoinedText._ended,
+    kinds.RunFailed: JoinedText._ended,
+}
+"""The events that tell of the text."""
+
+
+# ---------------------------------------------------------------------------------------------- lines of a terminal
+#
+# The text of a run that no tool made is no line: it is written as it comes.
+
+
+class Line(NamedTuple):
+    """A line of a terminal.
+
+    Attributes:
+        text: What stands on it.
+        style: What kind of text that is: `quiet`, `call`, `result` or `failure`.
+    """
+
+    text: str
+    style: str = "quiet"
+
+
+def call_line(call: ToolCallRecord) -> Line:
+    """Return the line of a call."""
+    return Line(f"→ {call_text(call)}{' (edited)' if call.edited else ''}", "call")
+
+
+def _one_line_of(text: str, longest: int = _LONGEST_LINE) -> str:
+    """Return text on one line, shortened if it is long."""
+    line = escaped(" ".join(text.split()))
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def _called(call_id: str, run: RunView, tool: str | None = None) -> str:
+    """Return the name of a call: its tool's, with arguments if the turn calls the tool more than once."""
+    calls = {known: view.shown for known, view in run.calls.items() if view.shown is not None}
+    call = calls.get(call_id)
+    if call is None:  # of a run that was resumed
+        return "a call" if tool is None else escaped(tool)
+    alone = sum(other.name == call.name for other in calls.values()) == 1
+    return escaped(call.name) if alone else _one_line_of(call_text(call), _LONGEST_NAME)
+
+
+def _sources_of(event: Any, run: RunView) -> SourcesView | None:
+    """Return the sources of an event's message; None for none."""
+    return next((part for part in run.parts if isinstance(part, SourcesView) and part.message_id == event.message_id), None)
+
+
+def _rest(run: RunView) -> Iterator[Line]:
+    """Yield the last line of the text of a run inside a tool, as far as it has come."""
+    if run.line:
+        yield Line(run.line)
+    run.line = ""
+
+
+def _text_lines(event: kinds.TextDelta, run: RunView, _: PartView) -> Iterator[Line]:
+    if run.depth:
+        *whole, run.line = (run.line + event.text).split("\n")
+        yield from map(Line, whole)
+
+
+def _ready_lines(event: kinds.CallReady, run: RunView, _: PartView) -> Iterator[Line]:
+    yield from _rest(run)
+    yield call_line(event.call)
+
+
+def _progress_lines(event: kinds.CallProgress, run: RunView, _: PartView) -> Iterator[Line]:
+    value = event.value if isinstance(event.value, str) else to_json(event.value)
+    yield Line(f"… {_called(event.call_id, run)}: {_one_line_of(value)}")
+
+
+def _result_lines(event: kinds.CallResult, run: RunView, _: PartView) -> Iterator[Line]:
+    if event.carried_out.edited:
+        yield call_line(event.carried_out)
+    style = "failure" if event.message.status == "error" else "result"
+    yield Line(f"← {_called(event.call_id, run, event.call.name)}: {_one_line_of(text_and_media(event.message))}", style)
+
+
+def _discarded_lines(event: kinds.CallDiscarded, run: RunView, _: PartView) -> Iterator[Line]:
+    yield Line(f"(a call came to nothing: {_one_line_of(event.reason)})")
+
+
+def _message_lines(event: kinds.MessageDone, run: RunView, _: PartView | None) -> Iterator[Line]:
+    """Yield a message that a run took from its user; of another one, the sources behind it."""
+    if event.message.type == "human":
+        yield Line(quoted(event.message))
+        return
+    yield from _rest(run)
+    found = _sources_of(event, run)
+    for number, one in enumerate(found.sources if found else (), 1):
+        yield Line(f"[{number}] {_one_line_of(source_line(one))}")
+
+
+def _model_changed_lines(event: kinds.ModelChanged, run: RunView, _: None) -> Iterator[Line]:
+    yield Line(f"({_one_line_of(event.to_model)} goes on, after {_one_line_of(event.from_model)})")
+
+
+def _pending_lines(event: kinds.CallsPending, run: RunView, _: None) -> Iterator[Line]:
+    for call in event.calls:
+        yield Line(f"? {call_text(ToolCallRecord(call.id, full_name(call), '', call.args))} waits", "call")
+        for title, text in titled_words_of_tool(call).items():
+            yield Line(f"  {title}: {_one_line_of(text)}")
+
+
+def _vendor_call_started_lines(event: kinds.VendorCallStarted, run: RunView, _: PartView) -> Iterator[Line]:
+    yield from _rest(run)
+    yield Line(f"⌕ {_one_line_of(event.name)}…", "call")
+
+
+def _vendor_call_lines(event: kinds.VendorCallDone, run: RunView, call: VendorCallView) -> Iterator[Line]:
+    brief = vendor_call_brief(call)
+    line = f"⌕ {_one_line_of(f'{event.name}: {brief}' if brief else event.name)}"
+    yield Line(f"{line} (failed)", "failure") if event.failed else Line(line, "result")
+
+
+def _file_lines(event: kinds.FileMade, run: RunView, _: PartView) -> Iterator[Line]:
+    yield from _rest(run)
+    yield Line(f"[{_one_line_of(file_name(event))}]", "result")
+
+
+def _end_lines(event: kinds.RunEnded | kinds.RunFailed, run: RunView, end: EndView) -> Iterator[Line]:
+    yield from _rest(run)
+    yield Line(f"[{end.text}]", "quiet" if end.error is None else "failure")
+
+
+# ---------------------------------------------------------------------------------------------- what is shown of which event
+
+
+class _Shown(NamedTuple):
+    """What is shown of a kind of event.
+
+    Attributes:
+        part: Changes the view of its run, and returns the part that has changed; None for nothing.
+        lines: Yields the lines of a terminal; None for none.
+    """
+
+    part: Callable[[ViewModel, Any, RunView], PartView | None] | None
+    lines: Callable[[Any, RunView, Any], Iterator[Line]] | None = None
+
+
+_SHOWN: Final = EventTable(
+    "pages, notebooks and terminals",
+    {
+        kinds.RunStarted: _Shown(ViewModel._started),
+        kinds.TextDelta: _Shown(ViewModel._text, _text_lines),
+        kinds.ReasoningDelta: _Shown(ViewModel._reasoning),
+        kinds.CallStarted: _Shown(ViewModel._call_started),
+        kinds.CallArgumentsDelta: _Shown(ViewModel._arguments),
+        kinds.CallReady: _Shown(ViewModel._ready, _ready_lines),
+        kinds.CallDiscarded: _Shown(ViewModel._discarded, _discarded_lines),
+        kinds.CallProgress: _Shown(ViewModel._progress, _progress_lines),
+        kinds.CallResult: _Shown(ViewModel._result, _result_lines),
+        kinds.MessageDone: _Shown(ViewModel._message_done, _message_lines),
+        kinds.MessageDiscarded: _Shown(ViewModel._message_discarded),
+        kinds.ModelChanged: _Shown(NOTHING, _model_changed_lines),
+        kinds.MessagesAdded: NOTHING,
+        kinds.TurnUsage: NOTHING,
+        kinds.CallsPending: _Shown(ViewModel._pending, _pending_lines),
+        kinds.VendorCallStarted: _Shown(ViewModel._vendor_call, _vendor_call_started_lines),
+        kinds.VendorCallProgress: _Shown(ViewModel._vendor_call_progress),
+        kinds.VendorCallDone: _Shown(ViewModel._vendor_call_done, _vendor_call_lines),
+        kinds.SourceFound: _Shown(ViewModel._source),
+        kinds.FileMade: _Shown(ViewModel._file, _file_lines),
+        kinds.RunEnded: _Shown(ViewModel._ended, _end_lines),
+        kinds.RunFailed: _Shown(ViewModel._ended, _end_lines),
+    },
+)

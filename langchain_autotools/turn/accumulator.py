@@ -6,7 +6,7 @@ every call whether it may run. What is shown of calls while they are written has
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, BaseMessageChunk
@@ -41,6 +41,7 @@ _OF_BLOCKS = ("model_provider", "output_version")
 """Metadata by which core reads content blocks; preserved by `+`."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TurnAccumulator:
     """Converts the raw chunks of one turn to outgoing chunks, and finally to the turn's calls and verdict.
 
@@ -60,32 +61,24 @@ class TurnAccumulator:
         adds_usage: Whether usage that comes several times comes in parts, as LangChain's `_stream` yields it; else the last one counts.
     """
 
-    def __init__(
-        self,
-        *,
-        declared: Collection[str] = (),
-        is_used: Callable[[str], bool] = lambda _: False,
-        is_taken: Callable[[str], bool] = lambda _: False,
-        new_id: Callable[[int], str],
-        sent_id: Callable[[int], str] | None = None,
-        runs: bool = True,
-    ) -> None:
-        self._declared = declared
-        self._is_used = is_used
-        self._is_taken = is_taken
-        self._new_id = new_id
-        self._sent_id = sent_id
-        self._runs = runs
-        self.message_id: str | None = None
-        self._wire_id: str | None = None
-        self.adds_usage = False
-        self.begun = False
-        self.named = False
+    declared: Collection[str] = ()
+    is_used: Callable[[str], bool] = lambda _: False
+    is_taken: Callable[[str], bool] = lambda _: False
+    new_id: Callable[[int], str]
+    sent_id: Callable[[int], str] | None = None
+    runs: bool = True
+    message_id: str | None = field(default=None, init=False)
+    adds_usage: bool = field(default=False, init=False)
+    begun: bool = field(default=False, init=False)
+    named: bool = field(default=False, init=False)
+    _wire_id: str | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
         self.restart()
 
     def restart(self) -> None:
         """Discard the reply so far, of which nothing has left, and begin again."""
-        self._assembler = ToolCallAssembler(self._declared)
+        self._assembler = ToolCallAssembler(self.declared)
         self._usage: UsageMetadata | None = None
         self._metadata: dict[str, Any] = {}
         self._own: dict[str, Any] = {}
@@ -134,7 +127,7 @@ class TurnAccumulator:
         self.begun = True
         if not self.named:
             self.message_id = self._wire_id = chunk.id
-            if chunk.id and (may_repeat(chunk.id) or self._is_taken(chunk.id)):
+            if chunk.id and (may_repeat(chunk.id) or self.is_taken(chunk.id)):
                 self.message_id, self._metadata["id"] = None, chunk.id
             self.named = bool(chunk.id or chunk.content or chunk.tool_call_chunks or chunk.additional_kwargs)
 
@@ -149,10 +142,12 @@ class TurnAccumulator:
                 self._assembler.feed(with_block_keys(chunk.tool_call_chunks, content))
             content = _without_calls(content)
         extra, metadata = self._take_extra(chunk), self._keep_scalars(chunk.response_metadata)
-        if chunk.chunk_position == "last":
-            metadata |= self._objects()
-        if metadata and self._held:
-            metadata = _merged(self._held, metadata)
+        if chunk.chunk_position == "last":  # takes the objects back that were held: core reads citations in those of a reply's last content
+            objects = {key: value for key, value in self._metadata.items() if isinstance(value, dict)}
+            metadata |= objects
+            self._metadata = {key: value for key, value in self._metadata.items() if key not in objects}
+        if metadata and self._held:  # as in the sum of two chunks
+            metadata = (new_chunk("", {}, None, self._held) + new_chunk("", {}, None, metadata)).response_metadata
         if not (content or extra):
             self._held = metadata or self._held
             return None
@@ -212,12 +207,6 @@ class TurnAccumulator:
                 self._metadata[key] = value
         return rest
 
-    def _objects(self) -> dict[str, Any]:
-        """Take back the objects that were held: core reads citations in those that come with a reply's last content."""
-        found = {key: value for key, value in self._metadata.items() if isinstance(value, dict)}
-        self._metadata = {key: value for key, value in self._metadata.items() if key not in found}
-        return found
-
     def known(self) -> AIMessageChunk:
         """Return the usage and the metadata that are held back so far."""
         return AIMessageChunk(content="", usage_metadata=self._usage, response_metadata={**self._held, **self._metadata})
@@ -231,10 +220,11 @@ class TurnAccumulator:
         Raises:
             StreamError: What the reply says of itself, its usage for example, can stand in no message.
         """
-        blocked = _CUT if cut else self._blocked()
+        reason = _CUT if cut else self._metadata.get("finish_reason")
+        blocked = reason if isinstance(reason, str) and (cut or reason.lower() in BLOCKING) else None
         form = self._own.pop(_FORM, None)
         records, chunks = self._decide_calls(blocked)
-        verdict = {"calls": records, "blocked": blocked} if records or (blocked is not None and self._runs) else {}
+        verdict = {"calls": records, "blocked": blocked} if records or (blocked is not None and self.runs) else {}
         self._metadata = {**self._held, **self._metadata}
         if verdict or self._own:
             self._metadata[KEY] = {**self._own, **verdict}
@@ -250,19 +240,15 @@ class TurnAccumulator:
         except ValueError as error:  # counts of tokens beyond all numbers, or with fractions
             raise StreamError(f"the end of the reply is not of its vendor's form: {error}") from error
 
-    def _blocked(self) -> str | None:
-        reason = self._metadata.get("finish_reason")
-        return reason if isinstance(reason, str) and reason.lower() in BLOCKING else None
-
     def _decide_calls(self, blocked: str | None) -> tuple[list[dict[str, Any]], list[ToolCallChunk]]:
         records: list[dict[str, Any]] = []
         used: set[str] = set()
         for position, call in enumerate(self._assembler.finish()):
-            kept = bool(call.id) and call.id not in used and not self._is_used(call.id)
-            identifier = call.id if kept else self._new_id(position)
+            kept = bool(call.id) and call.id not in used and not self.is_used(call.id)
+            identifier = call.id if kept else self.new_id(position)
             used.add(identifier)
             record = _decided_call(call, identifier, blocked, self._metadata.get("finish_message"))
-            records.append(record if kept or self._sent_id is None else {**record, "sent_id": self._sent_id(position)})
+            records.append(record if kept or self.sent_id is None else {**record, "sent_id": self.sent_id(position)})
         chunks = [
             tool_call_chunk(
                 name=record["name"],
@@ -273,11 +259,6 @@ class TurnAccumulator:
             for index, record in enumerate(records)
         ]
         return records, chunks
-
-
-def _merged(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """Return the metadata of two chunks as in their sum."""
-    return (new_chunk("", {}, None, before) + new_chunk("", {}, None, after)).response_metadata
 
 
 def _without_calls(content: str | list[Any]) -> str | list[Any]:
@@ -318,15 +299,14 @@ def _call_blocks(records: list[dict[str, Any]], form: Mapping[str, Any]) -> list
         form: The blocks' `type`, and the first free block number; `id`: the key under which they have the call's id, where that is
             another one, and the arguments are then text.
     """
-    runnable = [record for record in records if record["ok"]]
-    return [_call_block(record, form, number) for number, record in enumerate(runnable, form["first"])]
-
-
-def _call_block(record: Mapping[str, Any], form: Mapping[str, Any], number: int) -> dict[Any, Any]:
-    known = {**record.get("extra", {}), "type": form["type"], "name": record["name"], "index": number}
-    if "id" in form:
-        return {**known, form["id"]: record["id"], "arguments": record["arguments"]}
-    return {**known, "id": record["id"], "input": read_json(record["arguments"])}
+    blocks: list[str | dict[Any, Any]] = []
+    for number, record in enumerate((record for record in records if record["ok"]), form["first"]):
+        block = {**record.get("extra", {}), "type": form["type"], "name": record["name"], "index": number}
+        if "id" in form:
+            blocks.append({**block, form["id"]: record["id"], "arguments": record["arguments"]})
+        else:
+            blocks.append({**block, "id": record["id"], "input": read_json(record["arguments"])})
+    return blocks
 
 
 # ---------------------------------------------------------------------------------------------- the values of `raw_stream` as messages

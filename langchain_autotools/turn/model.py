@@ -127,7 +127,7 @@ _CLASS_OR_FIELD = re.compile(
 )
 
 
-def _describe_fields(model: type[BaseModel]) -> None:
+def describe_fields(model: type[BaseModel]) -> None:
     """Set the `description` of the fields that a class of this package declares."""
     if model.__module__.partition(".")[0] != _PACKAGE:
         return
@@ -235,7 +235,7 @@ class SingleTurnChatModel(BaseChatModel):
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
         cls.model_config.pop("defer_build", None)  # of a class that is only a base; its subclasses are validated with
-        _describe_fields(cls)
+        describe_fields(cls)
         check_raw_methods(cls, SingleTurnChatModel)
         install_overrides(cls, SingleTurnChatModel, cls._derived)
 
@@ -363,16 +363,12 @@ class SingleTurnChatModel(BaseChatModel):
             return False
         return should_stream(self, kwargs, async_api=async_api)
 
-    def _check_call(self, kwargs: Mapping[str, Any]) -> None:
-        """Raise if keywords of a call cannot work."""
-
     def _direct_turn(
         self, input: LanguageModelInput, config: RunnableConfig | None, stop: list[str] | None, kwargs: dict[str, Any]
     ) -> tuple[Turn, str]:
         """Return the turn of a reply that goes past core, and the id that core would give its message."""
         for name in ("ls_structured_output_format", "structured_output_format"):  # what traces are told
             kwargs.pop(name, None)
-        self._check_call({"stop": stop, **kwargs})
         return self._turn(normalized_messages(self, input), kwargs), new_message_id(config)
 
     def _direct(
@@ -613,7 +609,7 @@ def _identify_cached(generations: list[ChatGeneration], run_manager: Any) -> Non
         generations[number] = one.model_copy(update={"message": message.model_copy(update=changed)})
 
 
-_describe_fields(SingleTurnChatModel)
+describe_fields(SingleTurnChatModel)
 
 
 def _new_call_id() -> str:

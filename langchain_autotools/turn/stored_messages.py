@@ -5,10 +5,11 @@ always makes v1 blocks). What is stored and sent must not depend on that, so it 
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from langchain_core.messages import AIMessage, AIMessageChunk, InvalidToolCall
-from langchain_core.messages.tool import ToolCall, invalid_tool_call, tool_call
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from ..messages.blocks import STANDARD_CALLS, unnumbered, without_provisional
 from ..messages.metadata import KEY, REJECTED, with_own_metadata, without_cost
@@ -46,8 +47,14 @@ def canonical_message(message: AIMessage, *, stored: bool = False, brief: bool =
     verdict = message.response_metadata.get(KEY)
     if isinstance(verdict, Mapping) and "blocked" in verdict:
         records = verdict["calls"]
-        values["tool_calls"] = [_valid(record) for record in records if record["ok"]]
-        values["invalid_tool_calls"] = [_invalid(record) for record in records if not record["ok"]]
+        values["tool_calls"] = [
+            tool_call(name=record["name"], args=read_json(record["arguments"]), id=record["id"]) for record in records if record["ok"]
+        ]
+        values["invalid_tool_calls"] = [
+            invalid_tool_call(name=record["name"], args=record["arguments"], id=record["id"], error=record["why"])
+            for record in records
+            if not record["ok"]
+        ]
         if stored:
             values["response_metadata"] = _stored(message.response_metadata, verdict, brief=brief)
     return AIMessage(**values)
@@ -59,14 +66,6 @@ def caller_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(verdict, Mapping) or "blocked" not in verdict:
         return metadata
     return _stored(metadata, verdict, brief=True, reasons=True)
-
-
-def _valid(record: Mapping[str, Any]) -> ToolCall:
-    return tool_call(name=record["name"], args=read_json(record["arguments"]), id=record["id"])
-
-
-def _invalid(record: Mapping[str, Any]) -> InvalidToolCall:
-    return invalid_tool_call(name=record["name"], args=record["arguments"], id=record["id"], error=record["why"])
 
 
 def _stored(metadata: Mapping[str, Any], verdict: Mapping[str, Any], *, brief: bool, reasons: bool = False) -> dict[str, Any]:
@@ -141,13 +140,13 @@ def _unblocked(message: AIMessage) -> AIMessage:
     return message.model_copy(update={"content": content, "additional_kwargs": extra, "response_metadata": metadata})
 
 
+@dataclass(eq=False, repr=False)
 class BlockWriter:
     """Converts the chunks of one turn to v1 blocks with one counter, so that no two blocks merge by accident."""
 
-    def __init__(self) -> None:
-        self._index = -1
-        self._open: object = None
-        self._numbers: dict[object, int] = {}
+    _index: int = -1
+    _open: object = None
+    _numbers: dict[object, int] = field(default_factory=dict)
 
     def chunk(self, chunk: AIMessageChunk) -> AIMessageChunk:
         """Return the chunk with its reasoning, text and calls as blocks."""

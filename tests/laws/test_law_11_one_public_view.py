@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage, messages_from_dict
 
-import langchain_autotools
-from langchain_autotools import Agent, Decision, PendingCall, ToolCallRecord, events
+from langchain_autotools import Agent, Decision, PendingCall, ToolCallRecord, event_types, events
 from langchain_autotools.cli.display import EventDisplay
 from langchain_autotools.encoders import ag_ui, ai_sdk, ai_sdk_messages, sse
 from langchain_autotools.encoders.finished_runs import history_events
@@ -120,7 +119,7 @@ FIXED: Mapping[str, Any] = {
 
 def planted(plant: Field, name: str, run: Mapping[str, Any], prefix: str) -> list[RunEvent]:
     """An event of a kind with a marker in each of its fields; of a message's end two, one for each kind of message."""
-    kind, values = getattr(langchain_autotools, name), dict(run)
+    kind, values = getattr(event_types, name), dict(run)
     for one in (one for one in fields(kind) if one.init and one.name not in values and one.name != "position"):
         path = f"{prefix}{name}.{one.name}"
         if one.name in MADE:

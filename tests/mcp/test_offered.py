@@ -145,10 +145,10 @@ def test_policies_by_either_name_are_joined(lists: Lists) -> None:
     executor = ToolExecutor([server], policies={READ: ToolPolicy(timeout=5, max_output=300)})
     made = ScriptedChatModel(tools=executor, policies={"files.read": ToolPolicy(exclusive=True, timeout=6)}, replies=[])
     assert made.replies == []
-    joined = executor.with_settings(executor.settings.over(ToolExecutor([server], policies={"files.read": ToolPolicy(timeout=6)}).settings))
+    joined = executor.between({}, ToolExecutor([server], policies={"files.read": ToolPolicy(timeout=6)}).settings)
     assert joined._timeouts == {READ: 5.0}
-    near = ToolExecutor([server], policies={"files.read": ToolPolicy(timeout=7)}).settings.over(executor.settings)
-    assert executor.with_settings(near)._timeouts == {READ: 7.0}
+    near = ToolExecutor([server], policies={"files.read": ToolPolicy(timeout=7)}).settings
+    assert executor.between(near, {})._timeouts == {READ: 7.0}
     with pytest.raises(ConfigurationError, match=r"policies names tools that do not exist: 'files.write'"):
         ToolExecutor([server], policies={"files.write": ToolPolicy(timeout=5)})
 

@@ -52,7 +52,7 @@ ACCEPTED: dict[str, str] = {
     "is_prefix: return False -> return True": "killed since by `test_a_value_that_no_json_has_is_not_a_text_that_was_cut_off`",
     "Slot.__init__: self.twin = 0 -> pass": "no difference in 25,000 random streams: it is read of calls that began with a fragment, which sets it",
     "Slot.grows_to: last = self.pieces[-1] if self.pieces else '': -1 -> -0": "no difference in 20,000 random streams: text that grows and then does not breaks either way",
-    "_describe_fields: if name in fields and fields[name].description is None: name in fields -> name not in fields": "run when the classes are made, before any test begins: `tests/unit/providers/test_field_descriptions.py` sees what came of it",
+    "describe_fields: if name in fields and fields[name].description is None: name in fields -> name not in fields": "run when the classes are made, before any test begins: `tests/unit/providers/test_field_descriptions.py` sees what came of it",
     "_Reading.chunk: self._decided = True -> self._decided = False": "open: a `_stream` of a subclass that passes on a turn which the inherited one has ended; the tests of it see the first end",
     "read_astream: return _astream -> return None": "run when a class is made, before any test begins",
 }

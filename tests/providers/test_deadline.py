@@ -233,8 +233,7 @@ def test_a_reply_that_is_left_at_its_first_chunk_is_closed() -> None:
             closed.append(True)
 
     opened = chunks()
-    with Deadline(60).in_sight():
-        begun, rest = opened_in_time(lambda: ([next(opened)], opened))()
+    begun, rest = opened_in_time(lambda: ([next(opened)], opened), Deadline(60))
     assert (begun, closed) == ([1], [])
     rest.close()
     assert closed == [True]

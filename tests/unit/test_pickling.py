@@ -45,10 +45,12 @@ from langchain_autotools import (
     ToolContext,
     ToolExecutor,
     ToolPolicy,
+    event_types,
     init_chat_model,
     mcp_server,
     new_messages,
 )
+from langchain_autotools.agent import AgentResult
 from langchain_autotools.errors import DecisionProblem
 from langchain_autotools.event_types import MessageDone, RunEvent
 from langchain_autotools.pricing import RunCost, TurnCost
@@ -291,7 +293,11 @@ OTHERS: Mapping[str, Callable[[], Any]] = {
     "ToolPolicy": lambda: SETTINGS["policies"]["plain"],
     "TurnCost": lambda: TurnCost("a", "b", {"input": Decimal("0.1")}, unpriced=["audio"]),
 }
-PUBLIC = {name: value for name in langchain_autotools.__all__ if inspect.isclass(value := getattr(langchain_autotools, name))}
+NAMED = {name: getattr(module, name) for module in (langchain_autotools, event_types) for name in module.__all__}
+PUBLIC = {
+    **{name: value for name, value in NAMED.items() if inspect.isclass(value)},
+    **{one.__name__: one for one in (AgentResult, DecisionProblem, RunCost, TurnCost)},
+}
 
 
 def sample(name: str) -> Any:

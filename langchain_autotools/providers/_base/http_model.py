@@ -20,17 +20,17 @@ from pydantic import Field, PrivateAttr, WrapValidator
 
 from ...chunks import as_chunk, merge_chunks
 from ...deadline import current_deadline, reply_begins
-from ...errors import AutoToolsError, ConfigurationError, UnsupportedFeatureError, map_errors
+from ...errors import AutoToolsError, ConfigurationError, UnsupportedFeatureError, translated
 from ...event_bus import current_scope
 from ...messages.metadata import KEY, UNFORCED
 from ...mixin import ToolsAndMessagesMixin
 from ...retry import Attempts, RetryPolicy, RetryStrategies, checked_retry, pause
-from ...turn.accumulator import restart_chunk
+from ...turn.accumulator import restart_chunk, with_events
 from .._transport.clients import PerLoopCache, Shared, adrain, drain
 from .._transport.exchange import ClientSettings, Exchange, Response
 from .._transport.reader import MISREAD, EndedEarly, ReplyReader, is_unasked_stream, misshapen, read_body, read_stream
 from .._transport.secrets import SecretDict, secret_query, spelled
-from .._transport.timeouts import holding, opened_in_time, own_timeout, read_timeout, timeout_parts, whole_in_time
+from .._transport.timeouts import held, opened_in_time, own_timeout, read_timeout, timeout_parts, whole_in_time
 from .errors import ErrorMapping, ErrorTable, is_streaming_unsupported, read_refusal
 from .parameters import check_headers
 
@@ -148,6 +148,7 @@ else:
 _logger = logging.getLogger("langchain_autotools")
 
 _MOST_CHANGES = 4
+_PACKAGE = f"{__name__.partition('.')[0]}."
 _OF_CHOICES = ("tool_choice", "tool choice", "tool_config", "toolConfig", "function_calling_config", "functionCallingConfig")
 
 
@@ -255,19 +256,29 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
             headers: Headers of this request, besides those of every request, which the client has.
             query: Query parameters of this request.
         """
-        options = {
-            "headers": SecretDict({**headers, **_extra_headers(kwargs)}),
-            "params": secret_query({**self._address_query, **query, **(kwargs.get("extra_query") or {})}),
-            "timeout": self._client_timeout(kwargs, self.stream_chunk_timeout if stream else None),
-        }
-        return {name: value for name, value in options.items() if value not in (None, {})}
+        options: dict[str, Any] = {}
+        if own := SecretDict(kwargs.get("extra_headers") or {}):
+            check_headers("extra_headers", own)
+            headers = SecretDict({**headers, **spelled(own)})
+        if headers:
+            options["headers"] = SecretDict(headers)
+        if params := SecretDict({**self._address_query, **query, **(kwargs.get("extra_query") or {})}):
+            options["params"] = secret_query(params)
+        timeout = self._client_timeout(kwargs, self.stream_chunk_timeout if stream else None)
+        return options if timeout is None else {**options, "timeout": timeout}
 
     def _client_timeout(self, kwargs: Mapping[str, Any], idle_timeout: float | None) -> Any:
         """Return the timeout of a request in the client's form; None uses the client's default."""
         timeout = self._timeout(kwargs)
         if timeout is None and idle_timeout is not None:  # else the client's own holds
             timeout = own_timeout(getattr(self, "http_client", None), getattr(self, "http_async_client", None))
-        return request_timeout(self._error_mapping.sdk, timeout, idle_timeout)
+        if idle_timeout is None and (timeout is None or isinstance(timeout, int | float)):
+            return timeout
+        load: Any = self._error_mapping.sdk
+        sdk = load()
+        if idle_timeout is None and isinstance(timeout, sdk.Timeout):  # another HTTP library's object is converted
+            return timeout
+        return sdk.Timeout(timeout_parts(sdk.DEFAULT_TIMEOUT if timeout is None else timeout, idle_timeout))
 
     def _timeout(self, kwargs: Mapping[str, Any]) -> Any:
         """Return the timeout set by the call, else by the constructor."""
@@ -291,11 +302,16 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
             ConfigurationError: There is no message; or a keyword is for the constructor, or has a value that cannot work.
             UnsupportedFeatureError: They hold content that the wire cannot carry, or that has none of the forms that are known.
         """
-        self._check_call(kwargs)
+        self._check_call({"stop": stop, **kwargs})
         if not messages and not self._says_enough(kwargs):
             raise ConfigurationError("there is no message to answer: the list is empty")
+        cls = type(self)
+        for method in (cls.raw_stream, cls.araw_stream, cls.raw_invoke, cls.araw_invoke):
+            if not method.__module__.startswith(_PACKAGE):
+                messages = [*messages]  # a subclass's own method may change a message in place, after it was compared
+                break
         try:
-            exchange = self._exchange(_compared(messages, type(self)), stop, kwargs, stream=stream)
+            exchange = self._exchange(messages, stop, kwargs, stream=stream)
             forces = kwargs.get("tool_choice") is not None and kwargs.get("tools")
             return self._forcing(exchange, messages, stop, kwargs, stream=stream) if forces else exchange
         except AutoToolsError:
@@ -319,20 +335,16 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         key = (self._client_settings(), kwargs.get("model")) if self._unforced else None
 
         def unforced() -> Exchange:
-            return replace(self._exchange(_compared(messages, type(self)), stop, free, stream=stream), unforced=True)
+            return replace(self._exchange(messages, stop, free, stream=stream), unforced=True)
 
-        def change(error: Exception) -> Exchange | None:
+        def change(error: Exception, _: Exchange) -> Exchange | None:
             refusal = read_refusal(error, _OF_CHOICES, exchange.body)
             if refusal is None or refusal.missed:
                 return None
             _logger.warning("the server refuses to be forced to call a tool: it is asked without force, and may call none")
             return replace(unforced(), taken=partial(self._unforced.add, (self._client_settings(), kwargs.get("model"))))
 
-        return unforced() if key in self._unforced else exchange.otherwise(change)
-
-    def _attempts(self, *, awaits: bool = False) -> Attempts:
-        """Return the attempts at one request; raise for asynchronous strategies unless `awaits` is set."""
-        return Attempts(self._retry_settings, type(self).__name__, awaits=awaits)
+        return unforced() if key in self._unforced else replace(exchange, alternatives=(change, *exchange.alternatives))
 
     @property
     def _retry_settings(self) -> RetryPolicy | RetryStrategies:
@@ -369,7 +381,7 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
             StreamError: The reply is none of this wire.
         """
         exchange = self._encoded(messages, stop, kwargs, stream=True)
-        attempts = self._attempts()
+        attempts = Attempts(self._retry_settings, type(self).__name__)
         opened = partial(self._opened, exchange, attempts, partial(self.raw_invoke, messages, stop, **kwargs))
         if current_scope.get() is not None:
             yield from _retrying_stream(attempts, partial(opened, at_once=True))
@@ -387,7 +399,7 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
     ) -> AsyncGenerator[AIMessageChunk, None]:
         """Like `raw_stream`, asynchronously. Cancelling the task closes the connection."""
         exchange = self._encoded(messages, stop, kwargs, stream=True)
-        attempts = self._attempts(awaits=True)
+        attempts = Attempts(self._retry_settings, type(self).__name__, awaits=True)
         opened = partial(self._aopened, exchange, attempts, partial(self.araw_invoke, messages, stop, **kwargs))
         if current_scope.get() is not None:
             async with aclosing(_aretrying_stream(attempts, partial(opened, at_once=True))) as chunks:
@@ -408,7 +420,8 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
     def _opened(self, exchange: Exchange, attempts: Attempts, whole: Callable[[], AIMessage], *, at_once: bool = False) -> Opened:
         """Return the first chunks of a reply and an iterator of the rest. A reply that cannot be streamed is requested whole."""
         try:
-            return opened_in_time(partial(attempts.call, partial(self._begin, exchange, at_once=at_once)))()
+            begin = partial(attempts.call, partial(self._begin, exchange, at_once=at_once))
+            return begin() if (deadline := current_deadline()) is None else opened_in_time(begin, deadline)
         except EndedEarly as early:
             return early.chunks, _no_chunks()
         except Exception as error:
@@ -459,39 +472,41 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
 
     def _chunks(self, exchange: Exchange) -> Generator[AIMessageChunk, None, None]:
         try:
-            with map_errors(self._error_table()):
-                answered, response = self._sent(exchange)
-                with closing(response), holding(response), closing(response.iter_bytes()) as pieces:
-                    with self._reader(answered, response) as reader:
-                        for piece in pieces:
-                            yield from reader.feed(piece)
-                            if reader.done:
-                                drain(response)
-                                break
-                        yield from reader.finish()
+            answered, response = self._sent(exchange)
+            with closing(response), held(response), closing(response.iter_bytes()) as pieces, self._reader(answered, response) as reader:
+                for piece in pieces:
+                    yield from reader.feed(piece)
+                    if reader.done:
+                        drain(response)
+                        break
+                yield from reader.finish()
         except Exception as error:
-            if (turn := exchange.error_to_turn(error)) is None:
-                raise
-            yield turn
+            yield self._turn_of(error, exchange)
 
     async def _achunks(self, exchange: Exchange) -> AsyncGenerator[AIMessageChunk, None]:
         try:
-            with map_errors(self._error_table()):
-                answered, response = await self._asent(exchange)
-                async with aclosing(response), aclosing(response.aiter_bytes()) as pieces:
-                    with self._reader(answered, response) as reader:
-                        async for piece in pieces:
-                            for chunk in reader.feed(piece):
-                                yield chunk
-                            if reader.done:
-                                await adrain(pieces)
-                                break
-                        for chunk in reader.finish():
+            answered, response = await self._asent(exchange)
+            async with aclosing(response), aclosing(response.aiter_bytes()) as pieces:
+                with self._reader(answered, response) as reader:
+                    async for piece in pieces:
+                        for chunk in reader.feed(piece):
                             yield chunk
+                        if reader.done:
+                            await adrain(pieces)
+                            break
+                    for chunk in reader.finish():
+                        yield chunk
         except Exception as error:
-            if (turn := exchange.error_to_turn(error)) is None:
-                raise
-            yield turn
+            yield self._turn_of(error, exchange)
+
+    def _turn_of(self, error: Exception, exchange: Exchange) -> AIMessageChunk:
+        """Return the turn that an error of a request stands for; raise the vendor's own error, or this one, if it is none."""
+        new = cast("Exception", translated(error, self._error_table()))
+        if (turn := exchange.error_to_turn(new)) is not None:
+            return turn
+        if new is error:
+            raise error
+        raise new from error
 
     def _sent(self, exchange: Exchange) -> tuple[Exchange, Response]:
         """Send a request, and after a refusal another form of it, a few times at most, whatever `max_retries` is."""
@@ -520,7 +535,8 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         decoder, events, annotate = exchange.decoder(), exchange.events(), partial(self._annotate, response=response)
         if exchange.unforced:
             annotate = partial(_marked_unforced, annotate)
-        return ReplyReader(decoder, response.headers, events, annotate, exchange.idle_timeout, exchange.watch_of_listeners())
+        watch = None if current_scope.get() is None else exchange.watch()
+        return ReplyReader(decoder, response.headers, events, annotate, exchange.idle_timeout, watch)
 
     def _annotate(self, last: AIMessageChunk, response: Response) -> None:
         """Add metadata of the response to the last chunk of a reply."""
@@ -545,7 +561,8 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         """
         exchange = self._encoded(messages, stop, kwargs, stream=False)
         try:
-            return whole_in_time(partial(self._attempts().call, partial(self._read_whole, exchange)))()
+            attempts = Attempts(self._retry_settings, type(self).__name__)
+            return whole_in_time(partial(attempts.call, partial(self._read_whole, exchange)))()
         except EndedEarly as early:
             return merge_chunks(early.chunks)
 
@@ -553,31 +570,26 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         """Like `raw_invoke`, asynchronously."""
         exchange = self._encoded(messages, stop, kwargs, stream=False)
         try:
-            return await self._attempts(awaits=True).acall(partial(self._aread_whole, exchange))
+            attempts = Attempts(self._retry_settings, type(self).__name__, awaits=True)
+            return await attempts.acall(partial(self._aread_whole, exchange))
         except EndedEarly as early:
             return merge_chunks(early.chunks)
 
     def _read_whole(self, exchange: Exchange) -> AIMessageChunk:
         try:
-            with map_errors(self._error_table()):
-                answered, response = self._sent(exchange)
-                with closing(response), holding(response):
-                    return self._decoded(answered, response, response.read())
+            answered, response = self._sent(exchange)
+            with closing(response), held(response):
+                return self._decoded(answered, response, response.read())
         except Exception as error:
-            if (turn := exchange.error_to_turn(error)) is None:
-                raise
-            return turn
+            return self._turn_of(error, exchange)
 
     async def _aread_whole(self, exchange: Exchange) -> AIMessageChunk:
         try:
-            with map_errors(self._error_table()):
-                answered, response = await self._asent(exchange)
-                async with aclosing(response):
-                    return self._decoded(answered, response, await response.aread())
+            answered, response = await self._asent(exchange)
+            async with aclosing(response):
+                return self._decoded(answered, response, await response.aread())
         except Exception as error:
-            if (turn := exchange.error_to_turn(error)) is None:
-                raise
-            return turn
+            return self._turn_of(error, exchange)
 
     def _decoded(self, exchange: Exchange, response: Response, body: bytes) -> AIMessageChunk:
         if is_unasked_stream(body, response.headers):
@@ -590,7 +602,10 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         if exchange.unforced:
             _marked_unforced(lambda _: None, chunk)
         self._annotate(chunk, response)
-        return exchange.with_events_of(value, chunk)
+        if current_scope.get() is None:
+            return chunk
+        watch = exchange.watch()
+        return with_events(chunk, [*watch.feed(value), *watch.finish()])
 
 
 _KEPT_BACK = frozenset({"tool_calls", "function_call"})
@@ -604,48 +619,6 @@ def _leaves_at_once(chunk: AIMessageChunk) -> bool:
     if (begins := reply_begins.get()) is not None and (chunk.tool_call_chunks or chunk.additional_kwargs):
         begins()
     return False
-
-
-def request_timeout(sdk: Any, timeout: Any, idle_timeout: float | None) -> Any:
-    """Return the timeout in the SDK's form; None uses the SDK's default.
-
-    Args:
-        sdk: Gives the SDK's module, for its public `Timeout` and `DEFAULT_TIMEOUT`.
-        timeout: The user's timeout.
-        idle_timeout: Seconds that shorten the time between two bytes.
-    """
-    if idle_timeout is None and (timeout is None or isinstance(timeout, int | float)):
-        return timeout
-    module = sdk()
-    if idle_timeout is None and isinstance(timeout, module.Timeout):  # another HTTP library's object is converted
-        return timeout
-    return module.Timeout(timeout_parts(module.DEFAULT_TIMEOUT if timeout is None else timeout, idle_timeout))
-
-
-_PACKAGE = f"{__name__.partition('.')[0]}."
-
-
-def _compared(messages: list[BaseMessage], cls: Any) -> list[BaseMessage]:
-    """Return the messages that a request method was called with; as a plain list if they may have changed since they were compared.
-
-    A subclass's own method may change a message in place before it calls the inherited one.
-
-    Args:
-        messages: The messages.
-        cls: The model's class.
-    """
-    own = (cls.raw_stream, cls.araw_stream, cls.raw_invoke, cls.araw_invoke)
-    for method in own:
-        if not method.__module__.startswith(_PACKAGE):
-            return [*messages]
-    return messages
-
-
-def _extra_headers(keywords: Mapping[str, Any]) -> dict[str, str]:
-    """Return the checked headers of one call."""
-    headers = SecretDict(keywords.get("extra_headers") or {})
-    check_headers("extra_headers", headers)
-    return spelled(headers) if headers else headers
 
 
 def _marked_unforced(annotate: Callable[[AIMessageChunk], None], last: AIMessageChunk) -> None:

@@ -18,8 +18,6 @@ from langchain_core.messages import AIMessageChunk
 
 from ...addresses import public_url
 from ...errors import ConfigurationError
-from ...event_bus import current_scope
-from ...turn.accumulator import with_events
 from .clients import (
     SHARED_POOLS,
     LoopPool,
@@ -65,7 +63,8 @@ class Exchange:
         options: Options of the client: headers, query, timeout.
         path: The request's path below the base URL; "" for a vendor with one path.
         idle_timeout: Seconds that may pass between two events of the reply; None for any time.
-        alternative_for: Given the error that refused the request: the same request in another form, or None if no other is known.
+        alternatives: Ways to another form of the request, in the order in which they are tried. Given the error that refused the request
+            and the request: the other form, or None if that is not the reason.
         taken: Called once the server has taken the request, where it is another form of one that was refused: the form is kept.
         unforced: Whether it asks as it likes for a call that a refused request forced.
         error_to_turn: Given a translated error: the turn that it stands for, where it is the model's own mistake (a call that the
@@ -79,44 +78,27 @@ class Exchange:
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     path: str = ""
     idle_timeout: float | None = None
-    alternative_for: "Callable[[Exception], Exchange | None]" = lambda error: None
-    taken: Callable[[], None] | None = None
+    alternatives: "tuple[Alternative, ...]" = ()
+    taken: Callable[[], object] | None = None
     unforced: bool = False
     error_to_turn: Callable[[Exception], AIMessageChunk | None] = lambda error: None
 
-    def otherwise(self, change: "Callable[[Exception], Exchange | None]") -> "Exchange":
-        """Return the request with one more way to another form, which stays open after each of the others.
+    def alternative_for(self, error: Exception) -> "Exchange | None":
+        """Return the request in another form, given the error that refused it; None if no other is known.
 
-        Args:
-            change: Like `alternative_for`; it is tried first.
+        The first way to another form takes the place of all that was changed before. Each other one keeps this, and those before it.
         """
+        others = ((number, other) for number, change in enumerate(self.alternatives) if (other := change(error, self)) is not None)
+        number, other = next(others, (0, None))
+        if other is None or not number:
+            return other
+        calls = [call for call in (self.taken, other.taken) if call is not None]
+        kept, unforced = (*self.alternatives[:number], *other.alternatives), self.unforced or other.unforced
+        return replace(other, alternatives=kept, taken=lambda: [call() for call in calls], unforced=unforced)
 
-        def alternative_for(error: Exception) -> Exchange | None:
-            if (changed := change(error)) is not None:
-                return changed
-            other = self.alternative_for(error)
-            return None if other is None else other.after(self).otherwise(change)
 
-        return replace(self, alternative_for=alternative_for)
-
-    def after(self, refused: "Exchange") -> "Exchange":
-        """Return the request as one that also has what the refused one had already changed."""
-        calls = [call for call in (refused.taken, self.taken) if call is not None]
-
-        def taken() -> None:
-            for call in calls:
-                call()
-
-        return replace(self, taken=taken, unforced=self.unforced or refused.unforced)
-
-    def watch_of_listeners(self) -> ReplyWatch | None:
-        """Return what reads the reply for listeners; None where nobody listens."""
-        return None if current_scope.get() is None else self.watch()
-
-    def with_events_of(self, body: Any, chunk: AIMessageChunk) -> AIMessageChunk:
-        """Return the chunk of a whole body with what listeners are told of it."""
-        watch = self.watch_of_listeners()
-        return chunk if watch is None else with_events(chunk, [*watch.feed(body), *watch.finish()])
+Alternative = Callable[[Exception, Exchange], Exchange | None]
+"""A way to another form of a request that was refused."""
 
 
 class ClientSettings(Protocol):
@@ -327,7 +309,8 @@ def post(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: 
     if response.status_code >= 300:
         with closing(response):
             response.read()
-        _raise(refused(response))
+        if (error := refused(response)) is not None:
+            raise error
     response.request.extensions = {**response.request.extensions, ANSWERED: True}
     answer: Response = response
     return answer
@@ -344,7 +327,8 @@ async def apost(http: Any, url: str, body: bytes, options: Mapping[str, Any], re
     if response.status_code >= 300:
         async with aclosing(response):
             await response.aread()
-        _raise(refused(response))
+        if (error := refused(response)) is not None:
+            raise error
     response.request.extensions = {**response.request.extensions, ANSWERED: True}
     answer: Response = response
     return answer
@@ -353,11 +337,6 @@ async def apost(http: Any, url: str, body: bytes, options: Mapping[str, Any], re
 def _without_query(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a request that is repeated where a redirect says: its address has the query."""
     return {name: value for name, value in options.items() if name != "params"}
-
-
-def _raise(error: Exception | None) -> None:
-    if error is not None:
-        raise error
 
 
 # ---------------------------------------------------------------------------------------------- sdk
@@ -448,8 +427,12 @@ class SdkClientSettings(ABC):
 
     def _sent(self, url: str | None) -> tuple[str | None, dict[str, Any]]:
         """Return an address, and the headers of every request: its user and password are among them, since the SDKs log addresses."""
-        address, authorization = _without_user(url)
-        return address, spelled({**dict(self.headers), **authorization})
+        parts, headers = urlsplit(url or ""), SecretDict(self.headers)
+        if parts.username or parts.password:  # as the HTTP libraries would send them
+            said = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+            headers["Authorization"] = f"Basic {base64.b64encode(said.encode()).decode()}"
+            url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        return url, spelled(headers)
 
     def _http(self) -> Any:
         """The synchronous HTTP client."""
@@ -458,16 +441,6 @@ class SdkClientSettings(ABC):
     def _ahttp(self, loop: asyncio.AbstractEventLoop) -> Any:
         """Return the HTTP client for this event loop."""
         return self.http_async_client or shared_async_client(self.sdk(), self.proxy, loop)
-
-
-def _without_user(url: str | None) -> tuple[str | None, dict[str, str]]:
-    """Return an address without its user and password, and the header that says them, as the HTTP libraries would make it."""
-    parts = urlsplit(url or "")
-    if not url or not (parts.username or parts.password):
-        return url, {}
-    said = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
-    header = SecretDict({"Authorization": f"Basic {base64.b64encode(said.encode()).decode()}"})
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl(), header
 
 
 def _repeated(request: Mapping[str, Any], error: Exception, asked: list[str]) -> dict[str, Any]:

@@ -410,7 +410,6 @@ class ReplyReader:
     watch: ReplyWatch | None = None
     done: bool = field(default=False, init=False)
     _head: bytes = field(default=b"", init=False)
-    _now: bytes = field(default=b"", init=False)
     _begun: bool = field(default=False, init=False)
     _end: Deadline | None = field(default=None, init=False)
     _last_event: float = field(default_factory=time.monotonic, init=False)
@@ -484,16 +483,15 @@ class ReplyReader:
         return EndedEarly([last])
 
     def _chunks(self, events: list[Event]) -> Iterator[AIMessageChunk]:
-        feed, watch = self.decoder.feed, self.watch
+        feed, watch, data = self.decoder.feed, self.watch, b""
         try:
             for name, data in events:
-                self._now = data
                 try:
                     event = from_json(data)
                 except ValueError:
                     event = self._unusual(data)
-                if self.done:
-                    return
+                    if self.done:
+                        return
                 if event.__class__ is not dict:
                     yield from self._all_at_once(event, data)
                     continue
@@ -507,7 +505,7 @@ class ReplyReader:
                 elif self.decoder.ended:  # the wire's end marker is one of its events
                     break
         except MISREAD as error:
-            raise misshapen("an event of the reply", self._now, error) from error
+            raise misshapen("an event of the reply", data, error) from error
         self.done = self.decoder.ended
 
     def _all_at_once(self, body: Any, data: bytes) -> Iterator[AIMessageChunk]:

@@ -3,8 +3,8 @@
 import logging
 import math
 import threading
-from collections.abc import Callable, Generator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, TypeVar
@@ -185,6 +185,15 @@ class _Steps:
             if self._given_up:
                 _close_socket(self._stream())
 
+    @contextmanager
+    def holding(self, response: Any) -> Iterator[None]:
+        """Hold the response while the body runs."""
+        self.hold(response)
+        try:
+            yield
+        finally:
+            self.hold(None)
+
     def shorten(self, request: Any) -> None:
         """Shorten the timeout of an abandoned request, so that it fails soon even if the server is silent.
 
@@ -245,17 +254,10 @@ EVENT_HOOKS: dict[str, list[Any]] = {"request": [_sending], "response": [_receiv
 """Hooks of the package's own synchronous clients: they receive each response before its body, even if an SDK reads the body."""
 
 
-class holding:
-    """A context manager that registers the response as the one that the current step reads."""
-
-    def __init__(self, response: Any) -> None:
-        self._response = response
-
-    def __enter__(self) -> None:
-        _receiving(self._response)
-
-    def __exit__(self, *_: object) -> None:
-        _receiving(None)
+def held(response: Any) -> AbstractContextManager[Any]:
+    """Return a context manager that registers the response as the one that the current step reads, if there are steps."""
+    steps = _steps.get()
+    return nullcontext() if steps is None else steps.holding(response)
 
 
 def whole_in_time(whole: Callable[[], _T]) -> Callable[[], _T]:
@@ -267,16 +269,17 @@ def whole_in_time(whole: Callable[[], _T]) -> Callable[[], _T]:
     return whole if deadline is None else partial(_Steps(deadline).run, whole, lambda _: None)
 
 
-def opened_in_time(begin: Callable[[], _Opened[_T]]) -> Callable[[], _Opened[_T]]:
-    """Return a function that opens a reply and reads its chunks within the run's deadline; `begin` itself without one.
+def opened_in_time(begin: Callable[[], _Opened[_T]], deadline: Deadline) -> _Opened[_T]:
+    """Open a reply, and return what `begin` returns of it, each of whose chunks is read before the deadline.
 
-    It raises `DeadlinePassed` where the deadline comes before the first chunk.
+    Args:
+        begin: Opens it.
+        deadline: The run's deadline.
+
+    Raises:
+        DeadlinePassed: The deadline comes before the first chunk.
     """
-    deadline = current_deadline()
-    return begin if deadline is None else partial(_opened, begin, _Steps(deadline))
-
-
-def _opened(begin: Callable[[], _Opened[_T]], steps: _Steps) -> _Opened[_T]:
+    steps = _Steps(deadline)
     begun, chunks = steps.run(begin, lambda opened: opened[1].close())
     rest = steps.rest(chunks)
     next(rest)

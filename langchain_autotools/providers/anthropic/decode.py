@@ -207,6 +207,14 @@ class MessagesDecoder:
         """
         kind = event.get("type")
         if kind == "content_block_delta":
+            delta, block = event.get("delta"), self._open.get(event.get("index"))
+            if block is not None and block.written and delta.__class__ is dict and delta.get("type") == "text_delta":
+                text = delta.get("text")
+                if text.__class__ is str:  # a plain piece of text, as of most events
+                    if not text:
+                        return None
+                    number = block.number
+                    return new_chunk([{"type": "text", "text": text, "index": number}] if self.in_blocks else text, {}, self.message_id)
             self._known = True
             return self._delta(event)
         if kind == "error" or event.get("error"):
@@ -285,11 +293,6 @@ class MessagesDecoder:
         index = event.get("index")
         kind = delta.get("type")
         block = self._open.get(index)
-        if kind == "text_delta" and block is not None and block.written:
-            text = delta.get("text")
-            if text.__class__ is str:
-                content = [{"type": "text", "text": text, "index": block.number}] if self.in_blocks else text
-                return new_chunk(content, {}, self.message_id) if text else None
         if block is None:
             if self.ended or kind not in _KIND_OF_DELTA:
                 return None

@@ -454,11 +454,11 @@ class ChatOpenAI(OpenAIParameters):
         make = partial(responses_exchange, self, why=why) if why else self._chat_exchange
         exchange = make(messages, stop, kwargs, stream=stream)
 
-        def other_route(error: Exception) -> Exchange | None:
+        def other_route(error: Exception, _: Exchange) -> Exchange | None:
             obeys = self._learned_routes.obeys(route, why, error, exchange.body)
             return self._exchange(messages, stop, kwargs, stream=stream) if obeys else None
 
-        return exchange if route.firm else exchange.otherwise(other_route)
+        return exchange if route.firm else replace(exchange, alternatives=(other_route, *exchange.alternatives))
 
     def _chat_exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         """Return a request to chat completions."""
@@ -473,22 +473,20 @@ class ChatOpenAI(OpenAIParameters):
             body = exchange.body if form is None else form.encode_request(messages, params)
             if form is None or body == exchange.body:
                 return None
-            other = replace(exchange, body=body, taken=partial(LEARNED.keep, key, form))
-            return replace(other, alternative_for=lambda again: in_form(again, other, (*tried, form)))
+            again = partial(in_form, tried=(*tried, form))
+            return replace(exchange, body=body, taken=partial(LEARNED.keep, key, form), alternatives=(again,))
 
-        used = LEARNED.get(key)
-        exchange = Exchange(
+        used, model = LEARNED.get(key), str(params["model"])
+        return Exchange(
             body=used.encode_request(messages, params),
             decoder=partial(ChatCompletionsDecoder, origin=origin, dialect=self._dialect, choices=params.get("n") or 1, request=params),
             watch=partial(ChatCompletionsEvents, sound=params.get("audio"), choices=params.get("n") or 1),
             options=self._request_options(kwargs, stream=stream, query=self.default_query or {}),
             path="/chat/completions",
             idle_timeout=self._idle_timeout(kwargs),
+            alternatives=(partial(in_form, tried=(used,)),),
+            error_to_turn=partial(failed_turn, model=model, provider=self._dialect.provider) if params.get("tools") else lambda error: None,
         )
-        exchange = replace(exchange, alternative_for=lambda error: in_form(error, exchange, (used,)))
-        if not params.get("tools"):
-            return exchange
-        return replace(exchange, error_to_turn=partial(failed_turn, model=str(params["model"]), provider=self._dialect.provider))
 
     def _known_key(self) -> ApiKey:
         """Return the key, also one that was added to the environment after the model was created.

@@ -227,22 +227,21 @@ def responses_exchange(
         listed=answers_in_blocks(params.get("tools") or ()),
     )
 
-    exchange = Exchange(
+    def plain(error: Any, refused: Exchange) -> Exchange | None:
+        if getattr(error, "status_code", None) not in (400, 404) or not _ABOUT_ITEMS.search(f"{error} {error.body}"):
+            return None
+        body = _responses_mapper(model, origin, opaque=False).encode_request(messages, params, after=known)
+        return None if body == refused.body else replace(refused, body=body, taken=None, alternatives=())
+
+    return Exchange(
         body=mapper.encode_request(messages, params, after=known),
         decoder=decoder,
         watch=ResponsesEvents,
         options=model._request_options(kwargs, stream=stream, query=model.default_query or {}),
         path=_PATH,
         idle_timeout=model._idle_timeout(kwargs),
+        alternatives=(plain,),
     )
-
-    def alternative_for(error: Any) -> Exchange | None:
-        if getattr(error, "status_code", None) not in (400, 404) or not _ABOUT_ITEMS.search(f"{error} {error.body}"):
-            return None
-        plain = _responses_mapper(model, origin, opaque=False).encode_request(messages, params, after=known)
-        return None if plain == exchange.body else replace(exchange, body=plain)
-
-    return replace(exchange, alternative_for=alternative_for)
 
 
 def _responses_mapper(model: OpenAIParameters, origin: str, *, opaque: bool = True) -> ResponsesMapper:

@@ -296,7 +296,7 @@ def test_a_closed_output_ends_a_session(monkeypatch):
 def test_a_terminal_gets_colours_and_nothing_is_read_as_markup(monkeypatch):
     """The display at a terminal is the coloured one, with NO_COLOR the plain one; square brackets of a model stay what they are."""
     pytest.importorskip("rich")
-    from langchain_autotools.cli.colours import RichDisplay
+    from langchain_autotools.cli.display import RichDisplay
 
     human, program = os.openpty()
     with open(human, "rb", buffering=0) as seen, open(program, "w", encoding="utf-8") as screen:

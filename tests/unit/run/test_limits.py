@@ -7,11 +7,18 @@ import pytest
 from langchain_autotools import ConfigurationError
 from langchain_autotools.messages.run_messages import AT_TOKEN_LIMIT, REFUSALS, stop_reason_of
 from langchain_autotools.run.loop import Limits, Progress
+from langchain_autotools.run.settings import call_settings
+from langchain_autotools.testing import ScriptedChatModel
 
 
 def progress(**limits: Any) -> Progress:
     """A run with nothing but these limits, begun at second 100."""
     return Progress(Limits(**{"max_turns": None, "no_progress": None, **limits}), 100.0)
+
+
+def read(**keywords: Any) -> dict[str, Any]:
+    """The settings of a call with these keywords, by name."""
+    return call_settings(ScriptedChatModel(replies=[]), keywords)[0]
 
 
 def usage(given: int, written: int) -> Any:
@@ -222,26 +229,27 @@ def test_the_end_of_a_reply_is_the_end_of_the_run(blocked: str | None, reason: s
 )
 def test_a_limit_has_a_least_value(name: str, least: float, too_small: float) -> None:
     """None lifts it; what is smaller, a truth value or a text is refused by name."""
-    assert getattr(Limits(**{name: least}), name) == least  # type: ignore[arg-type]
-    assert getattr(Limits(**{name: None}), name) is None  # type: ignore[arg-type]
+    assert read(**{name: least})[name] == least
+    assert read(**{name: None})[name] is None
     for wrong in (too_small, True, "3"):
         with pytest.raises(ConfigurationError, match=f"{name} must be"):
-            Limits(**{name: wrong})  # type: ignore[arg-type]
+            read(**{name: wrong})
 
 
 def test_words_and_names_are_checked() -> None:
     """`on_limit` is one of three words, `polling_tools` a list of names and not one text."""
     for word in ("answer", "return", "raise"):
-        assert Limits(on_limit=word).on_limit == word  # type: ignore[arg-type]
+        assert read(on_limit=word)["on_limit"] == word
     with pytest.raises(ConfigurationError, match="on_limit must be one of answer, return, raise"):
-        Limits(on_limit="stop")  # type: ignore[arg-type]
+        read(on_limit="stop")
     for wrong in ("poll", 3):
         with pytest.raises(ConfigurationError, match="polling_tools must be a list"):
-            Limits(polling_tools=wrong)  # type: ignore[arg-type]
+            read(polling_tools=wrong)
 
 
 def test_a_run_has_bounds_by_default() -> None:
-    """25 turns and three times the same; everything else is the user's to set."""
+    """25 turns and three times the same; everything else is the user's to set. The model's fields say the same."""
     limits = Limits()
     assert (limits.max_turns, limits.no_progress, limits.on_limit) == (25, 3, "answer")
     assert (limits.max_tool_calls, limits.token_budget, limits.context_window, limits.deadline) == (None,) * 4
+    assert {name: read()[name] for name in vars(limits)} == vars(limits)

@@ -52,7 +52,7 @@ def settings_of(model: ScriptedChatModel, **keywords: Any) -> RunSettings:
 
 def names(settings: RunSettings) -> list[str]:
     """The names of the declared tools."""
-    return [declared["function"]["name"] if "function" in declared else declared["name"] for declared in settings.form.tools]
+    return [declared["function"]["name"] if "function" in declared else declared["name"] for declared in settings.request.form.tools]
 
 
 def test_own_tools_come_first_and_a_bound_one_wins() -> None:
@@ -66,19 +66,19 @@ def test_own_tools_come_first_and_a_bound_one_wins() -> None:
 def test_without_bound_tools_nobody_must_end_the_run() -> None:
     """A forced call of an own tool is asked for once."""
     settings = settings_of(ScriptedChatModel(tools=[f]), tool_choice="any")
-    assert (list(settings.plan.ends), settings.form.choice.lasting, settings.form.last_choice) == ([], None, "none")
-    assert settings.form.choice.forced
+    assert (list(settings.plan.ends), settings.request.form.choice.lasting, settings.request.form.last_choice) == ([], None, "none")
+    assert settings.request.form.choice.forced
 
 
 def test_a_forced_call_of_a_bound_tool_ends_the_run() -> None:
     """It is asked for until it comes; at the end by its name, of several by the word for any."""
     one = settings_of(ScriptedChatModel(tools=[f]), tools=[g], tool_choice="any")
-    assert (list(one.plan.ends), one.form.choice.lasting) == (["g"], one.form.choice.asked)
-    assert one.form.last_choice != one.form.choice.lasting
+    assert (list(one.plan.ends), one.request.form.choice.lasting) == (["g"], one.request.form.choice.asked)
+    assert one.request.form.last_choice != one.request.form.choice.lasting
     two = settings_of(ScriptedChatModel(tools=[f]), tools=[f, g], tool_choice="any")
-    assert (sorted(two.plan.ends), two.form.last_choice) == (["f", "g"], two.form.choice.lasting)
+    assert (sorted(two.plan.ends), two.request.form.last_choice) == (["f", "g"], two.request.form.choice.lasting)
     free = settings_of(ScriptedChatModel(tools=[f]), tools=[g])
-    assert (list(free.plan.ends), free.form.choice.lasting) == ([], None)
+    assert (list(free.plan.ends), free.request.form.choice.lasting) == ([], None)
 
 
 @pytest.mark.parametrize(
