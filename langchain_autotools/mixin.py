@@ -142,8 +142,9 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
             input: Messages, a prompt or a text.
             config: LangChain's configuration; callbacks, tags and metadata reach turns and tools.
             **kwargs: `stop`, any run setting (`max_turns=3`, `on_limit="raise"`, ...), `resume` (see `resume`), what goes to the
-                vendor, and `cancel`: an event or a function that returns True or False, by which another thread or task ends the
-                answer, whatever it waits for.
+                vendor, `cancel`: an event or a function that returns True or False, by which another thread or task ends the
+                answer, whatever it waits for, and `inbox`: a queue of texts and `HumanMessage`s, which join the run between two of its
+                requests.
 
         Returns:
             The run message; `new_messages` takes the new messages out of it.
