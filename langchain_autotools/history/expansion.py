@@ -235,7 +235,7 @@ def _with_text_edit(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessag
     direct = record.get("stop_reason") == "return_direct"  # then the last results belong to the text
     spoken = [number for number, part in enumerate(parts) if isinstance(part, AIMessage) or (direct and number > last)]
     texts = [text_of(parts[number]) for number in spoken]
-    if _is_joined(text, [parts[number] for number in spoken]):
+    if _is_joined(text, [part for number, part in enumerate(parts) if number in spoken or isinstance(part, HumanMessage)]):
         return parts
     kept, rest = _common_start(text, texts)
     if "stop_reason" not in record and kept == len(texts):
@@ -268,14 +268,14 @@ def _is_joined(text: str, spoken: Sequence[BaseMessage]) -> bool:
 
 
 def _joints(spoken: Sequence[BaseMessage]) -> tuple[list[str], set[int]]:
-    """Return the texts of the messages, and the indices of those that a separator precedes in a run."""
+    """Return the texts of the messages but the user's, and the indices of those that a separator precedes in a run."""
     pieces: list[str] = []
     joints: set[int] = set()
     followed = Separators("any")
     for message in spoken:
-        piece = text_of(message)
-        if isinstance(message, ToolMessage):
+        if not isinstance(message, AIMessage):
             followed.ask()
+        piece = "" if isinstance(message, HumanMessage) else text_of(message)
         if followed.before(piece):
             joints.add(len(pieces))
         if piece:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.messages.tool import ToolCallChunk
 
 from ..chunks import growing_text, new_chunk
@@ -213,6 +213,8 @@ class RunOutput:
     def carrier_chunk(self, message: BaseMessage) -> AIMessageChunk:
         """Return the chunk that carries a message."""
         self.handed_out.append(message)
+        if isinstance(message, HumanMessage):
+            self._joints.ask()
         metadata: dict[str, Any] = {KEY: {"messages": serialize_messages([message])}} if self.carry_messages else {}
         chunk = AIMessageChunk(content=[] if self.blocks or self._listed else "", response_metadata={**metadata, **self._version})
         attach_messages(chunk, [message])

@@ -388,8 +388,9 @@ class Run:
             for number, one in enumerate(messages)
         ]
         self._waiting, self._sent = (), named
+        chunks = [self._output.carrier_chunk(message) for message in named]
         self._observer.messages_taken(named)
-        return [self._output.carrier_chunk(message) for message in named]
+        return chunks
 
     def end(self) -> Chunks:
         """Return the last chunks of the run."""
@@ -451,6 +452,8 @@ class Run:
         chunks = self._chunks.chunks
         if self._whole is self._stored is None and not (chunks and chunks[-1].chunk_position == "last"):  # it had not come so far
             self._chunks, self._whole = ChunkSum(), reply
+        if self.settings.plan.inbox is not None:
+            self.settings.plan.inbox.close()
         with suppress(Exception):  # the first exception is the one to raise
             self.turn_done()
             if isinstance(action := self._next(), RunTools):

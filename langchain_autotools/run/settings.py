@@ -29,7 +29,6 @@ from ..executor.nested_runs import current_nested_runs
 from ..executor.run_tool import is_run_tool
 from ..executor.steps import CallWrapper
 from ..executor.tools import ToolSource, callable_tools
-from ..history import repair
 from ..messages.calls import FOR_CALLER
 from ..turn.model import MISTAKEN, Secret, describe_fields
 from ..turn.tools import Formatter, format_request_tools, format_tool_choice, format_tools, is_builtin
@@ -187,7 +186,7 @@ SETTINGS: Mapping[str, Setting] = {
 
 _DEFAULTS = {name: RunFields.model_fields[name].default for name in SETTINGS}
 _OF_EXECUTION = {name: _DEFAULTS.pop(name) for name in EXECUTION}
-_OF_CALLS = ("resume", "message", "cancel", "journal", "output_check")
+_OF_CALLS = ("resume", "message", "cancel", "inbox", "journal", "output_check")
 _LIMITS = tuple(one.name for one in fields(Limits))
 
 RUN_KEYWORDS = frozenset({*_OF_CALLS, *(name for name, one in SETTINGS.items() if "call" in one.at)})
@@ -200,7 +199,7 @@ RUN_KEYWORDS = frozenset({*_OF_CALLS, *(name for name, one in SETTINGS.items() i
 class Configured(Formatter, Protocol):
     """The interface of a model whose fields configure its runs.
 
-    It also has one field for each name in `RUN_KEYWORDS` except `resume`, `message`, `cancel`, `journal` and `output_check`."""
+    It also has one field for each name in `RUN_KEYWORDS` except `resume`, `message`, `cancel`, `inbox`, `journal` and `output_check`."""
 
     tools: Any
     handlers: Any
@@ -333,10 +332,12 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
 
         optional["inner"] = InnerRuns(limits, values["prices"] or {}, used)
     waiting = () if values["message"] is None else (values["message"],)
+    inbox, parsed = values["inbox"], is_parsed(model, keywords)
+    inbox = None if inbox is None else _inbox(inbox, after_reply=not parsed)
     left, meant = caller_tools | added | toolbox.caller_tools, partial(own.meant, only=form.choice.allowed)
     return RunSettings(
         values=values,
-        plan=RunPlan(limits, left, meant, ends, read_resume(values["resume"]), used=used, waiting=waiting, **optional),
+        plan=RunPlan(limits, left, meant, ends, read_resume(values["resume"]), used=used, waiting=waiting, inbox=inbox, **optional),
         executor=executor,
         request=TurnRequest(
             model=model,
@@ -351,7 +352,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
             output_version=model.output_version,
         ),
         approvals=approvals,
-        last_text_only=is_parsed(model, keywords),
+        last_text_only=parsed,
         lists_content=model.answers_in_blocks(tools),
         client_tools=toolbox.caller_tools,
     )
@@ -464,15 +465,18 @@ def _message(given: Any, decisions: Any) -> HumanMessage:
     """
     if decisions is None:
         raise ConfigurationError("message goes with resume=decisions, behind the results of the calls: here it has no effect")
-    message = HumanMessage(given) if isinstance(given, str) else given
+    from .inbox import user_message  # here, because it costs every other program its import
+
     if isinstance(given, Mapping) and given.get("type") == "human":
         with suppress(LookupError, TypeError, ValueError):
-            (message,) = messages_from_dict([dict(given)])
-    if type(message) is not HumanMessage:
-        raise ConfigurationError(f"message must be a text or a HumanMessage, not {type(given).__name__}")
-    if not message.content:
-        raise ConfigurationError("message is empty: leave it out where the user has said nothing")
-    return cast("HumanMessage", repair([message])[-1])
+            (given,) = messages_from_dict([dict(given)])
+    return user_message("message", given)
+
+
+def _inbox(given: Any, *, after_reply: bool) -> Any:
+    from .inbox import Inbox  # here, because it costs every other program its import
+
+    return Inbox(given, after_reply=after_reply)
 
 
 def _window_of_profile(model: Configured, keywords: Mapping[str, Any]) -> int | None:

@@ -500,6 +500,8 @@ class JoinedText:
             self._results = []
         elif event.message.type == "tool":
             self._results.append(text_of(event.message))
+        else:
+            self._joints.ask()
         return ""
 
     def _ended(self, event: kinds.RunEnded | kinds.RunFailed) -> str:

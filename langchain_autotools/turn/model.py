@@ -41,7 +41,7 @@ MISTAKEN: Final = {"tool_timeout": "the time of a tool is that of its policy: de
 """Replacements for unknown argument names that are not near to the right one."""
 
 _MISSPELT: Final = 0.79  # the least similarity of a misspelt name: that of two swapped letters among five
-_PER_CALL: Final = frozenset({"cancel", "resume", "message"})
+_PER_CALL: Final = frozenset({"cancel", "inbox", "resume", "message"})
 _VERSIONS: Final = "lc_versions"  # what LangChain notes in the metadata of every model
 
 

@@ -210,7 +210,7 @@ SETTINGS: dict[str, Setting] = {
     "message_separator": Setting("nearest", ("|", "/"), end),
     "carry_messages": Setting("nearest", (True, False), lambda trial: "messages" in trial.run().response_metadata["autotools"]),
 }
-OF_THE_CALL = {"resume", "message", "cancel"}
+OF_THE_CALL = {"resume", "message", "cancel", "inbox"}
 """Settings that no other place has."""
 OF_ITEMS = {"handlers": "nearest"}
 """The rules of settings for calls that a scripted model does not make: their own tests say which place decides."""
