@@ -229,8 +229,8 @@ class ConversationRun:
 
     @property
     def taken_by(self) -> str | None:
-        """The id of the earlier run that has taken the message of this ended one; None if none has."""
-        return cast("str | None", self.noted.get(TAKEN))
+        """The id of the earlier run that has taken the message of this run, once this one has ended; None if none has."""
+        return cast("str | None", self.noted.get(TAKEN)) if self.has_ended else None
 
     def joins(self, request: Mapping[str, Any]) -> bool:
         """Whether a run with this request may take the message: what this one was sent with holds for it then, too."""
