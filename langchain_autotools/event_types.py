@@ -287,7 +287,7 @@ class MessageDone(RunEvent):
     """A new message of the history is complete, as from `new_messages`. Messages come in the order of the history.
 
     Attributes:
-        message: The message: a reply, a result, or the user's message that a resumed run has taken (`message=`).
+        message: The message: a reply, a result, or the user's message that the run has taken (`message=`, `inbox=`).
     """
 
     wire = Wire(name="message", also=("message_id",))

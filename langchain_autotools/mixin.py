@@ -100,7 +100,7 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any], *, runs: bool = True) -> Turn:
         """Return a turn with the model's declared tools, also outside a run (`generate` and the like)."""
-        for name in ("cancel", "resume", "deadline"):
+        for name in ("cancel", "inbox", "resume", "deadline"):
             if kwargs.get(name) is not None:
                 raise ConfigurationError(f"{name} is for invoke, stream and their asynchronous twins: here it has no effect")
         drop_settings(self, kwargs)
@@ -139,8 +139,9 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
             input: Messages, a prompt or a text.
             config: LangChain's configuration; callbacks, tags and metadata reach turns and tools.
             **kwargs: `stop`, any run setting (`max_turns=3`, `on_limit="raise"`, ...), `resume` (see `resume`), what goes to the
-                vendor, and `cancel`: an event or a function that returns True or False, by which another thread or task ends the
-                answer, whatever it waits for.
+                vendor, `cancel`: an event or a function that returns True or False, by which another thread or task ends the
+                answer, whatever it waits for, and `inbox`: a queue of texts and `HumanMessage`s, which join the run between two of its
+                requests.
 
         Returns:
             The run message; `new_messages` takes the new messages out of it.
@@ -365,8 +366,8 @@ def _refusal(model: object) -> str:
 def _needs_run(model: Any, keywords: Mapping[str, Any]) -> bool:
     """Whether a call of a model without tools is a run, too: something stands around its turns, or is checked before its request."""
     own = bool(model.fallbacks) or bool(model.middleware) or model.before_turn is not None or model.max_cost is not None
-    given = keywords.get("before_turn"), keywords.get("output_check"), keywords.get("max_cost")
-    return own or given != (None, None, None)
+    given = keywords.get("before_turn"), keywords.get("output_check"), keywords.get("max_cost"), keywords.get("inbox")
+    return own or given != (None, None, None, None)
 
 
 def _with_middleware(tools: Any, middleware: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import queue
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -199,3 +200,32 @@ def test_a_turn_with_tool_calls_costs_no_more_calls(shop: Shop, wire: str, calls
         return more_of(few, many, 2)
 
     assert_at_most(TOOL_TURN[wire, calls, way] + ROOM.get(way, 0), "turn", look)
+
+
+WITH_INBOX = {
+    "/run/inbox.py:Inbox.__init__",
+    "/run/inbox.py:Inbox.check",
+    "/run/inbox.py:Inbox.take",
+    "/run/inbox.py:_is_plain_method",
+    "/run/loop.py:_Run._goes_on",
+    "/run/loop.py:_Run._join",
+    "/run/loop.py:_Run._take_messages",
+    "/run/settings.py:_inbox",
+}
+"""What a run with an empty inbox calls besides, but for comprehensions, which are calls before Python 3.12."""
+LOOKS_AGAIN = {"/run/loop.py:Progress.reached", "/run/loop.py:Progress.overdue", "/deadline.py:Deadline.is_set"}
+"""What it calls once more: after the last reply it looks whether another turn may follow."""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_run_without_an_inbox_enters_nothing_of_it(shop: Shop, way: str) -> None:
+    """Nor with `inbox=None`; an empty queue adds its reading, and no more."""
+    model = shop.model("chat completions", True)
+    for _ in range(ATTEMPTS):
+        without = shop.count(model, way, turns(2, 1))
+        none, empty = (shop.count(model.bind(inbox=inbox), way, turns(2, 1)) for inbox in (None, queue.Queue[Any]()))
+        more = {name for name in empty if empty[name] > none[name] and not name.endswith(("<listcomp>", "<setcomp>", "<genexpr>"))}
+        if more - LOOKS_AGAIN == WITH_INBOX:
+            break
+    assert not WITH_INBOX & (without.keys() | none.keys())
+    assert more - LOOKS_AGAIN == WITH_INBOX

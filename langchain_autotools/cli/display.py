@@ -14,8 +14,7 @@ from ..executor import PendingCall
 from ..messages.calls import ToolCallRecord
 from ..messages.display import call_text, escaped, printable
 from ..messages.metadata import text_of
-from ..showing.lines import Lines
-from ..showing.view_model import CallView, EndView, JoinedText, Line, call_line
+from ..showing.view_model import CallView, EndView, JoinedText, Line, Lines, call_line
 
 _STYLES: Final = {"quiet": "dim", "call": "cyan", "result": "green", "failure": "red"}
 

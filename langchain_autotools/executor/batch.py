@@ -21,21 +21,17 @@ from .claims import CallClaims, Claims, KeyClaims
 from .context import AsyncProgress, Progress
 from .pending import definition_changes, plain_json
 from .plan import Answer, PlannedCall, not_approved, unknown_tool
-from .policies import ToolPolicy
 from .results import ToolCallResult, cancelled_result, describe, failed, overdue_result
 from .run_tool import outer_call
 from .steps import PENDING, Attempt, BatchEnded, CallUser, CallWrapper, Outcome, Own, Pause, Proceed, Step, Steps, ends_as, policy_steps
 from .tools import source_tool
 from .user_functions import NOTHING, UserCall
 
+Concerns = Callable[[ToolCallRecord, ToolCallRecord], bool]
+"""A function that says whether a call that a wrapper has changed needs an approval that it does not have, by the call before and after."""
 
-def _as_approved(
-    before: PlannedCall,
-    is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool],
-    may_wait: bool,
-    proceed: Proceed,
-    planned: PlannedCall,
-) -> Steps:
+
+def _as_approved(before: PlannedCall, is_concerned: Concerns, may_wait: bool, proceed: Proceed, planned: PlannedCall) -> Steps:
     """Continue a call after its wrappers; a changed one waits if it needs an approval.
 
     A call that was approved after a change came to the wrappers as it was before it: they may make the same change again, or none.
@@ -198,7 +194,7 @@ class BatchOptions:
     claims: Claims | None = None
     in_run: bool = False
     wrappers: Sequence[CallWrapper] = ()
-    is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool] = lambda before, after: False
+    is_concerned: Concerns = lambda before, after: False
     observer: CallObserver | None = None
 
 
@@ -475,7 +471,7 @@ class Batch:
     def _attempts(self, planned: PlannedCall) -> Steps:
         """Run the tool under its policy."""
         run = cast("ToolRun", planned.run)
-        return policy_steps(run, cast("ToolPolicy", run.policy), self._may_wait, in_thread=self._uses_thread(run), awaits=self._awaits)
+        return policy_steps(run, self._may_wait, in_thread=self._uses_thread(run), awaits=self._awaits)
 
     def _take_up(self, index: int, outcome: Outcome) -> Sequence[int] | None:
         """Record the outcome of a planned call. Return the results to tell of now; None if it is not one to deliver.
@@ -558,9 +554,13 @@ class Batch:
             self._results[index] = planned.unfinished(error)
             run = planned.run
             if error is None and run is not None and run.executed and not run.ended and self._uses_thread(run):
-                log_abandoned(run)
+                self._log_abandoned(run)
         late = sorted(self._unreported - set(unfinished)) if self._failures else []
         return [self._results[index] for index in [*late, *unfinished] if index in self._results]
+
+    def _log_abandoned(self, run: ToolRun) -> None:
+        """Log that a thread continues although its result is no longer awaited."""
+        _logger.warning("tool %s is given up while it runs, call %s: a thread cannot be stopped", run.prepared.tool.name, run.call.id)
 
     def _uses_thread(self, run: ToolRun) -> bool:
         """Whether this batch runs the tool in a thread, which cannot be cancelled."""
@@ -571,8 +571,3 @@ def _attempted_once(planned: PlannedCall) -> Steps:
     """Run the tool once, and return its result."""
     result: ToolCallResult = yield Attempt(1)
     return result
-
-
-def log_abandoned(run: ToolRun) -> None:
-    """Log that a thread continues although its result is no longer awaited."""
-    _logger.warning("tool %s is given up while it runs, call %s: a thread cannot be stopped", run.prepared.tool.name, run.call.id)

@@ -16,7 +16,7 @@ from ..errors import ConfigurationError
 from ..event_bus import Alarm
 from ..messages.calls import ToolCallRecord
 from ..retry import Awaited
-from .batch import GRACE_SECONDS, Batch, BatchOptions, log_abandoned
+from .batch import GRACE_SECONDS, Batch, BatchOptions
 from .call import ToolRun
 from .context import AsyncProgress, Progress, ProgressReport
 from .plan import Answer
@@ -109,8 +109,7 @@ class _ThreadBatch(Batch):
                     if not self._ready.issuperset(places):
                         yield from self._wait_for(places)
                     for due, late in self._due(number):
-                        if late:
-                            driven(self._telling(late), partial(self._carry_out, number))
+                        driven(self._telling(late), partial(self._carry_out, number))
                         yield self._whole.get(due) or self._answered(due)
                 if self._own_claims is not None:
                     driven(self._ending_claims(self._own_claims), lambda told: call_user(*told, *self._patience_with()))
@@ -272,7 +271,7 @@ class _ThreadBatch(Batch):
             if outcome.done():  # the tool's own, or it ended in this moment
                 return outcome.result()
             job.abandon()
-            log_abandoned(run)
+            self._log_abandoned(run)
             return run.timed_out()
 
     def _run_in_background(self, run: ToolRun) -> ToolCallResult:
@@ -568,7 +567,7 @@ class _TaskBatch(Batch):
             if not outcome:
                 job.abandon()
         if not outcome:
-            log_abandoned(run)
+            self._log_abandoned(run)
             return run.timed_out()
         return result_of(outcome[0])
 

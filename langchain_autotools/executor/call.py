@@ -13,8 +13,6 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
-from pydantic import ValidationError
-from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from ..compat import is_graph_signal, raised_by_handler
 from ..deadline import DeadlinePassed
@@ -23,7 +21,7 @@ from ..messages.calls import ToolCallRecord
 from .context import AsyncProgress, Progress, Reporting
 from .nested_runs import InnerBudget, NestedRuns, current_nested_runs
 from .policies import CachedCall, ToolPolicy
-from .results import ToolCallResult, cancelled_result, describe, failed, has_other_effects, tool_message_of, with_note
+from .results import InvalidError, ToolCallResult, cancelled_result, describe, failed, has_other_effects, tool_message_of, with_note
 from .signatures import InjectionContext, tool_runtime
 from .tool import Cancelled, NoException, PreparedTool, current_call
 from .user_functions import Home
@@ -120,8 +118,7 @@ class ToolRun:
             index: The place of the call in its batch.
             turn: The number of the model's turn that made the call, where there is one.
         """
-        known = self.context
-        about: dict[str, Any] = {"messages": tuple(known.messages), "turn": turn, "config": known.config}
+        about: dict[str, Any] = {"messages": tuple(self.messages), "turn": turn, "config": self.context.config}
         self.reporting = Reporting(reports, index, self.call, yields=self.prepared.yields, **about)
 
     def invoke(self) -> ToolCallResult:
@@ -213,7 +210,7 @@ class ToolRun:
         return failed(self.call, text, error, duration=self.duration(), executed=self.executed)
 
     def _explained(self, error: BaseException) -> str:
-        if isinstance(error, ValidationError | ValidationErrorV1):
+        if isinstance(error, InvalidError):
             schema = getattr(error, "title", None) or getattr(getattr(error, "model", None), "__name__", None)
             # of the call's arguments, and not of something that the tool did with them
             if not self.executed if self.prepared.observed else schema == self.prepared.arguments.title:

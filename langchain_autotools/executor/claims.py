@@ -454,6 +454,10 @@ def _no_answer(answer: Any, claims: Claims) -> ConfigurationError:
 # ---------------------------------------------------------------------------------------------- the claims around each call
 
 
+WholeMessage = Callable[[ToolCallResult], ToolMessage | None]
+"""A function that makes the message that answers a call, where a result was the last of its planned calls."""
+
+
 class CallClaims:
     """The claims of the calls of one batch, in a store that tells who owns what: they are claimed before the batch begins.
 
@@ -496,9 +500,7 @@ class CallClaims:
     def end(self) -> None:
         """Record that no more calls are claimed."""
 
-    def wrap(
-        self, number: int, index: int, whole: Callable[[ToolCallResult], ToolMessage | None], planned: PlannedCall, proceed: Proceed
-    ) -> Steps:
+    def wrap(self, number: int, index: int, whole: WholeMessage, planned: PlannedCall, proceed: Proceed) -> Steps:
         """Store the result of a call; give the call back if it stays pending, or if its tool has not begun when an exception ends it.
 
         Args:
@@ -607,9 +609,7 @@ class KeyClaims(CallClaims):
             raise AlreadyResumedError(_ALL_TAKEN)
         self._progress = True
 
-    def wrap(
-        self, number: int, index: int, whole: Callable[[ToolCallResult], ToolMessage | None], planned: PlannedCall, proceed: Proceed
-    ) -> Steps:
+    def wrap(self, number: int, index: int, whole: WholeMessage, planned: PlannedCall, proceed: Proceed) -> Steps:
         """Claim a call before it begins; store its result, or release the claim if its tool has not begun.
 
         A call that waits again since it was changed is not released: what was decided has had its effect, for all processes.

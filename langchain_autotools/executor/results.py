@@ -35,6 +35,14 @@ _logger = logging.getLogger("langchain_autotools")
 ArgumentPath = tuple[int | str, ...]
 """A position in the arguments: keys and indices, from the outside in."""
 
+ShownPath = Callable[[ArgumentPath], ArgumentPath | None]
+"""A function that returns a position as the model knows it; None for one that is none of its business."""
+
+InvalidError = ValidationError | ValidationErrorV1
+"""What a schema raises, of either version of pydantic."""
+
+_Cause = BaseException | type[BaseException] | None
+
 
 @dataclass(frozen=True)
 class ToolCallResult:
@@ -85,14 +93,7 @@ class ToolCallResult:
         return self.message.content
 
 
-def failed(
-    call: ToolCallRecord,
-    text: str,
-    error: BaseException | type[BaseException] | None = None,
-    *,
-    duration: float = 0.0,
-    executed: bool = False,
-) -> ToolCallResult:
+def failed(call: ToolCallRecord, text: str, error: _Cause = None, *, duration: float = 0.0, executed: bool = False) -> ToolCallResult:
     """Return the result of a failed call: `{"error": text}`, for the model to act on; the text is that of an error given by its class."""
     error = error(text) if isinstance(error, type) else error
     content = json.dumps({"error": mend_surrogates(text)}, ensure_ascii=False)
@@ -130,7 +131,7 @@ def describe(error: BaseException) -> str:
     For a `ToolException` the message alone."""
     if isinstance(error, BaseExceptionGroup):  # of a session or task group that failed: the group's own text says nothing
         return "; ".join(dict.fromkeys(describe(inner) for inner in error.exceptions))
-    if isinstance(error, ValidationError | ValidationErrorV1):
+    if isinstance(error, InvalidError):
         return f"{type(error).__name__}: {'; '.join(_problems(error))}"
     if asks_for_a_graph(error):
         return "the tool cannot run here: it asks for the graph around it (a stream writer, a store, an interrupt), and there is none"
@@ -143,13 +144,7 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def describe_arguments(
-    error: ValidationError | ValidationErrorV1,
-    name: str,
-    shown: Callable[[ArgumentPath], ArgumentPath | None],
-    *,
-    for_model: bool = True,
-) -> str:
+def describe_arguments(error: InvalidError, name: str, shown: ShownPath, *, for_model: bool = True) -> str:
     """Describe invalid arguments of a call: places and messages, without values.
 
     Args:
@@ -170,9 +165,7 @@ def invalid_arguments(name: str, problems: Sequence[str], *, for_model: bool = T
     return f"The arguments of {name!r} are not valid: {'; '.join(problems)}.{again}"
 
 
-def _problems(
-    error: ValidationError | ValidationErrorV1, shown: Callable[[ArgumentPath], ArgumentPath | None] = lambda place: place
-) -> list[str]:
+def _problems(error: InvalidError, shown: ShownPath = lambda place: place) -> list[str]:
     if isinstance(error, ValidationError):
         entries: list[Any] = list(error.errors(include_url=False, include_context=False, include_input=False))
     else:

@@ -515,11 +515,6 @@ Leaf = Callable[[Any, Any], Any]
 """A function that returns the value of a type that holds no others, from its value in JSON and the type."""
 
 
-def unchanged(value: Any, annotation: Any) -> Any:
-    """Return a value as it is."""
-    return value
-
-
 def as_member(value: Any, annotation: Any) -> Any:
     """Return the member of an enumeration that a literal asks for, where JSON has its value; other values unchanged."""
     choices = get_args(annotation) if get_origin(annotation) is Literal else ()
@@ -539,8 +534,8 @@ def as_strict(value: Any, annotation: Any) -> Any:
         return value
 
 
-def as_annotated(value: Any, annotation: Any, leaf: Leaf) -> Any:
-    """Return plain data for an annotation: without values for nested injected fields, and each value in it changed by `leaf`."""
+def as_annotated(value: Any, annotation: Any, leaf: Leaf | None = None) -> Any:
+    """Return plain data for an annotation: without values for nested injected fields, and each value in it changed by `leaf`, if given."""
     if isinstance(annotation, TypeAliasType):
         annotation = annotation.__value__
     origin, parts = get_origin(annotation), get_args(annotation)
@@ -557,7 +552,7 @@ def as_annotated(value: Any, annotation: Any, leaf: Leaf) -> Any:
         items = [as_annotated(item, kind, leaf) for item, kind in zip(value, kinds, strict=False)]
         return origin(items) if leaf is as_strict and origin in (tuple, set, frozenset) else items
     if not isinstance(value, dict):
-        return leaf(value, annotation)
+        return value if leaf is None else leaf(value, annotation)
     if parts:  # a mapping of keys to values
         return {key: as_annotated(item, parts[-1], leaf) for key, item in value.items()}
     fields = fields_of(annotation) if isinstance(annotation, type) else {}

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import replace
 from enum import Enum
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol, cast
 
 from ..messages.run_messages import open_run
 from ..retry import Attempts, Awaited, RetryPolicy
@@ -152,14 +152,11 @@ def ends_as(outcome: Outcome) -> Steps:
 _Attempted = Generator[Step, Any, ToolCallResult]
 
 
-def policy_steps(
-    run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool, awaits: bool = False
-) -> _Attempted:
-    """Execute a call under its policy, as a generator of steps.
+def policy_steps(run: ToolRun, may_wait: Callable[[float], bool], *, in_thread: bool, awaits: bool = False) -> _Attempted:
+    """Execute a call under its tool's policy, as a generator of steps.
 
     Args:
         run: The call.
-        policy: The tool's policy.
         may_wait: Tells whether its batch goes on for longer than some seconds.
         in_thread: Whether the tool runs in a thread, which cannot be stopped.
         awaits: Whether the batch awaits what asynchronous strategies of a retry return.
@@ -170,6 +167,7 @@ def policy_steps(
     Raises:
         ConfigurationError: It does not, and there is one.
     """
+    policy = cast("ToolPolicy", run.policy)
     tries = _tries(run, policy, may_wait, in_thread=in_thread, awaits=awaits)
     result = yield from (tries if run.cached is None else _shared(run, run.cached, tries))
     tried = run.tried + int(result.executed)

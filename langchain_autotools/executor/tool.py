@@ -28,7 +28,6 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, Tool, ToolException
 from pydantic import ValidationError, create_model
 from pydantic.v1 import BaseModel as BaseModelV1
-from pydantic.v1 import ValidationError as ValidationErrorV1
 from pydantic.v1 import create_model as create_model_v1
 from pydantic_core import to_jsonable_python
 
@@ -38,12 +37,11 @@ from ..messages.calls import ToolCallRecord, canonical_call
 from ..messages.incremental import copy_containers
 from ..strict_json import equivalent
 from .context import as_asynchronous
-from .results import ArgumentPath, as_message, describe, describe_arguments, invalid_arguments, output_content
+from .results import ArgumentPath, InvalidError, as_message, describe, describe_arguments, invalid_arguments, output_content
 from .signatures import (
     NOWHERE,
     CheckedSchema,
     InjectionContext,
-    Leaf,
     Parameter,
     Path,
     Signature,
@@ -62,7 +60,6 @@ from .signatures import (
     subset,
     supply,
     takes_anything,
-    unchanged,
 )
 
 _KEPT_BY_CORE = frozenset({"config", "run_manager", "callbacks", "self"})
@@ -258,9 +255,9 @@ class ToolArguments:
                 raise SameArgumentError(f"{path[0]!r} and {name!r} are one argument, and have different values: give {name!r} alone")
         for key in self._alias_keys:
             kept.pop(key, None)
-        return self._changed(kept, unchanged) if self._inner else kept
+        return self._changed(kept) if self._inner else kept
 
-    def _changed(self, args: Mapping[str, Any], leaf: Leaf) -> dict[str, Any]:
+    def _changed(self, args: Mapping[str, Any], leaf: Any = None) -> dict[str, Any]:
         known = self._annotations
         return {name: as_annotated(value, known[name], leaf) if name in known else value for name, value in args.items()}
 
@@ -444,14 +441,14 @@ class ToolArguments:
             ) from None
 
     def _explained(self, error: Exception, *, for_model: bool = True) -> str:
-        if not isinstance(error, ValidationError | ValidationErrorV1):
+        if not isinstance(error, InvalidError):
             return describe(error)
         handler = self.tool.handle_validation_error
         if not handler:
             return self.described(error, self._name, for_model=for_model)
         return "Tool input validation error" if handler is True else handler if isinstance(handler, str) else handler(error)
 
-    def described(self, error: ValidationError | ValidationErrorV1, name: str, *, for_model: bool = True) -> str:
+    def described(self, error: InvalidError, name: str, *, for_model: bool = True) -> str:
         """Describe invalid arguments for the model, or for a human, under their declared names."""
         return describe_arguments(error, name, self._shown, for_model=for_model)
 

@@ -23,17 +23,20 @@ NOTHING: Any = object()
 
 _T = TypeVar("_T")
 
-UserCall = tuple[Callable[[Any], Any], Any]
+UserFunction = Callable[[Any], Any]
+"""A function of the caller's, possibly asynchronous."""
+
+IsOver = Callable[[], bool]
+"""A function that says whether something is to be waited for no longer."""
+
+Patience = Callable[[], float | None]
+"""A function that returns the seconds until the next check; None for no limit."""
+
+UserCall = tuple[UserFunction, Any]
 """A function of the caller's, possibly asynchronous, and its argument."""
 
 
-def call_user(
-    function: Callable[[Any], Any],
-    argument: Any,
-    is_over: Callable[[], bool],
-    patience: Callable[[], float | None],
-    threads: int | None = None,
-) -> Any:
+def call_user(function: UserFunction, argument: Any, is_over: IsOver, patience: Patience, threads: int | None = None) -> Any:
     """Return the result of a caller's function; `NOTHING` if the run ended first.
 
     Args:
@@ -63,13 +66,7 @@ def call_user(
     return task.result()
 
 
-async def acall_user(
-    function: Callable[[Any], Any],
-    argument: Any,
-    is_over: Callable[[], bool],
-    patience: Callable[[], float | None],
-    threads: int | None = None,
-) -> Any:
+async def acall_user(function: UserFunction, argument: Any, is_over: IsOver, patience: Patience, threads: int | None = None) -> Any:
     """Like `ask`, asynchronously. A synchronous function, which may wait for a human, is called in a thread."""
     task = asyncio.create_task(_result_of(function, argument, is_over, threads))
     try:
@@ -82,7 +79,7 @@ async def acall_user(
         await asyncio.wait([task], timeout=1.0)
 
 
-async def _result_of(function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool], threads: int | None) -> Any:
+async def _result_of(function: UserFunction, argument: Any, is_over: IsOver, threads: int | None) -> Any:
     if inspect.iscoroutinefunction(function):
         return await function(argument)
     outcome, forget = _in_thread(function, argument, is_over, threads)
@@ -93,9 +90,7 @@ async def _result_of(function: Callable[[Any], Any], argument: Any, is_over: Cal
     return await result if inspect.isawaitable(result) else result
 
 
-def _in_thread(
-    function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool], threads: int | None
-) -> tuple[Future[Any], Callable[[], object]]:
+def _in_thread(function: UserFunction, argument: Any, is_over: IsOver, threads: int | None) -> tuple[Future[Any], Callable[[], object]]:
     """Return a caller's function as a job in a thread, and a function to abandon it, after which it does not begin."""
     outcome: Future[Any] = Future()
     work = partial(deeper(copy_context()).run, _answer_into, outcome, function, argument, is_over)
@@ -105,7 +100,7 @@ def _in_thread(
     return outcome, outcome.cancel
 
 
-def _answer_into(outcome: Future[Any], function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool]) -> None:
+def _answer_into(outcome: Future[Any], function: UserFunction, argument: Any, is_over: IsOver) -> None:
     if not outcome.set_running_or_notify_cancel():
         return
     settle(outcome, lambda: NOTHING if is_over() else function(argument))  # it may have waited for its thread
@@ -144,7 +139,7 @@ class ListenerCalls:
         lock: Is held while listeners are called in the thread that they are due in.
     """
 
-    def __init__(self, end: Deadline, is_over: Callable[[], bool], patience: Callable[[], float | None]) -> None:
+    def __init__(self, end: Deadline, is_over: IsOver, patience: Patience) -> None:
         self.lock = threading.RLock()
         self._end, self._is_over, self._patience = end, is_over, patience
         self._queue: deque[Callable[[], None]] = deque()
@@ -193,18 +188,12 @@ class ListenerCalls:
 
 
 def _call_each(listeners: _Listeners, values: tuple[Any, ...]) -> None:
+    *first, last = values
     for listener in listeners:
-        answer = listener(*values)
-        if inspect.isawaitable(answer):
-            task = BackgroundTask(_awaited(answer))
-            task.start()
-            task.wait()
-            task.result()
+        call_user(partial(listener, *first), last, lambda: False, lambda: None)
 
 
-async def acall_listeners(
-    end: Deadline, is_over: Callable[[], bool], patience: Callable[[], float | None], listeners: _Listeners, *values: Any
-) -> bool:
+async def acall_listeners(end: Deadline, is_over: IsOver, patience: Patience, listeners: _Listeners, *values: Any) -> bool:
     """Call the callbacks on the running loop; False if the batch ended before they did. Parameters as of `ListenerCalls`.
 
     A synchronous listener holds the loop, and cannot be left.
@@ -219,7 +208,7 @@ async def acall_listeners(
     return ended
 
 
-async def _ends(answer: Awaitable[Any], is_over: Callable[[], bool], patience: Callable[[], float | None]) -> bool:
+async def _ends(answer: Awaitable[Any], is_over: IsOver, patience: Patience) -> bool:
     """Whether an asynchronous callback ends before its batch."""
     task = asyncio.ensure_future(answer)
     try:
@@ -611,7 +600,7 @@ async def _awaited(awaitable: Awaitable[_T]) -> _T:
     return await awaitable
 
 
-def _after_fork() -> None:
+def _threads_after_fork() -> None:
     """Reset the state in a forked child process, which has none of its parent's threads but maybe a held lock.
 
     The parent's loops are kept unused: closing them would close shared files.
@@ -626,7 +615,7 @@ def _after_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(after_in_child=_threads_after_fork)
 
 
 @atexit.register

@@ -66,22 +66,15 @@ def split_generations(messages: Sequence[BaseMessage], *, start: int = 0) -> lis
             turn, results = message, 0
             generation = message.response_metadata.get("generation_id") or generation_id(message, position)
         elif isinstance(message, ToolMessage) and turn is not None:
-            call = _call_position(turn, message, results)
+            call, ids = message.response_metadata.get("tool_call_idx"), call_ids(turn)
+            if not isinstance(call, int):  # without such a call its place is its own among the results
+                call = ids.index(message.tool_call_id) if message.tool_call_id in ids else results
             results += 1
             number = message.response_metadata.get("message_order_idx", call + 1)
         else:
             turn = generation = None
         rows.append(GenerationRow(position=position, generation_id=generation, message_order_idx=number, tool_call_idx=call, message=data))
     return rows
-
-
-def _call_position(turn: AIMessage, result: ToolMessage, results: int) -> int:
-    """Return the position of the call that a result answers; without such a call, the result's own among the results."""
-    index = result.response_metadata.get("tool_call_idx")
-    if isinstance(index, int):
-        return index
-    ids = call_ids(turn)
-    return ids.index(result.tool_call_id) if result.tool_call_id in ids else results
 
 
 def join_generations(rows: Iterable[GenerationRow]) -> list[BaseMessage]:
@@ -184,7 +177,10 @@ def _unfold_beside(items: Sequence[tuple[Item, list[BaseMessage] | None]]) -> li
             if known.isdisjoint((*marks, *loose)):
                 unfolded.append((source, part))
             known.update(marks)
-    return _with_replaced(unfolded, edits) if edits else unfolded
+    if not edits:
+        return unfolded
+    marked = zip(unfolded, _with_marks(messages_of(unfolded)), strict=True)  # every copy of an edited message is replaced by the edited one
+    return [(source, next((edits[mark] for mark in marks if mark in edits), message)) for (source, message), (_, marks, _) in marked]
 
 
 def _with_marks(messages: Iterable[BaseMessage]) -> Iterator[_Marked]:
@@ -210,15 +206,6 @@ def _name(message: BaseMessage) -> str | None:
         return message.id
     calls = call_ids(message) if isinstance(message, AIMessage) else []
     return "\x1e".join([message.id, text_of(message), *map(str, calls)])
-
-
-def _with_replaced(items: list[Item], edits: Mapping[_Mark, BaseMessage]) -> list[Item]:
-    """Return the items with every copy of an edited message replaced by the edited one."""
-    marks_of = [marks for _, marks, _ in _with_marks(messages_of(items))]
-    return [
-        (source, next((edits[mark] for mark in marks if mark in edits), message))
-        for (source, message), marks in zip(items, marks_of, strict=True)
-    ]
 
 
 # ---------------------------------------------------------------------------------------------- edits made after the run
@@ -248,7 +235,7 @@ def _with_text_edit(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessag
     direct = record.get("stop_reason") == "return_direct"  # then the last results belong to the text
     spoken = [number for number, part in enumerate(parts) if isinstance(part, AIMessage) or (direct and number > last)]
     texts = [text_of(parts[number]) for number in spoken]
-    if _is_joined(text, [parts[number] for number in spoken]):
+    if _is_joined(text, [part for number, part in enumerate(parts) if number in spoken or isinstance(part, HumanMessage)]):
         return parts
     kept, rest = _common_start(text, texts)
     if "stop_reason" not in record and kept == len(texts):
@@ -281,14 +268,14 @@ def _is_joined(text: str, spoken: Sequence[BaseMessage]) -> bool:
 
 
 def _joints(spoken: Sequence[BaseMessage]) -> tuple[list[str], set[int]]:
-    """Return the texts of the messages, and the indices of those that a separator precedes in a run."""
+    """Return the texts of the messages but the user's, and the indices of those that a separator precedes in a run."""
     pieces: list[str] = []
     joints: set[int] = set()
     followed = Separators("any")
     for message in spoken:
-        piece = text_of(message)
-        if isinstance(message, ToolMessage):
+        if not isinstance(message, AIMessage):
             followed.ask()
+        piece = "" if isinstance(message, HumanMessage) else text_of(message)
         if followed.before(piece):
             joints.add(len(pieces))
         if piece:

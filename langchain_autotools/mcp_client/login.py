@@ -12,12 +12,11 @@ import logging
 import secrets
 import time
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Coroutine, Mapping
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass
-from functools import wraps
 from types import SimpleNamespace
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit
 from weakref import WeakKeyDictionary
 
@@ -32,7 +31,6 @@ from .questions import called
 
 _logger = logging.getLogger("langchain_autotools")
 
-_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _SECONDS = 30.0
@@ -67,28 +65,12 @@ class LoginStorage(Protocol):
         """Store a value under a key; None removes the key."""
 
 
-def _beside(coroutine: Coroutine[Any, Any, _T]) -> Awaitable[_T]:
-    """Run a coroutine on a background loop, so that the connections of a storage belong to one loop."""
-    return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, background_loop()))
-
-
-def _waiting(method: Callable[_P, Coroutine[Any, Any, _T]]) -> Callable[_P, _T]:
-    """Return the synchronous twin of a method, which waits for it."""
-
-    @wraps(method)
-    def twin(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        return asyncio.run_coroutine_threadsafe(method(*args, **kwargs), background_loop()).result()
-
-    twin.__name__ = method.__name__.removeprefix("a")
-    return twin
-
-
 class LogsIn:
     """The methods of an MCP server by which a human logs in."""
 
     _login: "StoredLogin | None" = None
 
-    async def alogin_url(
+    def login_url(
         self,
         redirect_uri: str | None = None,
         *,
@@ -115,11 +97,21 @@ class LogsIn:
             ConfigurationError: `mcp_server` got no `storage`, or an argument cannot work.
             LoginError: The server offers no login, or cannot be reached.
         """
+        return _wait_for(self._stored.begin(redirect_uri, scope, client_name, client_id, client_secret))
+
+    async def alogin_url(
+        self,
+        redirect_uri: str | None = None,
+        *,
+        scope: str | None = None,
+        client_name: str | None = None,
+        client_id: str | None = None,
+        client_secret: str | SecretStr | None = None,
+    ) -> str:
+        """Like `login_url`, asynchronously."""
         return await _beside(self._stored.begin(redirect_uri, scope, client_name, client_id, client_secret))
 
-    login_url = _waiting(alogin_url)
-
-    async def afinish_login(self, code: str, state: str, iss: str | None = None) -> None:
+    def finish_login(self, code: str, state: str, iss: str | None = None) -> None:
         """Finish a login. Afterwards calls work in all processes.
 
         Args:
@@ -131,15 +123,26 @@ class LogsIn:
             ConfigurationError: `mcp_server` got no `storage`.
             LoginError: No login with this state was begun with this storage, or the authorization server refuses the code.
         """
-        await _beside(self._stored.finish(code, state, iss))
+        _wait_for(self._stored.finish(code, state, iss))
 
-    finish_login = _waiting(afinish_login)
+    async def afinish_login(self, code: str, state: str, iss: str | None = None) -> None:
+        """Like `finish_login`, asynchronously."""
+        await _beside(self._stored.finish(code, state, iss))
 
     @property
     def _stored(self) -> "StoredLogin":
         if self._login is None:
             raise ConfigurationError("a login needs mcp_server(url, storage=...)")
         return self._login
+
+
+def _beside(coroutine: Coroutine[Any, Any, _T]) -> Awaitable[_T]:
+    """Run a coroutine on a background loop, so that the connections of a storage belong to one loop."""
+    return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, background_loop()))
+
+
+def _wait_for(coroutine: Coroutine[Any, Any, _T]) -> _T:
+    return asyncio.run_coroutine_threadsafe(coroutine, background_loop()).result()
 
 
 # ---------------------------------------------------------------------------------------------- login
@@ -304,7 +307,9 @@ class StoredLogin:
                 tokens = await login.tokens()
                 for _ in range(_MOST_TOKENS):  # where many requests run at once, the others may use up a token
                     used = tokens
-                    response = yield _signed(request, used)
+                    if used is not None:
+                        request.headers["Authorization"] = f"Bearer {used['access_token']}"
+                    response = yield request
                     insufficient = response.status_code == 403 and _field(response, "error") == "insufficient_scope"
                     if response.status_code != 401 and not insufficient:
                         return
@@ -325,7 +330,7 @@ class StoredLogin:
         Raises:
             LoginError: They cannot be renewed at the moment.
         """
-        stored = await self._tokens()
+        stored: Mapping[str, Any] | None = await self._get("tokens")
         expired = stored is not None and stored["expires_at"] is not None and stored["expires_at"] <= time.time()
         if stored is None or not (expired or (renew and stored == refused)):
             return stored
@@ -338,7 +343,7 @@ class StoredLogin:
     async def _renewed(self, old: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Return newer tokens; None if a human has to log in."""
         async with self._alone():
-            stored = await self._tokens()
+            stored: Mapping[str, Any] | None = await self._get("tokens")
             if stored != old:
                 return stored
             token = old["refresh_token"]
@@ -350,7 +355,7 @@ class StoredLogin:
             if answer.status not in (200, 201):
                 raise LoginError(f"the token for {self._label} cannot be renewed now ({answer.words})")
             made = self._tokens_of(old, answer)
-            stored = await self._tokens()
+            stored = await self._get("tokens")
             if stored != old:  # a login was finished meanwhile
                 return stored
             await self._set(made, "tokens")
@@ -360,7 +365,8 @@ class StoredLogin:
     async def _stored_by_others(self, old: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Return the tokens that another process got for a refresh token that was refused here; None if there are none."""
         end = time.monotonic() + _SECONDS_FOR_OTHERS
-        while (stored := await self._tokens()) == old:
+        stored: Mapping[str, Any] | None
+        while (stored := await self._get("tokens")) == old:
             if time.monotonic() > end:
                 self._refused = old["refresh_token"]
                 return None
@@ -429,11 +435,6 @@ class StoredLogin:
     def _key(self, *parts: str) -> str:
         return "_".join((self._prefix, *parts))
 
-    async def _tokens(self) -> Mapping[str, Any] | None:
-        """Return the stored tokens; None if there are none."""
-        tokens: Mapping[str, Any] | None = await self._get("tokens")
-        return tokens
-
     async def _get(self, *parts: str) -> Any:
         text = await called(self._storage.get, self._key(*parts))
         try:
@@ -444,12 +445,6 @@ class StoredLogin:
 
     async def _set(self, value: Any, *parts: str) -> None:
         await called(self._storage.set, self._key(*parts), None if value is None else json.dumps(value))
-
-
-def _signed(request: Any, tokens: Mapping[str, Any] | None) -> Any:
-    if tokens is not None:
-        request.headers["Authorization"] = f"Bearer {tokens['access_token']}"
-    return request
 
 
 def _token_request(http: "_Http", url: str, fields: Mapping[str, str], client: Mapping[str, Any], method: str) -> Any:

@@ -5,6 +5,7 @@ import logging
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, Literal, TypeVar, cast, get_args
 
@@ -487,24 +488,24 @@ def derived_id(namespace: uuid.UUID, text: str) -> str:
 # Separators between the texts of a run's messages.
 
 
+@dataclass
 class Separators:
     """Tracks the texts of a run's messages, in order, and returns the separators between them.
 
-    A separator precedes the first text after tool calls, unless the text so far ends in white space. A turn that continues a paused
-    one continues its text too.
+    A separator precedes the first text after tool calls or a message of the user, unless the text so far ends in white space. A turn
+    that continues a paused one continues its text too.
 
     Args:
         separator: The separator.
 
     Attributes:
-        is_due: Whether tool calls stand between the text so far and the next one.
+        is_due: Whether tool calls or a message of the user stand between the text so far and the next one.
         last: The last text; may be set in place of calling `before` while no separator is due.
     """
 
-    def __init__(self, separator: str) -> None:
-        self.separator = separator
-        self.is_due = False
-        self.last = ""
+    separator: str
+    is_due: bool = False
+    last: str = ""
 
     @property
     def pending(self) -> str:
@@ -524,5 +525,5 @@ class Separators:
         self.is_due = self.is_due or bool(message.tool_calls or message.invalid_tool_calls or awaited_calls(message))
 
     def ask(self) -> None:
-        """Record that the next text is a direct result, before which a separator is always due."""
+        """Record that a separator is due before the next text: a direct result, or what comes after a message of the user."""
         self.is_due = True

@@ -76,6 +76,8 @@ class Batched:
 def _check_batch(keywords: Mapping[str, Any]) -> None:
     if keywords.get("resume") is not None:
         raise ConfigurationError("resume is about the calls of one history: batch takes none")
+    if keywords.get("inbox") is not None:
+        raise ConfigurationError("an inbox is one run's: batch takes none")
 
 
 Decisions = Mapping[str, PlainDecision] | Sequence[Decision | Mapping[str, Any]] | Literal[True]
@@ -219,6 +221,8 @@ class BoundChatModel(Resumable, RunnableBinding[LanguageModelInput, AIMessage]):
         owner = f"what is bound to {type(self.bound).__name__}"
         if isinstance(self.bound, SingleTurnChatModel):
             refuse(left_out(owner, self.bound._secret_names(self.kwargs)))
+        inbox = [] if self.kwargs.get("inbox") is None else ["inbox"]
+        refuse(left_out(owner, inbox, "what is put into a queue of this process reaches no copy of it: give it to the call that runs here"))
         check_portable(owner, {**self.kwargs, "config": self.config, "config_factories": self.config_factories})
         return super().__getstate__()
 

@@ -295,7 +295,8 @@ class _Resumed:
         """Return the call with a plain decision, which can only run a call that needs no approval."""
         if decision is False or isinstance(decision, str):
             return replace(call, args=None, why=decision or _REFUSED)
-        if decision is True and _is_rewritten(self.message, call):
+        raw = records_of(self.message).get(call.id, {}).get("arguments") if decision is True else None  # without a record the call counts
+        if raw is not None and (not isinstance(raw, str) or not equivalent(read_object(raw), call.args)):
             text = f"call {call.id!r} has other arguments than the model wrote: to execute it, give the arguments that it is to run with"
             raise refusal(_recorded_uuid(identity), call.id, text, "This call has other arguments than the model wrote.")
         (meant,) = self.executor.meant([replace(call, args={})], caller_tools=self.callers)
@@ -313,9 +314,3 @@ class _Resumed:
 def _recorded_uuid(identity: CallIdentity) -> str:
     """Return the `uuid` of a call as it is shown; empty for a call of which nothing is recorded."""
     return "" if identity.record is None else identity.uuid
-
-
-def _is_rewritten(message: AIMessage, call: ToolCallRecord) -> bool:
-    """Whether the recorded text of the arguments differs from the call. Without a record the call counts."""
-    raw = records_of(message).get(call.id, {}).get("arguments")
-    return raw is not None and (not isinstance(raw, str) or not equivalent(read_object(raw), call.args))

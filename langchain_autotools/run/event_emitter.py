@@ -298,6 +298,8 @@ class RunEvents(RunObserver, TurnWrapper):
 
     def messages_taken(self, messages: Sequence[HumanMessage]) -> None:
         """Emit that messages of the user have joined the run."""
+        self._joints.ask()
+        self._separator = self._joints.pending
         self._tell_all(kinds.MessageDone(**self._about, message=message) for message in messages)
 
     # ------------------------------------------------------------------------------------------ the end

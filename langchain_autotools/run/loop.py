@@ -203,6 +203,7 @@ class RunPlan:
         used: Counts what the run uses, for the run around it; None if none counts it.
         leaves: What a call may wait for, so that it is left to the caller. What waits for anything else is decided about before it runs.
         waiting: Messages of the user that join the run once all calls are answered and another request is certain.
+        inbox: Gives those that come during the run (`Inbox`); None where none can.
         outputs: Names whose calls end the run also where they cannot be read: who reads the output of a schema says what is wrong with
             it. None: whatever is called.
     """
@@ -216,6 +217,7 @@ class RunPlan:
     used: InnerUsage | None = None
     leaves: Collection[str] = ("caller", *FOR_CALLER, "approval", "queued")
     waiting: Sequence[HumanMessage] = ()
+    inbox: Any = None
     outputs: Collection[str] | None = ()
 
 
@@ -292,6 +294,8 @@ class _Run:
             message, calls, blocked = yield from self._turn(choice)
             outcome = self._end_without_results(message, calls, blocked)
             if outcome is not None and not calls:
+                if self._plan.inbox is not None and outcome.stop_reason == "complete" and (yield from self._goes_on()):
+                    continue
                 return (yield from self.at_limit("deadline")) if outcome.stop_reason == "deadline" else outcome
             outputs = self._plan.outputs
             left = {call.id for call in calls if outputs is None or call.name in outputs}
@@ -319,10 +323,8 @@ class _Run:
         while True:
             if self._too_costly is not None and self._too_costly([*self._history, *self._waiting] if self._waiting else self._history):
                 raise _Cut("max_cost")
-            if self._waiting:
-                waiting, self._waiting = self._waiting, ()
-                asked = next(one for one in reversed(self._history) if isinstance(one, AIMessage))
-                self._history += yield TakeMessages(waiting, asked)
+            if self._waiting or self._plan.inbox is not None:
+                yield from self._take_messages()
             reply = yield CallModel(self._history, choice, self.progress.turns + 1)
             message, calls, blocked = (reply.message, [], None) if isinstance(reply, TurnCut) else reply
             if message is None:
@@ -339,6 +341,30 @@ class _Run:
                 raise _Cut(reply.reason)
             if not goes_on:
                 return message, self._plan.meant(calls, caller_tools=self._plan.caller_tools), blocked
+
+    def _take_messages(self) -> Generator[Action, Any, None]:
+        """Take what the user has said into the conversation, where all calls of the last turn are answered."""
+        waiting, self._waiting, inbox = self._waiting, (), self._plan.inbox
+        answered = len(self._history) > self._start and isinstance(self._history[-1], ToolMessage)
+        arrived = inbox.take([*self._history, *waiting]) if inbox is not None and answered else ()
+        yield from self._join([*waiting, *arrived])
+        if arrived and self._too_costly is not None and self._too_costly(self._history):
+            raise _Cut("max_cost")
+
+    def _goes_on(self) -> Generator[Action, Any, bool]:
+        """Take what the user has said during the last reply into the conversation; return whether there is any, for one more turn."""
+        over = self.progress.reached(self._clock()) is not None or (self._too_costly is not None and self._too_costly(self._history))
+        arrived = () if over or not self._plan.inbox.after_reply else self._plan.inbox.take(self._history)
+        yield from self._join(arrived)
+        return bool(arrived)
+
+    def _join(self, messages: Sequence[HumanMessage]) -> Generator[Action, Any, None]:
+        if messages:
+            asked = next(one for one in reversed(self._history) if isinstance(one, AIMessage))
+            self._history += yield TakeMessages(messages, asked)
+            self.progress.count_results(())  # what the user says may make the same calls sensible
+        if self._plan.inbox is not None:
+            self._plan.inbox.check()
 
     def _end_without_results(self, message: AIMessage, calls: list[ToolCallRecord], blocked: str | None) -> RunOutcome | None:
         """Return the outcome if the run ends independently of tool results; else None."""

@@ -708,8 +708,7 @@ class _MiddlewareCall:
         try:
             return self._outcome(wrap(self._request(), lambda request: self._answer(carry(self._steps(request)))))
         except _StaysPending as left:
-            outcome: Outcome = left.args[0]
-            return outcome
+            return cast("Outcome", left.args[0])
         except Exception as error:
             return self._failed(error)
 
@@ -723,8 +722,7 @@ class _MiddlewareCall:
         try:
             return self._outcome(await wrap(self._request(), handler))
         except _StaysPending as left:
-            outcome: Outcome = left.args[0]
-            return outcome
+            return cast("Outcome", left.args[0])
         except Exception as error:
             return self._failed(error)
 

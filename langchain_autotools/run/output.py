@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
 from langchain_core.messages.tool import ToolCallChunk
 
 from ..chunks import growing_text, new_chunk
 from ..compat import UNPARSABLE
 from ..messages.blocks import is_call_block
-from ..messages.calls import ToolCallRecord, entries_of_awaited, id_of_item, records_of
+from ..messages.calls import AWAITS, ToolCallRecord, entries_of_awaited, id_of_item, records_of
 from ..messages.metadata import ASKED, CACHED_ID, KEY, attach_messages, text_of, without_cached_id
 from ..messages.run_messages import OPEN_CALLS, Separators, generation_id, numbered, serialize_messages, shown_entries
 from ..strict_json import read_object
@@ -213,6 +213,8 @@ class RunOutput:
     def carrier_chunk(self, message: BaseMessage) -> AIMessageChunk:
         """Return the chunk that carries a message."""
         self.handed_out.append(message)
+        if isinstance(message, HumanMessage):
+            self._joints.ask()
         metadata: dict[str, Any] = {KEY: {"messages": serialize_messages([message])}} if self.carry_messages else {}
         chunk = AIMessageChunk(content=[] if self.blocks or self._listed else "", response_metadata={**metadata, **self._version})
         attach_messages(chunk, [message])
@@ -239,9 +241,6 @@ class RunOutput:
             text = text_of(result)
             if text:
                 yield from self._separated(self._text_chunk(text), text)
-        yield self._last(outcome)
-
-    def _last(self, outcome: RunOutcome) -> AIMessageChunk:
         message = self._message or AIMessage(content="")
         metadata = {key: value for key, value in message.response_metadata.items() if key not in _PART_OF_TURN | _OF_VENDOR}
         metadata |= self._of_vendor(message.response_metadata)
@@ -259,7 +258,7 @@ class RunOutput:
             chunk_position="last",
         )
         attach_messages(chunk, [])
-        return chunk
+        yield chunk
 
     def _call_blocks(self, message: AIMessage, calls: Sequence[ToolCallChunk]) -> str | list[Any]:
         """Return the calls left to the caller as content blocks if the content of messages contains calls."""
@@ -280,16 +279,17 @@ class RunOutput:
 
     def _records(self, outcome: RunOutcome) -> dict[str, Any]:
         """Return the records of the calls left to the caller, so that they are sent back as the model wrote them."""
-        wanted = {call.id for call in outcome.pending}
-        opened = shown_entries(None, outcome.opened) if outcome.opened else ()
         own = (self._message.response_metadata.get(KEY) or {}) if self._message else {}
-        kept = {key: value for key, value in own.items() if key not in ("calls", "awaits")}
-        awaited = [entry for call_id, entry in entries_of_awaited(outcome.asked).items() if call_id in wanted] if outcome.asked else []
-        kept |= {"awaits": awaited} if awaited else {}
-        kept |= {OPEN_CALLS: opened} if opened else {}
-        kept |= {ASKED: outcome.asked.id} if wanted and self._message is None and outcome.asked else {}
-        records = [entry for call_id, entry in records_of(outcome.asked).items() if call_id in wanted] if outcome.asked else []
-        return {**kept, "calls": records} if records else kept
+        kept = {key: value for key, value in own.items() if key not in ("calls", AWAITS)}
+        asked, wanted = outcome.asked, {call.id for call in outcome.pending}
+        if outcome.opened:
+            kept[OPEN_CALLS] = shown_entries(None, outcome.opened)
+        if asked is not None and wanted:
+            entries = {AWAITS: entries_of_awaited(asked), "calls": records_of(asked)}
+            left = {key: [entry for call_id, entry in known.items() if call_id in wanted] for key, known in entries.items()}
+            kept |= {key: known for key, known in left.items() if known}
+            kept |= {ASKED: asked.id} if self._message is None else {}
+        return kept
 
 
 def _first_text(content: str | list[Any]) -> int:

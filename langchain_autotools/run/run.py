@@ -154,7 +154,7 @@ class Run:
         if plan.decisions is not None:  # the calls inside whose results runs wait are answered anew
             opened = [id(one) for one in open_results(open_end(history)[1])]
             history = [message for message in history if id(message) not in opened]
-        too_costly = None if parts.meter is None else parts.meter(request, history)
+        too_costly = None if parts.meter is None else parts.meter(request, history).exceeded
         self._loop = tool_loop(history, plan, parts.clock, found, parts.end.is_set, too_costly)
         self._cache: dict[str, Any] = {}
         if (around := current_nested_runs.get()) is not None:
@@ -388,8 +388,9 @@ class Run:
             for number, one in enumerate(messages)
         ]
         self._waiting, self._sent = (), named
+        chunks = [self._output.carrier_chunk(message) for message in named]
         self._observer.messages_taken(named)
-        return [self._output.carrier_chunk(message) for message in named]
+        return chunks
 
     def end(self) -> Chunks:
         """Return the last chunks of the run."""
@@ -451,6 +452,8 @@ class Run:
         chunks = self._chunks.chunks
         if self._whole is self._stored is None and not (chunks and chunks[-1].chunk_position == "last"):  # it had not come so far
             self._chunks, self._whole = ChunkSum(), reply
+        if self.settings.plan.inbox is not None:
+            self.settings.plan.inbox.close()
         with suppress(Exception):  # the first exception is the one to raise
             self.turn_done()
             if isinstance(action := self._next(), RunTools):
@@ -518,7 +521,24 @@ class SingleAnswer:
         self._streamed = streamed
         self._is_requested = False
         self._make = self._parts.turns.amake if async_api else self._parts.turns.make
-        self._request = _single_request(model, input, keywords, self._parts, streamed=streamed, async_api=async_api)
+        streams = (streamed or self._observer.listens) and should_stream(model, keywords, async_api=async_api)
+        declared = keywords.pop("tools") if keywords.get("tools") else ()
+        choice = keywords.pop("tool_choice") if keywords.get("tool_choice") is not None else None
+        form = NOTHING_DECLARED
+        if declared or choice is not None:
+            form = WireForm(model, format_request_tools(model, declared), ToolChoice(asked=choice))
+        self._request = TurnRequest(
+            model=model,
+            messages=input,
+            choice="requested",
+            keywords=keywords,
+            end=self._parts.end,
+            tools=declared,
+            tool_choice=choice,
+            form=form,
+            streams=streams,
+            output_version=model.output_version,
+        )
         self._chunks = ChunkSum()
         self._last: AIMessageChunk | None = None
         self._whole: BaseMessage | None = None
@@ -657,29 +677,6 @@ class SingleAnswer:
         if self._message is not None:
             self._tell()
         self._observer.leave()
-
-
-def _single_request(
-    model: Any, input: LanguageModelInput, keywords: dict[str, Any], parts: RunParts, *, streamed: bool, async_api: bool
-) -> TurnRequest:
-    streams = (streamed or parts.observer.listens) and should_stream(model, keywords, async_api=async_api)
-    declared = keywords.pop("tools") if keywords.get("tools") else ()
-    choice = keywords.pop("tool_choice") if keywords.get("tool_choice") is not None else None
-    form = NOTHING_DECLARED
-    if declared or choice is not None:
-        form = WireForm(model, format_request_tools(model, declared), ToolChoice(asked=choice))
-    return TurnRequest(
-        model=model,
-        messages=input,
-        choice="requested",
-        keywords=keywords,
-        end=parts.end,
-        tools=declared,
-        tool_choice=choice,
-        form=form,
-        streams=streams,
-        output_version=model.output_version,
-    )
 
 
 Driven = Run | SingleAnswer

@@ -29,23 +29,12 @@ from ..executor.nested_runs import current_nested_runs
 from ..executor.run_tool import is_run_tool
 from ..executor.steps import CallWrapper
 from ..executor.tools import ToolSource, callable_tools
-from ..history import repair
 from ..messages.calls import FOR_CALLER
 from ..turn.model import MISTAKEN, Secret, describe_fields
 from ..turn.tools import Formatter, format_request_tools, format_tool_choice, format_tools, is_builtin
 from .decisions import read_resume
 from .loop import Limits, OnLimit, RunPlan
-from .turn_wrappers import (
-    AsyncProceed,
-    Proceed,
-    RunClaims,
-    RunObserver,
-    TurnPart,
-    TurnRequest,
-    Turns,
-    TurnWrapper,
-    WireForm,
-)
+from .turn_wrappers import AsyncProceed, Proceed, RunClaims, RunObserver, TurnPart, TurnRequest, Turns, TurnWrapper, WireForm
 
 _OUTPUT = "ls_structured_output_format"
 """The keyword of a call whose output has a schema, as LangChain's tracing knows it."""
@@ -197,7 +186,7 @@ SETTINGS: Mapping[str, Setting] = {
 
 _DEFAULTS = {name: RunFields.model_fields[name].default for name in SETTINGS}
 _OF_EXECUTION = {name: _DEFAULTS.pop(name) for name in EXECUTION}
-_OF_CALLS = ("resume", "message", "cancel", "journal", "output_check")
+_OF_CALLS = ("resume", "message", "cancel", "inbox", "journal", "output_check")
 _LIMITS = tuple(one.name for one in fields(Limits))
 
 RUN_KEYWORDS = frozenset({*_OF_CALLS, *(name for name, one in SETTINGS.items() if "call" in one.at)})
@@ -210,7 +199,7 @@ RUN_KEYWORDS = frozenset({*_OF_CALLS, *(name for name, one in SETTINGS.items() i
 class Configured(Formatter, Protocol):
     """The interface of a model whose fields configure its runs.
 
-    It also has one field for each name in `RUN_KEYWORDS` except `resume`, `message`, `cancel`, `journal` and `output_check`."""
+    It also has one field for each name in `RUN_KEYWORDS` except `resume`, `message`, `cancel`, `inbox`, `journal` and `output_check`."""
 
     tools: Any
     handlers: Any
@@ -343,10 +332,12 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
 
         optional["inner"] = InnerRuns(limits, values["prices"] or {}, used)
     waiting = () if values["message"] is None else (values["message"],)
+    inbox, parsed = values["inbox"], is_parsed(model, keywords)
+    inbox = None if inbox is None else _inbox(inbox, after_reply=not parsed)
     left, meant = caller_tools | added | toolbox.caller_tools, partial(own.meant, only=form.choice.allowed)
     return RunSettings(
         values=values,
-        plan=RunPlan(limits, left, meant, ends, read_resume(values["resume"]), used=used, waiting=waiting, **optional),
+        plan=RunPlan(limits, left, meant, ends, read_resume(values["resume"]), used=used, waiting=waiting, inbox=inbox, **optional),
         executor=executor,
         request=TurnRequest(
             model=model,
@@ -361,7 +352,7 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
             output_version=model.output_version,
         ),
         approvals=approvals,
-        last_text_only=is_parsed(model, keywords),
+        last_text_only=parsed,
         lists_content=model.answers_in_blocks(tools),
         client_tools=toolbox.caller_tools,
     )
@@ -474,15 +465,18 @@ def _message(given: Any, decisions: Any) -> HumanMessage:
     """
     if decisions is None:
         raise ConfigurationError("message goes with resume=decisions, behind the results of the calls: here it has no effect")
-    message = HumanMessage(given) if isinstance(given, str) else given
+    from .inbox import user_message  # here, because it costs every other program its import
+
     if isinstance(given, Mapping) and given.get("type") == "human":
         with suppress(LookupError, TypeError, ValueError):
-            (message,) = messages_from_dict([dict(given)])
-    if type(message) is not HumanMessage:
-        raise ConfigurationError(f"message must be a text or a HumanMessage, not {type(given).__name__}")
-    if not message.content:
-        raise ConfigurationError("message is empty: leave it out where the user has said nothing")
-    return cast("HumanMessage", repair([message])[-1])
+            (given,) = messages_from_dict([dict(given)])
+    return user_message("message", given)
+
+
+def _inbox(given: Any, *, after_reply: bool) -> Any:
+    from .inbox import Inbox  # here, because it costs every other program its import
+
+    return Inbox(given, after_reply=after_reply)
 
 
 def _window_of_profile(model: Configured, keywords: Mapping[str, Any]) -> int | None:
@@ -538,10 +532,6 @@ _UNWRAPPED = Turns()
 """Turns without wrappers: LLM runs of core alone."""
 
 
-def _random_uuid(message_id: str, call_id: str) -> str:
-    return str(uuid.uuid4())
-
-
 _UNOBSERVED = RunObserver()
 """An observer that does nothing, for runs without a listener."""
 
@@ -559,8 +549,7 @@ class RunParts:
         observer: Observes the run.
         turns: Makes its turns.
         admissions: What admits its calls besides approvals, one after another.
-        meter: Returns the function that tells whether the next request, of a run with these requests and input, would cost too much;
-            None if there is no such limit.
+        meter: Returns the `CostMeter` of a run with these requests and this input; None if no cost is limited.
         call_wrappers: What stands around each of its calls, the outermost first.
         new_uuid: Makes the UUID of a call that waits, of the ids of its message and of the call.
         claimed: What it has claimed in the caller's store.
@@ -571,16 +560,10 @@ class RunParts:
     observer: RunObserver = _UNOBSERVED
     turns: Turns = _UNWRAPPED
     admissions: Sequence[Admission] = ()
-    meter: Callable[[TurnRequest, Sequence[BaseMessage]], Callable[[Sequence[BaseMessage]], bool]] | None = None
+    meter: Callable[[TurnRequest, Sequence[BaseMessage]], Any] | None = None
     call_wrappers: Sequence[CallWrapper] = ()
-    new_uuid: Callable[[str, str], str] = _random_uuid
+    new_uuid: Callable[[str, str], str] = lambda message_id, call_id: str(uuid.uuid4())
     claimed: RunClaims = _UNCLAIMED
-
-
-def _meter(values: Mapping[str, Any], request: TurnRequest, history: Sequence[BaseMessage]) -> Callable[[Sequence[BaseMessage]], bool]:
-    from ..pricing import CostMeter  # here, because it costs every other program its import
-
-    return CostMeter(values["max_cost"], values["prices"] or {}, request, history).exceeded
 
 
 def run_parts(
@@ -598,31 +581,29 @@ def run_parts(
         approvals: What calls need before they run; None for nothing.
     """
     cancel, seconds, journal = values["cancel"], values["deadline"], values.get("journal")
-    around = list(wrappers)
-    clock, new_uuid = time.monotonic, _random_uuid
-    admissions: Sequence[Admission] = ()
+    around, parts = list(wrappers), dict[str, Any](call_wrappers=call_wrappers)
     if journal is not None:
         around.append(journal)
-        admissions = (Reservation(journal.entries),)
-        cancel, seconds, clock, new_uuid = journal.is_cancelled, journal.left(seconds), journal.now, journal.uuid
-    end = deadline_after(seconds) if cancel is None else deadline_of(cancel, seconds)
+        cancel, seconds = journal.is_cancelled, journal.left(seconds)
+        parts |= {"admissions": (Reservation(journal.entries),), "clock": journal.now, "new_uuid": journal.uuid}
+    parts["end"] = end = deadline_after(seconds) if cancel is None else deadline_of(cancel, seconds)
     if end is not NEVER:
         around.append(_Bounded())
-    observer: RunObserver = _UNOBSERVED
     if (place := current_scope.get()) is not None:
         from .event_emitter import RunEvents  # here, because it costs every other program its import
 
-        observer = events = RunEvents(place, values.get("message_separator", ""))
+        parts["observer"] = events = RunEvents(place, values.get("message_separator", ""))
         around.append(events)
-    claimed = _UNCLAIMED
     if approvals is not None and approvals.claim is not None:
         from .claimed_turn import ClaimedTurn  # here, because it costs every other program its import
 
-        claimed = turn = ClaimedTurn(approvals.claim, end)
+        parts["claimed"] = turn = ClaimedTurn(approvals.claim, end)
         around.append(turn)
-    turns = Turns(around) if around else _UNWRAPPED
-    meter = None if values.get("max_cost") is None else partial(_meter, values)
-    return RunParts(end, clock, observer, turns, admissions, meter, call_wrappers, new_uuid, claimed)
+    if values.get("max_cost") is not None:
+        from ..pricing import CostMeter  # here, because it costs every other program its import
+
+        parts["meter"] = partial(CostMeter, values["max_cost"], values["prices"] or {})
+    return RunParts(turns=Turns(around) if around else _UNWRAPPED, **parts)
 
 
 class _Bounded(TurnWrapper):

@@ -423,6 +423,7 @@ class Turns:
                     yield part
 
 
+@dataclass(eq=False, repr=False)
 class _Guard:
     """The guard of one turn: whatever wrappers do, the end that has come is an end, and a call runs only if its tool was declared.
 
@@ -430,9 +431,8 @@ class _Guard:
         request: The turn's request, outside of the wrappers.
     """
 
-    def __init__(self, request: TurnRequest) -> None:
-        self._end: BaseException | None = None
-        self._request = request
+    _request: TurnRequest
+    _end: BaseException | None = None
 
     def check(self) -> None:
         """Raise the end if it has come."""

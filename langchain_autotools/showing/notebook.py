@@ -19,9 +19,8 @@ from ..event_reader import AsyncEventStream, EventStream, aevents, events
 from ..event_types import RunEvent
 from ..messages.metadata import mark_shown
 from ..messages.run_messages import HoldsRun
-from .lines import Lines
 from .page import part_html, part_text
-from .view_model import EndView, PartView, ViewModel
+from .view_model import EndView, Lines, PartView, ViewModel
 
 _INTERVAL_SECONDS: Final = 0.08  # between two drawings, at least
 _REST_FACTOR: Final = 5  # how many times as long as a drawing took is left to the run before the next one

@@ -1,10 +1,11 @@
 """The view model of runs: their events, combined to what a page, a notebook or a terminal shows of them."""
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TextIO, TypeAlias
 
 from langchain_core.messages import AIMessage, BaseMessage
 
@@ -14,9 +15,10 @@ from ..encoders.public import public, public_message, titled_words_of_tool, to_j
 from ..event_types import NOTHING, EventTable, FileMade, RunEvent, SourceFound
 from ..executor.pending import PendingCall, full_name, page_id
 from ..messages.calls import ToolCallRecord
-from ..messages.display import call_text, escaped, quoted, summary_text, text_and_media
+from ..messages.display import call_text, escaped, printable, quoted, summary_text, text_and_media
 from ..messages.metadata import text_of
 from ..messages.run_messages import Separators
+from ..strict_json import mend_surrogates
 
 _LATEST: Final = 8  # how many reports of a call are kept
 _BRIEF: Final = 160
@@ -498,6 +500,8 @@ class JoinedText:
             self._results = []
         elif event.message.type == "tool":
             self._results.append(text_of(event.message))
+        else:
+            self._joints.ask()
         return ""
 
     def _ended(self, event: kinds.RunEnded | kinds.RunFailed) -> str:
@@ -644,3 +648,89 @@ _SHOWN: Final = EventTable(
         kinds.RunFailed: _Shown(ViewModel._ended, _end_lines),
     },
 )
+
+
+# ---------------------------------------------------------------------------------------------- a terminal
+
+
+class Lines:
+    """Writes text as it arrives, and everything else on lines of its own. Runs inside tools are indented.
+
+    Args:
+        answers: Where the text of answers goes, and nothing else.
+        remarks: Where the rest goes: calls, progress, results, usage. May be the same place, as at a terminal.
+
+    Attributes:
+        joined: Joins the texts of messages.
+        last: The part of its run that the last event has changed; None for none.
+    """
+
+    def __init__(self, answers: TextIO, remarks: TextIO) -> None:
+        self._answers = answers
+        self._remarks = remarks
+        self.joined = JoinedText()
+        self._together = _same_place(answers, remarks)
+        self._line_is_open = False
+        self._closed_by_line = self._together
+        self._view_model = ViewModel()
+        self.last: PartView | None = None
+
+    def show(self, one: RunEvent | BaseMessage) -> None:
+        """Show an event, or a message of a model's input."""
+        if isinstance(one, BaseMessage):
+            self._line(quoted(public_message(one)), "quiet")
+            return
+        event, run, self.last = change = self._view_model.apply(one)
+        self._view_model.changed.clear()
+        if not run.depth:
+            self._answer(self.joined.piece(event))
+            if isinstance(self.last, EndView) and self.last.error is None:
+                self._end_answer()
+        for line in change.lines():
+            self._tell(line, run.depth)
+
+    def note(self, text: str) -> None:
+        """Write a remark on a line of its own."""
+        self._end_answer()
+        self._line(text, "quiet")
+
+    # ------------------------------------------------------------------------------------------ writing
+
+    def _answer(self, text: str) -> None:
+        # After the line of a result there is no need for the line end that separates two messages.
+        text = printable(mend_surrogates(text.lstrip("\n") if self._closed_by_line else text))
+        if text:
+            self._write(self._answers, text)
+            self._line_is_open = not text.endswith("\n")
+            self._closed_by_line = False
+
+    def _tell(self, line: Line, depth: int) -> None:
+        """Write a line about the last event, indented."""
+        self._line(*line, depth)
+
+    def _line(self, text: str, style: str, depth: int = 0) -> None:
+        """Write a line among the remarks, separated from the answers if they share a stream."""
+        if self._together:
+            self._end_answer()
+            self._closed_by_line = True
+        self._write(self._remarks, f"{'  ' * depth}{printable(mend_surrogates(text))}\n", style)
+
+    def _end_answer(self) -> None:
+        if self._line_is_open:
+            self._write(self._answers, "\n")
+        self._line_is_open = False
+
+    def _write(self, stream: TextIO, text: str, style: str = "") -> None:
+        """Write text to its stream; `style` is the kind of text."""
+        stream.write(text)
+        stream.flush()
+
+
+def _same_place(one: TextIO, other: TextIO) -> bool:
+    """Whether two streams have the same reader: one terminal, one file, one pipe."""
+    if one is other:
+        return True
+    try:
+        return os.path.sameopenfile(one.fileno(), other.fileno())
+    except (OSError, ValueError, AttributeError):
+        return False

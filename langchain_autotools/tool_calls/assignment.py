@@ -280,7 +280,10 @@ def _read_apart(fragments: Sequence[Fragment], declared: Collection[str]) -> lis
     if any(slot.name is None or (slot.misnamed and len(slots) > 1) for slot in slots):
         return _without_ids(fragments, declared)  # ids drift: a call goes on under an id that nothing started
     if len(slots) == 1:
-        return _one_id(fragments, slots, declared)
+        if slots[0].arguments:
+            return slots
+        others = _without_ids(fragments, declared)  # several, if a server gives the same id to all of them (wire quirk A-23)
+        return others if all(slot.arguments for slot in others) else slots
     if any(fragment.name is None for fragment in fragments):
         return slots
     return _named_by_id(fragments, slots, declared)
@@ -297,14 +300,6 @@ def _by_id(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slo
     for fragment in fragments:
         slots.setdefault(fragment.id, Slot()).add(fragment, declared)
     return list(slots.values())
-
-
-def _one_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Collection[str]) -> list[Slot]:
-    """Return one call, or several if a server gives the same id to all of them (wire quirk A-23)."""
-    if all(slot.arguments for slot in slots):
-        return slots
-    others = _without_ids(fragments, declared)
-    return others if all(slot.arguments for slot in others) else slots
 
 
 def _named_by_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Collection[str]) -> list[Slot]:

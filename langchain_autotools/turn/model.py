@@ -41,7 +41,7 @@ MISTAKEN: Final = {"tool_timeout": "the time of a tool is that of its policy: de
 """Replacements for unknown argument names that are not near to the right one."""
 
 _MISSPELT: Final = 0.79  # the least similarity of a misspelt name: that of two swapped letters among five
-_PER_CALL: Final = frozenset({"cancel", "resume", "message"})
+_PER_CALL: Final = frozenset({"cancel", "inbox", "resume", "message"})
 _VERSIONS: Final = "lc_versions"  # what LangChain notes in the metadata of every model
 
 
@@ -439,15 +439,7 @@ class SingleTurnChatModel(BaseChatModel):
         return message.content if isinstance(message.content, str) else whole_content(message.content)
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any], *, runs: bool = False) -> Turn:
-        return Turn(
-            messages,
-            kwargs,
-            blocks=self.output_version == "v1",
-            new_id=lambda: f"call_{uuid.uuid4().hex}",
-            whole=self._whole_message,
-            open_start=self.continues_conversation(kwargs),
-            runs=runs,
-        )
+        return Turn(self, messages, kwargs, runs=runs)
 
     def _stream(
         self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: CallbackManagerForLLMRun | None = None, **kwargs: Any

@@ -36,13 +36,12 @@ class Turn:
     """One request and its reply.
 
     Args:
+        model: The model, which says whether content leaves as v1 content blocks, whether the messages go on with a conversation that the
+            server keeps, and what form a whole message leaves in.
         messages: The input as core hands it over; run messages are expanded, what a vendor would reject is repaired.
         keywords: The request's keyword arguments; `tools` names what is declared.
-        blocks: Whether content leaves as v1 content blocks.
-        new_id: Makes the id by which a call is known whose server gave it none of its own.
-        whole: Gives the whole message the form in which it leaves.
-        open_start: Whether the messages go on with a conversation that the server keeps.
         runs: Whether a run goes on from this turn.
+        new_id: Makes the id by which a call is known whose server gave it none of its own.
 
     Attributes:
         messages: The messages to send.
@@ -53,28 +52,26 @@ class Turn:
 
     def __init__(
         self,
+        model: Any,
         messages: Sequence[BaseMessage],
         keywords: Mapping[str, Any],
         *,
-        blocks: bool,
-        new_id: Callable[[], str],
-        whole: Callable[[AIMessage], AIMessage],
-        open_start: bool,
         runs: bool,
+        new_id: Callable[[], str] | None = None,
     ) -> None:
-        self.messages = to_send(messages, open_start=open_start)
+        self.messages = to_send(messages, open_start=model.continues_conversation(keywords))
         self.runs = runs
-        self._whole = whole
+        self._whole: Callable[[AIMessage], AIMessage] = model._whole_message
         names = {tool_name(tool) for tool in keywords.get("tools") or ()}
         self._accumulator = TurnAccumulator(
             declared=names,
             is_used=self._is_used,
             is_taken=lambda message_id: message_id in self._used_ids.of_messages,
-            new_id=lambda _: new_id(),
+            new_id=lambda _: f"call_{uuid.uuid4().hex}" if new_id is None else new_id(),
             sent_id=lambda position: f"call_{uuid.uuid5(_NAMESPACE, f'{self._digest}:{position}').hex[:24]}",
             runs=runs,
         )
-        self._writer = BlockWriter() if blocks else None
+        self._writer = BlockWriter() if model.output_version == "v1" else None
         self._partial_calls = None if current_scope.get() is None else PartialCalls(self._is_used)
         self.feed = self._way()
 

@@ -2,12 +2,16 @@
 
 import json
 import threading
+from itertools import pairwise
 from typing import Any
 
+import pytest
 from langchain_core.messages import HumanMessage, messages_from_dict, messages_to_dict
 
 from langchain_autotools import Decision, RetryPolicy, ToolContext, ToolPolicy, pending_calls, stop_reason
+from tests.contract.stories import PIXEL
 from tests.contract.talk import Run, Start
+from tests.support.inboxes import Readings
 from tests.support.script import Call, Turn
 
 QUESTION = HumanMessage("How warm is it in Paris? Tell Anna.")
@@ -46,6 +50,24 @@ async def test_a_call_waits_until_it_is_approved(start: Start, run: Run) -> None
     assert "It ran with" in second
     assert "Sent to Bert." in second
     assert "digest" not in str(talk.server.exchanges[-1].json)
+
+
+@pytest.mark.further
+async def test_what_the_user_says_joins_the_run(start: Start, run: Run) -> None:
+    """What the user says while a run goes on is sent behind the results of a turn, and after the last reply. A stored history has it."""
+    picture = [{"type": "text", "text": "Here:"}, {"type": "image", "base64": PIXEL, "mime_type": "image/png"}]
+    inbox = Readings([["Only in Celsius.", HumanMessage(picture)], ["Quickly."], ["One more thing."]])
+    first = [Call("get_temperature", {"city": city}) for city in ("Paris", "Rome")]
+    second = [Call("get_temperature", {"city": "Oslo"})]
+    script = [Turn("Let me look.", first), Turn("Once more.", second), *map(Turn, ("All are 21 °C.", "Fine.", "Yes.", "Yes."))]
+    talk = start(script, tools=[get_temperature])
+    ran = await run(talk.model, [QUESTION], inbox=inbox)
+    assert "".join(message.type[0] for message in ran.new) == "atthhathaha" and not inbox.taken[4:]
+    assert (ran.message.text, stop_reason(ran.message)) == ("Let me look.\nOnce more.\nAll are 21 °C.\nFine.", "complete")
+    for stored in (ran.new, [ran.message]):
+        await run(talk.model, [QUESTION, *stored, HumanMessage("And?")])
+    sent = [talk.wire.messages(exchange) for exchange in talk.server.exchanges]
+    assert all(later.startswith(earlier[:-1].rstrip()) for earlier, later in pairwise(sent[:5])) and sent[4] == sent[5]
 
 
 async def test_policies_progress_and_cancelling(start: Start, run: Run) -> None:

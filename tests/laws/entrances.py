@@ -142,7 +142,8 @@ class Entrance:
         plan = self.plan
         names = {*plan.offered, *(tool["function"]["name"] for tool in plan.declared)}
         choice = {"tool_choice": allowing(names - plan.forbidden, "auto", plan.kinds)} if plan.forbidden else {}
-        return {**choice, **({"cancel": self.cancel} if plan.cancels else {})}
+        said = {} if plan.inbox is None else {"inbox": plan.inbox}
+        return {**choice, **said, **({"cancel": self.cancel} if plan.cancels else {})}
 
     def ask(self) -> Outcome:
         """Ask the question."""

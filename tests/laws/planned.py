@@ -44,6 +44,7 @@ class Work:
         texts: What raw functions were given.
         stop: Ends the run from inside of a tool.
         release: Lets tools end that wait.
+        said: Takes what the user says.
     """
 
     def __init__(self) -> None:
@@ -51,6 +52,7 @@ class Work:
         self.texts: list[str] = []
         self.stop: Any = None
         self.release = threading.Event()
+        self.said: Any = None
         self.attempts = 0
 
     def functions(self, names: Collection[str]) -> list[Any]:
@@ -101,6 +103,12 @@ class Work:
         """Tell somebody."""
         self._note("tell", to=to)
         return f"Told {to}."
+
+    def hear(self, word: str) -> str:
+        """Work while the user says a word."""
+        self._note("hear", word=word)
+        self.said(word)
+        return "Heard."
 
     def pay(self, to: str) -> str:
         """Pay somebody."""
@@ -217,6 +225,7 @@ class Plan:
         paid: Whether each reply says that it has used a million tokens.
         handled: The calls of the vendor's shell that the model makes in its first turn, beside those of tools.
         says: What the user says while they decide; None for nothing.
+        inbox: The queue of what the user says while a run goes on; None for none.
     """
 
     work: Work = field(default_factory=Work)
@@ -235,6 +244,7 @@ class Plan:
     paid: bool = False
     handled: list[Call] = field(default_factory=list)
     says: str | None = None
+    inbox: Any = None
 
     @property
     def offered(self) -> set[str]:

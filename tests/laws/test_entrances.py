@@ -57,6 +57,7 @@ _NO_TURN = "makes one request at a time, and executes: who writes a loop of thei
 _ANEW = "is asked anew whenever a run goes on, and is refused"
 _NO_TURN = "makes no request that it could stand around: a loop of one's own changes its requests and calls itself"
 _ITSELF = "makes no request: who writes a loop of their own appends what the user says behind the results"
+_ONE_PROCESS = "is a queue of one process, and is refused: a run that is kept goes on in others"
 CANNOT: Mapping[tuple[str, str], str] = {
     ("check", "structured output"): "is a sequence of LangChain's: its model checks",
     ("check", "checked output"): "is a sequence of LangChain's: its model checks",
@@ -69,6 +70,10 @@ CANNOT: Mapping[tuple[str, str], str] = {
     ("changed calls", "explicit loop"): _NO_TURN,
     ("message with decisions", "executor alone"): _ITSELF,
     ("message with decisions", "explicit loop"): _ITSELF,
+    ("inbox", "executor alone"): _ITSELF,
+    ("inbox", "explicit loop"): _ITSELF,
+    ("inbox", "durable"): _ONE_PROCESS,
+    ("inbox", "conversations"): _ONE_PROCESS,
     ("decided at once", "durable"): _ANEW,
     ("decided at once", "conversations"): _ANEW,
     ("limits", "executor alone"): _NO_RUN,
@@ -110,6 +115,9 @@ LIKE_ANOTHER = {
     ("double click", "claim"): ("bound model", "explicit loop", "checked output", "raw functions", "graph", "joined model"),
     ("check", "edits"): ("bound model", "explicit loop", "checked output", "events", "graph", "joined model"),
     ("message with decisions", "approvals"): ("bound model", "checked output", "raw functions", "events", "graph", "joined model"),
+    ("inbox", "message with decisions"): (
+        *("bound model", "checked output", "raw functions", "nested run", "events", "graph", "joined model"),
+    ),
     ("changed tools", "changed calls"): tuple(entrance for entrance in ENTRANCES if entrance != "raw functions"),
 }
 """Cells that differ from those of another feature by nothing that their entrance does: they are `exhaustive`."""

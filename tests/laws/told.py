@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 
 from langchain_autotools import calls_of, new_messages, pending_calls, run_usage, stop_reason
@@ -138,7 +138,7 @@ def check_messages(events: Sequence[RunEvent]) -> None:
             thoughts, kept = thought.pop(event.message_id, ""), reasoning_of(event.message)
             assert thoughts == kept or (not kept and _was_cut(events))
             check_ready(ready.pop(event.message_id, []), event.message)
-        elif isinstance(event, MessageDone):
+        elif isinstance(event, MessageDone) and not isinstance(event.message, HumanMessage):
             assert isinstance(event.message, ToolMessage)
             result = results[event.message.tool_call_id]
             assert result.message == event.message and result.message.id == event.message.id

@@ -18,6 +18,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from itertools import dropwhile
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -31,7 +32,8 @@ from langchain_autotools.chunks import sum_chunks
 from langchain_autotools.event_types import MessageDone, RunEvent
 from langchain_autotools.messages.metadata import attach_messages
 from langchain_autotools.testing import Request, ScriptedChatModel
-from tests.support.random_replies import random_reply, with_vendor_items
+from tests.support.inboxes import Readings
+from tests.support.random_replies import random_reply, random_text, with_vendor_items
 from tests.support.random_tools import CALLERS, POLICIES, Around, random_calls, tools_of
 
 WAYS = ("stream", "astream", "chain", "achain", "lambda", "alambda", "agent", "aagent")
@@ -88,6 +90,7 @@ class RandomRun:
         decisions: What was decided about the calls that the history ends in; None where the run is no resumed one.
         cancel_after: After how many events the reader cancels the run; None for never.
         leave_after: After how many events the reader closes the stream; None for never.
+        said: What the user has said before each reading of the inbox; None for a run without one.
     """
 
     seed: int
@@ -97,6 +100,7 @@ class RandomRun:
     decisions: Sequence[Decision] | None = None
     cancel_after: int | None = None
     leave_after: int | None = None
+    said: Sequence[Sequence[Any]] | None = None
 
 
 @dataclass
@@ -150,6 +154,26 @@ def random_run(seed: int, way: str | None = None) -> RandomRun:
     model = random_model(draw)
     cancel_after = draw.randint(0, 30) if draw.random() < 0.1 else None
     return RandomRun(seed, chosen, model, history=_history(draw), cancel_after=cancel_after)
+
+
+def with_inbox(run: RandomRun) -> RandomRun:
+    """The same run, in which the user says something now and then. Its model has more to say."""
+    draw = random.Random(f"inbox/{run.seed}")
+    more = [random_reply(draw, (), f"msg_more_{run.seed}_{number}") for number in range(draw.randint(0, 3))]
+    calls = random_calls(draw, 9, nested=False, stops=False) if run.model.has_tools and draw.random() < 0.3 else ()
+    more += [random_reply(draw, calls, f"msg_calls_{run.seed}")] if calls else []
+    return replace(run, model=replace(run.model, replies=[*run.model.replies, *more]), said=random_said(draw))
+
+
+def random_said(draw: random.Random) -> list[list[Any]]:
+    """What the user says before each reading: often nothing, now and then something that is no message."""
+    plan = []
+    for reading in range(draw.randint(1, 6)):
+        words = [f"{reading}.{number} {random_text(draw, 2)}" for number in range(draw.choice([0, 0, 1, 1, 2]))]
+        plan.append([draw.choice([one, HumanMessage(one), HumanMessage([{"type": "text", "text": one}], id=one[:3])]) for one in words])
+    if draw.random() < 0.05:
+        draw.choice(plan).append(draw.choice(["", 3, AIMessage("x"), HumanMessage("x", id="0.0")]))
+    return plan
 
 
 def random_model(draw: random.Random, depth: int = 0) -> RandomModel:
@@ -274,6 +298,8 @@ def stream_of(run: RandomRun, model: Any, around: Around) -> Any:
     """The stream that is read, of a model, a chain or an agent."""
     keywords: dict[str, Any] = {} if run.decisions is None else {"resume": run.decisions}
     keywords["cancel"] = around.cancel
+    if run.said is not None:
+        keywords["inbox"] = Readings(run.said)
     messages = list(run.history)
     kind = run.way if run.way in ("stream", "agent") else run.way.removeprefix("a")
     asynchronous = kind != run.way
@@ -363,9 +389,9 @@ async def _aread_unheard(told: Told, stream: Any, around: Around) -> None:
 
 
 def summed(chunks: Sequence[Any]) -> AIMessage:
-    """What chunks sum to, with the live messages that they bring, but for an agent's question."""
-    message = sum_chunks(chunks)
-    attach_messages(message, [one for chunk in chunks for one in new_messages(chunk) if not isinstance(one, HumanMessage)])
+    """What chunks sum to, with the live messages that they bring, but for an agent's question, which comes first."""
+    message, brought = sum_chunks(chunks), [one for chunk in chunks for one in new_messages(chunk)]
+    attach_messages(message, list(dropwhile(lambda one: isinstance(one, HumanMessage), brought)))
     return message
 
 

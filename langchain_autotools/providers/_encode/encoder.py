@@ -208,30 +208,6 @@ def message_origin(message: AIMessage) -> Any:
     return own_metadata(message).get("origin")
 
 
-def is_same_origin(message: AIMessage, origin: str, model: str, provider: str, *, assumed: str | None = None) -> bool:
-    """Whether a message comes from the requested endpoint and model, as far as its metadata tells.
-
-    Args:
-        message: The message. Of this package it says its origin; of LangChain's partner packages the vendor and the model.
-        origin: The digest of that endpoint and model.
-        model: The model's name.
-        provider: The vendor's name in replies (`response_metadata["model_provider"]`); "": a message that says no origin has another.
-        assumed: The vendor that a message is from which names none.
-    """
-    own = message_origin(message)
-    if own is not None or not provider:
-        return bool(origin) and bool(own == origin)
-    metadata = message.response_metadata
-    name = metadata.get("model_name") or metadata.get("model")
-    return metadata.get("model_provider", assumed) == provider and (not name or _is_same_model(str(name), model))
-
-
-def _is_same_model(named: str, requested: str) -> bool:
-    """Whether two names are of one model: equal but for a version suffix. (A longer name is another model.)"""
-    named, requested = named.rpartition("models/")[2], requested.rpartition("models/")[2].removesuffix("-latest")
-    return named == requested or _SNAPSHOT.sub("", named) == requested or named == _SNAPSHOT.sub("", requested)
-
-
 # ---------------------------------------------------------------------------------------------- input
 # Objects of a vendor's SDK in the input of its model. Nobody can have one before they have imported the SDK.
 
@@ -381,9 +357,20 @@ class MessageEncoder(ABC, Generic[EncodedT, CallT]):
         return self._memo.get(message, calls) or self._put(message, calls, self.encode(message, calls))
 
     def is_same_origin(self, message: AIMessage) -> bool:
-        """Whether a message comes from the requested endpoint and model, as far as its metadata tells."""
-        assumed = self.provider if self.is_default_provider else None
-        return is_same_origin(message, self.origin, self.model, self.provider, assumed=assumed)
+        """Whether a message comes from the requested endpoint and model, as far as its metadata tells.
+
+        Of this package it says its origin; of LangChain's partner packages the vendor and the model, whose names are of one model if they
+        are equal but for a version suffix. (A longer name is another model.)
+        """
+        own = message_origin(message)
+        if own is not None or not self.provider:
+            return bool(self.origin) and bool(own == self.origin)
+        metadata = message.response_metadata
+        if metadata.get("model_provider", self.provider if self.is_default_provider else None) != self.provider:
+            return False
+        named = str(metadata.get("model_name") or metadata.get("model") or "").rpartition("models/")[2]
+        asked = self.model.rpartition("models/")[2].removesuffix("-latest")
+        return not named or named == asked or _SNAPSHOT.sub("", named) == asked or named == _SNAPSHOT.sub("", asked)
 
     def _carried(
         self,

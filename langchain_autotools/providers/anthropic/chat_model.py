@@ -302,8 +302,8 @@ class ChatAnthropic(ProviderChatModel):
         params = self._request_params(stop, kwargs, stream=stream)
         mapper = self._mapper(str(params["model"]))
         if self.reuse_last_container is not False and kwargs.get("container", "") is not None:
-            last = _last_container(mapper, messages, ever=bool(self.reuse_last_container))
-            params |= {"container": _with_container(params.get("container"), last)} if last else {}
+            container = _reused_container(mapper, messages, params.get("container"), ever=bool(self.reuse_last_container))
+            params |= {} if container is None else {"container": container}
         if _goes_on_without_thinking(mapper, messages, params.get("thinking")):
             params = {name: value for name, value in params.items() if name != "thinking"}
         in_body = {name: value for name, value in params.items() if name not in _HEADERS}
@@ -375,17 +375,14 @@ class ChatAnthropic(ProviderChatModel):
         """
         of_tools = [_BETA_OF_TOOL.get(str(tool.get("type"))) for tool in params.get("tools") or ()]
         of_parameters = [beta for beta, is_needed in _BETAS_OF_PARAMETERS.items() if is_needed(params)]
-        said = [*(self.betas or ()), *(kwargs.get("betas") or ()), *self._betas_in_headers(kwargs)]
+        layers = (headers_in_lines(self._variable("sdk_headers")), self._headers, kwargs.get("extra_headers") or {})
+        texts = [str(value) for layer in layers for name, value in layer.items() if name.lower() == _BETA_HEADER]
+        in_headers = [beta.strip() for text in texts for beta in text.split(",") if beta.strip()]
+        said = [*(self.betas or ()), *(kwargs.get("betas") or ()), *in_headers]
         betas = dict.fromkeys([*said, *_betas_of_messages(body), *filter(None, of_tools), *of_parameters])
         headers = {_BETA_HEADER: ",".join(betas), **{header: params.get(name) for name, header in _HEADERS.items()}}
         accept = "text/event-stream" if stream else "application/json"
         return {"Accept": accept, **{name: value for name, value in headers.items() if value}}
-
-    def _betas_in_headers(self, kwargs: Mapping[str, Any]) -> list[str]:
-        """Return the beta features that headers ask for: of the environment, of every request, of this call."""
-        layers = (headers_in_lines(self._variable("sdk_headers")), self._headers, kwargs.get("extra_headers") or {})
-        said = [str(value) for headers in layers for name, value in headers.items() if name.lower() == _BETA_HEADER]
-        return [beta.strip() for text in said for beta in text.split(",") if beta.strip()]
 
     def _request_options(
         self, kwargs: Mapping[str, Any], *, stream: bool, headers: Mapping[str, Any] = {}, query: Mapping[str, Any] = {}
@@ -476,18 +473,6 @@ _OTHER_BLOCKS = ("mcp_servers", "container", "context_management")
 _IMPLIED = {"type": "adaptive", "display": "summarized"}
 
 
-def _with_container(container: Any, last: str) -> Any:
-    """Return the `container` of a request.
-
-    Args:
-        container: The parameter. What it says besides an id (skills, say) stays.
-        last: The id of the last container, for a parameter that names none.
-    """
-    if isinstance(container, str) or (isinstance(container, Mapping) and container.get("id")):
-        return container
-    return {**container, "id": last} if isinstance(container, Mapping) else last
-
-
 def _is_thinking(thinking: Any) -> bool:
     """Whether a thinking parameter lets the model think."""
     return isinstance(thinking, Mapping) and thinking.get("type") not in (None, "disabled")
@@ -506,25 +491,19 @@ def _may_hold_blocks(params: Mapping[str, Any], body: bytes) -> bool:
 
 
 def _tool_choice(params: Mapping[str, Any], parallel: bool | None) -> dict[str, Any] | None:
-    """Return the tool choice. A forced one is not sent to a thinking model, because the vendor rejects it (wire quirk C-18)."""
-    choice = _read_choice(format_tool_choice(params.get("tool_choice"), params["tools"]))
-    if choice.forced and _is_thinking(params.get("thinking")):
-        _logger.warning("a model that thinks cannot be forced to call a tool: the forced tool_choice is not sent")
-        return _choice_with_parallel(choice.lasting, parallel)
-    return _choice_with_parallel(choice.asked, parallel)
-
-
-def _choice_with_parallel(choice: dict[str, Any] | None, parallel: bool | None) -> dict[str, Any] | None:
-    """Return the choice with the setting for parallel calls.
+    """Return the tool choice. A forced one is not sent to a thinking model, because the vendor rejects it (wire quirk C-18).
 
     Args:
-        choice: The choice, as `format_tool_choice` gave it.
-        parallel: Whether it may; None leaves that to the vendor.
+        params: The request's parameters.
+        parallel: Whether calls may be parallel; None leaves that to the vendor.
     """
-    if parallel is None or (choice or {}).get("type") == "none":
+    read = _read_choice(format_tool_choice(params.get("tool_choice"), params["tools"]))
+    choice: dict[str, Any] | None = read.asked
+    if read.forced and _is_thinking(params.get("thinking")):
+        _logger.warning("a model that thinks cannot be forced to call a tool: the forced tool_choice is not sent")
+        choice = read.lasting
+    if parallel is None or (parallel and choice is None) or (choice or {}).get("type") == "none":
         return choice
-    if parallel and choice is None:
-        return None
     return {**(choice or {"type": "auto"}), "disable_parallel_tool_use": not parallel}
 
 
@@ -661,23 +640,26 @@ def _betas_of_messages(body: bytes) -> list[str]:
     return needed
 
 
-def _last_container(mapper: MessagesMapper, messages: Sequence[BaseMessage], *, ever: bool) -> str | None:
-    """Return the id of the container in which the vendor's code last ran, by the messages since the user's last one.
+def _reused_container(mapper: MessagesMapper, messages: Sequence[BaseMessage], given: Any, *, ever: bool) -> Any:
+    """Return a request's `container`, with the id of that in which the vendor's code last ran, by the messages since the user's last one.
 
     Calls that such code made are answered in it only: without its id the vendor refuses them.
 
     Args:
         mapper: The mapper of the request.
         messages: The history.
+        given: The parameter. An id of its own stays, and so does what else it says (skills, say).
         ever: Whether to look at all messages.
     """
+    if isinstance(given, str) or (isinstance(given, Mapping) and given.get("id")):
+        return given
     for message in reversed(messages):
         if isinstance(message, HumanMessage) and not ever:
-            return None
+            break
         container = message.response_metadata.get("container") if isinstance(message, AIMessage) else None
         if isinstance(container, Mapping) and container.get("id") and isinstance(message, AIMessage) and mapper.is_same_origin(message):
-            return str(container["id"])
-    return None
+            return {**given, "id": str(container["id"])} if isinstance(given, Mapping) else str(container["id"])
+    return given
 
 
 def _goes_on_without_thinking(mapper: MessagesMapper, messages: Sequence[BaseMessage], thinking: Any) -> bool:

@@ -237,7 +237,8 @@ class MessagesDecoder:
         if block.kind == "tool_use":
             self._calls.append(len(self._contents))
             self.in_blocks = self.in_blocks or not self._contents  # the call becomes a block
-            return merge_given(before, self._call_chunk(block, {"id": start.get("id"), "name": start.get("name"), **_extra(start)}))
+            beside = {key: value for key, value in start.items() if key not in _OF_CALLS}  # sent back with it: `caller`, `toolset_name`
+            return merge_given(before, self._call_chunk(block, {"id": start.get("id"), "name": start.get("name"), **beside}))
         self.in_blocks = self.in_blocks or block.kind != "text"
         if block.kind == "text":
             return merge_given(before, self._text_chunk(block, start.get("text") or "", start.get("citations") or []))
@@ -383,11 +384,6 @@ class MessagesDecoder:
             **{key: value for key, value in known.items() if value},
         }
         return {**metadata, KEY: own} if own else metadata
-
-
-def _extra(start: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the call's extra keys, which are sent back with it (`caller`, `toolset_name`)."""
-    return {key: value for key, value in start.items() if key not in _OF_CALLS}
 
 
 # ---------------------------------------------------------------------------------------------- vendor events

@@ -8,7 +8,7 @@ of any type) has no such form.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, Protocol
 
@@ -302,34 +302,28 @@ class MemoryStorage(Protocol):
 
 def run_command(storage: MemoryStorage, arguments: Mapping[str, Any]) -> str:
     """Return what a command of the memory tool (`memory_20250818`) returns. Its arguments are complete and of the right types."""
-    return str(_memory_tool()(storage).call(dict(arguments)))
+    tool = _memory_tool()()
+    tool.storage = storage
+    return str(tool.call(dict(arguments)))
+
+
+_COMMANDS = {
+    "view": ("path", "view_range"),
+    "create": ("path", "file_text"),
+    "str_replace": ("path", "old_str", "new_str"),
+    "insert": ("path", "insert_line", "insert_text"),
+    "delete": ("path",),
+    "rename": ("old_path", "new_path"),
+}
+"""The methods of a storage, each with its arguments by their names in a command."""
 
 
 @cache
 def _memory_tool() -> type[Any]:
+    """Return the SDK's class with methods that hand their command to a storage."""
     from anthropic.lib.tools import BetaAbstractMemoryTool
 
-    class StoredMemory(BetaAbstractMemoryTool):
-        def __init__(self, storage: MemoryStorage) -> None:
-            super().__init__()
-            self._storage = storage
+    def handing(name: str) -> Callable[[Any, Any], str]:
+        return lambda tool, command: getattr(tool.storage, name)(*(getattr(command, field) for field in _COMMANDS[name]))
 
-        def view(self, command: Any) -> str:
-            return self._storage.view(command.path, command.view_range)
-
-        def create(self, command: Any) -> str:
-            return self._storage.create(command.path, command.file_text)
-
-        def str_replace(self, command: Any) -> str:
-            return self._storage.str_replace(command.path, command.old_str, command.new_str)
-
-        def insert(self, command: Any) -> str:
-            return self._storage.insert(command.path, command.insert_line, command.insert_text)
-
-        def delete(self, command: Any) -> str:
-            return self._storage.delete(command.path)
-
-        def rename(self, command: Any) -> str:
-            return self._storage.rename(command.old_path, command.new_path)
-
-    return StoredMemory
+    return type("StoredMemory", (BetaAbstractMemoryTool,), {name: handing(name) for name in _COMMANDS})

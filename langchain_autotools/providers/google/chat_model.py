@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Required, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
@@ -470,7 +470,15 @@ class ChatGoogleGenerativeAI(ProviderChatModel):
         own: dict[str, Any] = {**query, **(self.client_args or {})}
         sync = {"client_args": {"follow_redirects": False, **own}, "httpx_client": self.http_client}
         asynchronous = {"async_client_args": own or None, "httpx_async_client": self.http_async_client}
-        options: Any = http_options(self._api, self.additional_headers, self._timeout({}), **sync, **asynchronous)
+        address, _, version = self._api.root.rpartition("/")
+        read = None if (timeout := self._timeout({})) is None else read_timeout(timeout)
+        given = {
+            "base_url": address if self._api.base_url else None,
+            "api_version": version,
+            "headers": dict(self.additional_headers or {}),
+            "timeout": None if read is None else int(read * 1000),
+        }
+        options: Any = {name: value for name, value in (given | sync | asynchronous).items() if value is not None}
         if self.google_api_key is not None:
             key = self.google_api_key.get_secret_value()
             return Client(vertexai=bool(self.vertexai), api_key=key, http_options=options)
@@ -642,19 +650,10 @@ def _tool_config(given: Any, choice: Any, tools: Sequence[Mapping[str, Any]]) ->
     return config
 
 
-class CallingConfig(TypedDict, total=False):
-    """A tool choice in a request (`functionCallingConfig`)."""
-
-    mode: Required[str]
-    allowedFunctionNames: list[str]
-
-
-def wire_choice(choice: Choice) -> CallingConfig:
+def wire_choice(choice: Choice) -> dict[str, Any]:
     """Return a plain choice in the form of a request."""
-    config: CallingConfig = {"mode": choice["type"].upper()}
-    if names := choice.get("names"):
-        config["allowedFunctionNames"] = list(names)
-    return config
+    names = choice.get("names")
+    return {"mode": choice["type"].upper(), **({"allowedFunctionNames": [*names]} if names else {})}
 
 
 def _with_thinking(params: dict[str, Any]) -> dict[str, Any]:
@@ -722,31 +721,3 @@ def _lists_texts(model: str) -> bool:
     """Whether whole replies of a model are lists of blocks in langchain-google-genai, those of one text too: from Gemini 3 on."""
     major = _MAJOR.search(model.lower())
     return major is not None and int(major[1]) >= 3
-
-
-# ---------------------------------------------------------------------------------------------- objects of google-genai
-
-
-# Nothing here imports the SDK before it is asked for: whoever gives an object of it has imported it.
-
-_MILLISECONDS = 1000
-
-
-def http_options(endpoint: Endpoint, headers: Mapping[str, str] | None, timeout: Any, **clients: Any) -> dict[str, Any]:
-    """Return the HTTP options of the SDK's client.
-
-    Args:
-        endpoint: The endpoint of requests.
-        headers: Sent with every request.
-        timeout: The timeout, as the model takes it.
-        **clients: The HTTP clients, or what they are made with. Those that are None are left out.
-    """
-    address, _, version = endpoint.root.rpartition("/")
-    read = None if timeout is None else read_timeout(timeout)
-    options = {
-        **({"base_url": address} if endpoint.base_url else {}),
-        "api_version": version,
-        "headers": dict(headers or {}),
-        **({} if read is None else {"timeout": int(read * _MILLISECONDS)}),
-    }
-    return options | {name: value for name, value in clients.items() if value is not None}

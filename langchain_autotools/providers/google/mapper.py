@@ -129,8 +129,8 @@ class Encoded:
     media: tuple[bytes, ...] = ()
 
 
-class ContentEncoder(MessageEncoder[Encoded, CallId]):
-    """Encodes messages of any vendor as parts of Contents, each alone.
+class GenerateContentMapper(MessageEncoder[Encoded, CallId]):
+    """Encodes requests, of messages of any vendor. Safe for use by any number of threads.
 
     Args:
         origin: Digest of the endpoint and the model. What is opaque goes back only to the origin that it came from; "" keeps none.
@@ -143,6 +143,28 @@ class ContentEncoder(MessageEncoder[Encoded, CallId]):
     def __init__(self, *, origin: str = "", model: str = "", older: bool = False) -> None:
         super().__init__(origin, model)
         self._older = older
+
+    def encode_request(self, messages: Sequence[BaseMessage], params: Mapping[str, Any]) -> bytes:
+        """Encode a request.
+
+        Args:
+            messages: The messages. System messages at the start become the request's `systemInstruction`.
+            params: Everything else, in the wire's names.
+
+        Raises:
+            ConfigurationError: A parameter is no JSON value.
+            UnsupportedFeatureError: A message has content that the wire cannot carry.
+        """
+        messages, token = _continued(messages, self.origin)
+        if token:
+            params = {**params, "continuationToken": token}
+        contents = fold_over(messages, self, partial(_Contents, self))
+        head = {key: value for key, value in params.items() if not (key == "systemInstruction" and contents.system)}
+        before = b'"systemInstruction":{"parts":[%s]},' % b",".join(contents.system) if contents.system else b""
+        sent = contents.all()
+        if messages and not contents.begun:
+            raise UnsupportedFeatureError("a system message alone asks for nothing, and the vendor refuses it: add a HumanMessage")
+        return request_body(head, "contents", sent, before)
 
     def _assistant(self, message: AIMessage) -> Encoded:
         same_origin, own = self.is_same_origin(message), message_origin(message) is not None
@@ -177,7 +199,8 @@ class ContentEncoder(MessageEncoder[Encoded, CallId]):
             parts = self._carried(message, expanded(content, named=False), part_of, text_part)
         texts = [part["text"] for part in parts if "text" in part]
         media = [part for part in parts if "text" not in part]
-        inside = [part for part in media if not self._older and _fits_response(part)]
+        types = [str((part.get("inlineData") or part.get("fileData") or {}).get("mimeType")) for part in media]
+        inside = [part for part, kind in zip(media, types, strict=True) if kind.startswith(_IN_RESPONSES) and not self._older]
         after = [part for part in media if part not in inside]
         output = _response_of(texts, failed=failed) if texts or not inside else {}
         response: dict[str, Any] = {"name": call.name, "response": output}
@@ -192,11 +215,6 @@ class ContentEncoder(MessageEncoder[Encoded, CallId]):
         if isinstance(message, SystemMessage):
             return Encoded("system", tuple(map(encode, _only_text(parts))))
         return Encoded("model" if role in ("assistant", "model") else "user", tuple(map(encode, parts)))
-
-
-def _fits_response(part: Part) -> bool:
-    data = part.get("inlineData") or part.get("fileData")
-    return data is not None and str(data.get("mimeType") or "").startswith(_IN_RESPONSES)
 
 
 def _only_text(parts: list[Part]) -> list[Part]:
@@ -230,35 +248,6 @@ def _with_partner_signature(call: ToolCallRecord, message: AIMessage) -> ToolCal
 _OPENING = encode({"role": "user", "parts": [text_part("(The conversation begins with the model.)")]}) + b","
 
 
-class GenerateContentMapper(ContentEncoder):
-    """Encodes requests. Safe for use by any number of threads.
-
-    The arguments are those of `ContentEncoder`.
-    """
-
-    def encode_request(self, messages: Sequence[BaseMessage], params: Mapping[str, Any]) -> bytes:
-        """Encode a request.
-
-        Args:
-            messages: The messages. System messages at the start become the request's `systemInstruction`.
-            params: Everything else, in the wire's names.
-
-        Raises:
-            ConfigurationError: A parameter is no JSON value.
-            UnsupportedFeatureError: A message has content that the wire cannot carry.
-        """
-        messages, token = _continued(messages, self.origin)
-        if token:
-            params = {**params, "continuationToken": token}
-        contents = fold_over(messages, self, partial(_Contents, self))
-        head = {key: value for key, value in params.items() if not (key == "systemInstruction" and contents.system)}
-        before = b'"systemInstruction":{"parts":[%s]},' % b",".join(contents.system) if contents.system else b""
-        sent = contents.all()
-        if messages and not contents.begun:
-            raise UnsupportedFeatureError("a system message alone asks for nothing, and the vendor refuses it: add a HumanMessage")
-        return request_body(head, "contents", sent, before)
-
-
 class _Contents:
     """A fold of Contents: neighbours of one role are merged, with a turn's responses before other parts.
 
@@ -272,7 +261,7 @@ class _Contents:
 
     __slots__ = ("_encoder", "_late", "_open", "_pieces", "_waiting", "begun", "system")
 
-    def __init__(self, encoder: ContentEncoder) -> None:
+    def __init__(self, encoder: GenerateContentMapper) -> None:
         self._encoder = encoder
         self.system: list[bytes] = []
         self._pieces: list[bytes] = []  # of the JSON of the Contents, the last of them open
@@ -482,7 +471,8 @@ def _of_source(block: Block, source: Source) -> Part:
         if not source.url and "://" not in uri:
             raise unsupported(kind, f"the file {uri!r} is not one of this vendor's")
         mime_type = source.mime_type or mimetypes.guess_type(uri.partition("?")[0])[0]
-        if mime_type is None and source.url and kind in _FALLBACKS and not _is_ours(uri):
+        is_known = "/files/" in uri and "googleapis.com" in uri  # of an uploaded file the server knows the media type
+        if mime_type is None and source.url and kind in _FALLBACKS and not is_known:
             mime_type = _USUAL[source.kind]
         return {"fileData": {"mimeType": mime_type, "fileUri": uri} if mime_type else {"fileUri": uri}}
     if source.text is not None or (source.kind == "text" and source.data is not None):
@@ -498,11 +488,6 @@ def _of_source(block: Block, source: Source) -> Part:
 
 
 _CONVERTERS: dict[str, Callable[[Block], Part]] = {"media": _media, "search_result": lambda block: text_part(search_result_text(block))}
-
-
-def _is_ours(uri: str) -> bool:
-    """Whether an address is an uploaded file, whose media type the server knows."""
-    return "/files/" in uri and "googleapis.com" in uri
 
 
 # ---------------------------------------------------------------------------------------------- calls

@@ -157,10 +157,23 @@ class Encoded:
     calls: tuple[CallId, ...] = ()
 
 
-class ChatEncoder(MessageEncoder[Encoded, CallId]):
-    """Encodes messages of any vendor for /api/chat, each alone. Thinking and server ids are sent only to their origin."""
+class OllamaMapper(MessageEncoder[Encoded, CallId]):
+    """Encodes requests. Safe for use by any number of threads. Thinking and server ids are sent only to their origin."""
 
     provider = PROVIDER
+
+    def encode_request(self, messages: Sequence[BaseMessage], params: Mapping[str, Any]) -> bytes:
+        """Encode a request.
+
+        Args:
+            messages: The messages.
+            params: Everything else, in the wire's names.
+
+        Raises:
+            ConfigurationError: A parameter is no JSON value.
+            UnsupportedFeatureError: A message has content that the wire cannot carry.
+        """
+        return request_body(params, "messages", fold_over(messages, self, partial(_Bodies, self)).bodies)
 
     def _assistant(self, message: AIMessage) -> Encoded:
         records = calls_of(message)
@@ -216,27 +229,6 @@ def _thinking(message: AIMessage) -> str:
     return "".join(str(block.get("reasoning") or "") for block in blocks if block.get("type") == "reasoning")
 
 
-# ---------------------------------------------------------------------------------------------- mapper
-# Conversion of LangChain messages to the JSON of /api/chat requests.
-
-
-class OllamaMapper(ChatEncoder):
-    """Encodes requests. Safe for use by any number of threads."""
-
-    def encode_request(self, messages: Sequence[BaseMessage], params: Mapping[str, Any]) -> bytes:
-        """Encode a request.
-
-        Args:
-            messages: The messages.
-            params: Everything else, in the wire's names.
-
-        Raises:
-            ConfigurationError: A parameter is no JSON value.
-            UnsupportedFeatureError: A message has content that the wire cannot carry.
-        """
-        return request_body(params, "messages", fold_over(messages, self, partial(_Bodies, self)).bodies)
-
-
 class _Bodies:
     """A fold of the bodies of messages.
 
@@ -246,7 +238,7 @@ class _Bodies:
 
     __slots__ = ("_encoder", "_waiting", "bodies")
 
-    def __init__(self, encoder: ChatEncoder, bodies: Sequence[bytes] = (), waiting: tuple[CallId, ...] = ()) -> None:
+    def __init__(self, encoder: OllamaMapper, bodies: Sequence[bytes] = (), waiting: tuple[CallId, ...] = ()) -> None:
         self._encoder = encoder
         self.bodies = [*bodies]
         self._waiting = waiting

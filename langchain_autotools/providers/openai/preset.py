@@ -36,11 +36,43 @@ _OPENAIS = {
 }
 
 
+_HELP = """
+
+    ```python
+    model = {name}(model="{example}", tools=[get_temperature])
+    for chunk in model.stream("How warm is it in Paris?"):
+        print(chunk.text, end="")
+    ```
+
+    The arguments that matter first, all optional but `model`:
+
+    - `model`: the model's name.
+    - `tools`: functions or tools that the model runs itself. Without them it is
+      a plain LangChain chat model.
+    - `api_key`: the key, as text; else `{variable}` of the environment.
+    - `base_url`: address of another server.
+    - `temperature`, `max_tokens`, `stop`: of each reply.
+    - `timeout`, `max_retries`: seconds without a byte; further attempts.
+    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
+    - `requires_approval`, `approve`: which calls a human decides about.
+
+    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
+    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
+
+    Constructor names are those of langchain-{provider}'s `{name}`.
+
+    Raises:
+        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
+    """
+"""The docstring of a vendor's class, behind its first line."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Preset:
     """A vendor's dialect, parameters and profiles.
 
     Attributes:
+        example: The model in the example that the class's `help` begins with; "": the class's docstring is all of it.
         dialect: Differences of its wire from OpenAI's; its `provider` is the vendor's name in replies.
         base_url: The default base URL. Its path is also that of a given address that has none.
         environment: The environment variables of its key, address and proxy.
@@ -61,6 +93,7 @@ class Preset:
 
     dialect: Dialect
     base_url: str
+    example: str = ""
     environment: Environment = field(default_factory=Environment)
     ls_provider: str = ""
     llm_type: str = ""
@@ -104,6 +137,9 @@ class PresetChatModel(ChatOpenAI):
         preset = cls.__dict__.get("preset")
         if not isinstance(preset, Preset):
             return
+        if preset.example:
+            known = {"name": cls.__name__, "example": preset.example, "provider": preset.dialect.provider}
+            cls.__doc__ = f"{cls.__doc__}{_HELP.format(**known, variable=preset.environment.key[0])}"
         cls._dialect = preset.dialect
         cls._environment = preset.environment
         cls._profiles = preset.profiles

@@ -16,36 +16,10 @@ _UNKNOWN = "DeepSeek's API does not know it"
 
 
 class ChatDeepSeek(PresetChatModel):
-    """DeepSeek's chat models, with tools that run.
-
-    ```python
-    model = ChatDeepSeek(model="deepseek-v4-flash", tools=[get_temperature])
-    for chunk in model.stream("How warm is it in Paris?"):
-        print(chunk.text, end="")
-    ```
-
-    The arguments that matter first, all optional but `model`:
-
-    - `model`: the model's name.
-    - `tools`: functions or tools that the model runs itself. Without them it is
-      a plain LangChain chat model.
-    - `api_key`: the key, as text; else `DEEPSEEK_API_KEY` of the environment.
-    - `base_url`: address of another server.
-    - `temperature`, `max_tokens`, `stop`: of each reply.
-    - `timeout`, `max_retries`: seconds without a byte; further attempts.
-    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
-    - `requires_approval`, `approve`: which calls a human decides about.
-
-    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
-    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
-
-    Constructor names are those of langchain-deepseek's `ChatDeepSeek`.
-
-    Raises:
-        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
-    """
+    """DeepSeek's chat models, with tools that run."""
 
     preset: ClassVar[Preset] = Preset(
+        example="deepseek-v4-flash",
         dialect=Dialect(provider="deepseek", demands=frozenset({"reasoning_content"})),
         base_url="https://api.deepseek.com/v1",
         environment=Environment(key=("DEEPSEEK_API_KEY",), base_url=("DEEPSEEK_API_BASE",)),

@@ -21,36 +21,10 @@ _MODELS = "accounts/fireworks/models/"
 
 
 class ChatFireworks(PresetChatModel):
-    """The chat models that Fireworks serves, with tools that run.
-
-    ```python
-    model = ChatFireworks(model="accounts/fireworks/models/gpt-oss-120b", tools=[get_temperature])
-    for chunk in model.stream("How warm is it in Paris?"):
-        print(chunk.text, end="")
-    ```
-
-    The arguments that matter first, all optional but `model`:
-
-    - `model`: the model's name.
-    - `tools`: functions or tools that the model runs itself. Without them it is
-      a plain LangChain chat model.
-    - `api_key`: the key, as text; else `FIREWORKS_API_KEY` of the environment.
-    - `base_url`: address of another server.
-    - `temperature`, `max_tokens`, `stop`: of each reply.
-    - `timeout`, `max_retries`: seconds without a byte; further attempts.
-    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
-    - `requires_approval`, `approve`: which calls a human decides about.
-
-    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
-    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
-
-    Constructor names are those of langchain-fireworks' `ChatFireworks`.
-
-    Raises:
-        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
-    """
+    """The chat models that Fireworks serves, with tools that run."""
 
     preset: ClassVar[Preset] = Preset(
+        example="accounts/fireworks/models/gpt-oss-120b",
         dialect=Dialect(provider="fireworks"),
         base_url="https://api.fireworks.ai/inference/v1",
         environment=Environment(key=("FIREWORKS_API_KEY",), base_url=("FIREWORKS_API_BASE", "FIREWORKS_BASE_URL")),

@@ -18,7 +18,6 @@ _PARAMETERS = (
     "citation_options compound_custom disable_tool_validation documents exclude_domains include_domains include_reasoning search_settings"
 )
 
-_PROVIDER = "groq"
 _UNKNOWN = "Groq refuses it"
 
 
@@ -34,41 +33,15 @@ def _groq_request(params: dict[str, Any]) -> dict[str, Any]:
 
 
 class ChatGroq(PresetChatModel):
-    """The chat models that Groq serves, with tools that run.
-
-    ```python
-    model = ChatGroq(model="openai/gpt-oss-120b", tools=[get_temperature])
-    for chunk in model.stream("How warm is it in Paris?"):
-        print(chunk.text, end="")
-    ```
-
-    The arguments that matter first, all optional but `model`:
-
-    - `model`: the model's name.
-    - `tools`: functions or tools that the model runs itself. Without them it is
-      a plain LangChain chat model.
-    - `api_key`: the key, as text; else `GROQ_API_KEY` of the environment.
-    - `base_url`: address of another server.
-    - `temperature`, `max_tokens`, `stop`: of each reply.
-    - `timeout`, `max_retries`: seconds without a byte; further attempts.
-    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
-    - `requires_approval`, `approve`: which calls a human decides about.
-
-    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
-    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
-
-    Constructor names are those of langchain-groq's `ChatGroq`.
-
-    Raises:
-        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
-    """
+    """The chat models that Groq serves, with tools that run."""
 
     reasoning_format: str | None = None
     """Form of reasoning: `parsed` (separate), `raw` (in the text), `hidden`."""
 
     preset: ClassVar[Preset] = Preset(
+        example="openai/gpt-oss-120b",
         dialect=Dialect(
-            provider=_PROVIDER,
+            provider="groq",
             reasoning="reasoning",
             refuses=frozenset(OPAQUE_KEYS) - {"reasoning_content"},
             names=False,

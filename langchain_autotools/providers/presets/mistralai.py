@@ -53,34 +53,7 @@ def _adapt_messages(messages: list[BaseMessage]) -> list[BaseMessage]:
 
 
 class ChatMistralAI(PresetChatModel):
-    """Mistral's chat models, with tools that run.
-
-    ```python
-    model = ChatMistralAI(model="mistral-small-latest", tools=[get_temperature])
-    for chunk in model.stream("How warm is it in Paris?"):
-        print(chunk.text, end="")
-    ```
-
-    The arguments that matter first, all optional but `model`:
-
-    - `model`: the model's name.
-    - `tools`: functions or tools that the model runs itself. Without them it is
-      a plain LangChain chat model.
-    - `api_key`: the key, as text; else `MISTRAL_API_KEY` of the environment.
-    - `base_url`: address of another server.
-    - `temperature`, `max_tokens`, `stop`: of each reply.
-    - `timeout`, `max_retries`: seconds without a byte; further attempts.
-    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
-    - `requires_approval`, `approve`: which calls a human decides about.
-
-    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
-    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
-
-    Constructor names are those of langchain-mistralai's `ChatMistralAI`.
-
-    Raises:
-        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
-    """
+    """Mistral's chat models, with tools that run."""
 
     model_name: str = Field(default="mistral-small-latest", alias="model")
     """The model's name."""
@@ -88,6 +61,7 @@ class ChatMistralAI(PresetChatModel):
     """Whether the vendor adds its safety prompt before the conversation."""
 
     preset: ClassVar[Preset] = Preset(
+        example="mistral-small-latest",
         dialect=Dialect(
             provider="mistralai",
             reasoning="thinking_part",

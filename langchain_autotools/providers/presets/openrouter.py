@@ -39,34 +39,7 @@ def _openrouter_media(block: Block, source: Source) -> dict[str, Any] | None:
 
 
 class ChatOpenRouter(PresetChatModel):
-    """The chat models behind OpenRouter, with tools that run.
-
-    ```python
-    model = ChatOpenRouter(model="openrouter/auto", tools=[get_temperature])
-    for chunk in model.stream("How warm is it in Paris?"):
-        print(chunk.text, end="")
-    ```
-
-    The arguments that matter first, all optional but `model`:
-
-    - `model`: the model's name.
-    - `tools`: functions or tools that the model runs itself. Without them it is
-      a plain LangChain chat model.
-    - `api_key`: the key, as text; else `OPENROUTER_API_KEY` of the environment.
-    - `base_url`: address of another server.
-    - `temperature`, `max_tokens`, `stop`: of each reply.
-    - `timeout`, `max_retries`: seconds without a byte; further attempts.
-    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
-    - `requires_approval`, `approve`: which calls a human decides about.
-
-    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
-    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
-
-    Constructor names are those of langchain-openrouter's `ChatOpenRouter`.
-
-    Raises:
-        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
-    """
+    """The chat models behind OpenRouter, with tools that run."""
 
     reasoning: dict[str, Any] | None = None
     """Reasoning options, `{"effort": "low"}`."""
@@ -88,6 +61,7 @@ class ChatOpenRouter(PresetChatModel):
     """Categories of your application, `["cli-agent"]`."""
 
     preset: ClassVar[Preset] = Preset(
+        example="openrouter/auto",
         dialect=Dialect(provider="openrouter", reasoning="reasoning", media=_openrouter_media),
         base_url="https://openrouter.ai/api/v1",
         environment=Environment(key=("OPENROUTER_API_KEY",), base_url=("OPENROUTER_API_BASE",)),

@@ -27,39 +27,13 @@ def _xai_request(params: dict[str, Any]) -> dict[str, Any]:
 
 
 class ChatXAI(PresetChatModel):
-    """xAI's chat models, with tools that run.
-
-    ```python
-    model = ChatXAI(model="grok-4", tools=[get_temperature])
-    for chunk in model.stream("How warm is it in Paris?"):
-        print(chunk.text, end="")
-    ```
-
-    The arguments that matter first, all optional but `model`:
-
-    - `model`: the model's name.
-    - `tools`: functions or tools that the model runs itself. Without them it is
-      a plain LangChain chat model.
-    - `api_key`: the key, as text; else `XAI_API_KEY` of the environment.
-    - `base_url`: address of another server.
-    - `temperature`, `max_tokens`, `stop`: of each reply.
-    - `timeout`, `max_retries`: seconds without a byte; further attempts.
-    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
-    - `requires_approval`, `approve`: which calls a human decides about.
-
-    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
-    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
-
-    Constructor names are those of langchain-xai's `ChatXAI`.
-
-    Raises:
-        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
-    """
+    """xAI's chat models, with tools that run."""
 
     model_name: str = Field(default="grok-4", alias="model")
     """The model's name."""
 
     preset: ClassVar[Preset] = Preset(
+        example="grok-4",
         dialect=Dialect(provider="xai"),
         base_url="https://api.x.ai/v1",
         environment=Environment(key=("XAI_API_KEY",), base_url=("XAI_API_BASE",)),

@@ -210,7 +210,7 @@ SETTINGS: dict[str, Setting] = {
     "message_separator": Setting("nearest", ("|", "/"), end),
     "carry_messages": Setting("nearest", (True, False), lambda trial: "messages" in trial.run().response_metadata["autotools"]),
 }
-OF_THE_CALL = {"resume", "message", "cancel"}
+OF_THE_CALL = {"resume", "message", "cancel", "inbox"}
 """Settings that no other place has."""
 OF_ITEMS = {"handlers": "nearest"}
 """The rules of settings for calls that a scripted model does not make: their own tests say which place decides."""
@@ -269,7 +269,7 @@ def test_the_declared_fields_say_the_same() -> None:
     assert {name for name, one in DECLARED.items() if one.join is min} == {name for name, one in SETTINGS.items() if one.rule == "smallest"}
     arguments = inspect.signature(ToolExecutor).parameters.keys() - {"tools", *OF_ITEMS}
     assert arguments == EXECUTION.keys() == {name for name, one in DECLARED.items() if "executor" in one.at}
-    assert all(DECLARED[name] is one for name, one in EXECUTION.items())
+    assert all(DECLARED[name] == one for name, one in EXECUTION.items())
 
 
 @pytest.mark.parametrize(("of_the_call", "configured", "expected"), [(None, 3, 2), (4, 1, 1), (4, None, 2), (1, 3, 1)])
