@@ -99,9 +99,9 @@ from .providers.results import format_for_google as format_for_google
 from .providers.results import format_for_ollama as format_for_ollama
 from .providers.results import format_for_openai as format_for_openai
 from .retry import RetryPolicy as RetryPolicy
-from .run.before_turn import NextTurn as NextTurn
 from .run.failover import FirstToken as FirstToken
 from .run.history_editing import add_assistant_tool_calls as add_assistant_tool_calls
 from .run.history_editing import add_tool_calls_and_results as add_tool_calls_and_results
 from .run.loop import RunSoFar as RunSoFar
+from .run.middleware import NextTurn as NextTurn
 from .showing import show as show

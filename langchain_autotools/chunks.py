@@ -34,19 +34,17 @@ def copier(model: _B, names: Iterable[str]) -> Callable[[Mapping[str, Any]], _B]
     return copy
 
 
-_CONTAINERS = (dict, list)
-
-
 def _detached(chunk: AIMessageChunk) -> AIMessageChunk:
     """Return a copy of the chunk that shares no containers or blocks with it, safe from later changes."""
-    values = {name: _own_container(value) if isinstance(value, _CONTAINERS) else value for name, value in chunk.__dict__.items()}
+    values = {
+        name: value.copy()
+        if isinstance(value, dict)
+        else [part.copy() if part.__class__ is dict else part for part in value]
+        if isinstance(value, list)
+        else value
+        for name, value in chunk.__dict__.items()
+    }
     return unvalidated(chunk.__class__, values, chunk.__pydantic_fields_set__.copy(), dict(chunk.__pydantic_extra__ or {}))
-
-
-def _own_container(value: dict[str, Any] | list[Any]) -> Any:
-    if isinstance(value, dict):
-        return value.copy()
-    return [part.copy() if part.__class__ is dict else part for part in value] if value else []
 
 
 _GROWS = {"text": "text", "thinking": "thinking", "reasoning": "reasoning"}

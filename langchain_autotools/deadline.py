@@ -81,7 +81,7 @@ class Deadline:
 
     def patience(self) -> float | None:
         """Return the seconds to wait before checking again; None for no limit."""
-        return _shorter(self.remaining(), self.poll)
+        return min((one for one in (self.remaining(), self.poll) if one is not None), default=None)
 
     def remaining(self) -> float | None:
         """Return the seconds that are left; 0 if none are, None if there is no time limit."""
@@ -183,22 +183,6 @@ class DeadlinePassed(Exception):
 
 class _Never(Deadline):
     """The deadline of a run that nothing ends from outside."""
-
-    def is_over(self) -> bool:
-        """Return False: the deadline never comes."""
-        return False
-
-    def remaining(self) -> float | None:
-        """Return None: there is no time limit."""
-        return None
-
-    def patience(self) -> float | None:
-        """Return None: there is no need to check again."""
-        return None
-
-    def passed(self, within: float = 0.0) -> Deadline | None:
-        """Return None: the deadline never passes."""
-        return None
 
     def reads(self, reply: Callable[[], Any] | None) -> None:
         """Do nothing: no reply is cut."""
@@ -354,10 +338,6 @@ def _is_ours(error: BaseException | None) -> bool:
     return True
 
 
-def _shorter(*seconds: float | None) -> float | None:
-    return min((one for one in seconds if one is not None), default=None)
-
-
 # ---------------------------------------------------------------------------------- the argument `cancel=`, which ends one run from outside
 #
 # A cancelled run is one whose deadline has come: what it waits for ends in the same way. A run that nobody can
@@ -441,12 +421,13 @@ class Cancel(Deadline):
 
     def watch(self) -> "asyncio.Task[None]":
         """Return a task that ends when the caller has cancelled, or when the caller's function has raised; see `is_set`."""
-        return asyncio.create_task(self._until_set())
 
-    async def _until_set(self) -> None:
-        with suppress(Exception):
-            while not self.is_set():
-                await self._pause()
+        async def until_set() -> None:
+            with suppress(Exception):
+                while not self.is_set():
+                    await self._pause()
+
+        return asyncio.create_task(until_set())
 
     async def _pause(self) -> None:
         """Wait until the next check; an event of this loop wakes by itself."""

@@ -41,7 +41,7 @@ __all__ = [
     "StreamError",
     "UnsupportedFeatureError",
     "cut_traceback",
-    "map_errors",
+    "translated",
 ]
 
 _INSTALLED: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
@@ -178,42 +178,17 @@ class LimitReachedError(AutoToolsError):
         return str(self.args[0])
 
 
-class map_errors:
-    """A context manager that translates errors of its body, by the nearest class of the error's MRO in the table.
-
-    The original is kept as `__cause__`. An entry may return the error itself, which is then raised unchanged.
-    """
-
-    def __init__(self, table: Mapping[type[BaseException], Callable[[BaseException], BaseException]]) -> None:
-        self._table = table
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            return
-        new = translated(error, self._table)
-        if new is not error:
-            raise new from error
-
-
 def translated(error: BaseException, table: Mapping[type[BaseException], Callable[[BaseException], BaseException]]) -> BaseException:
-    """Return what a table makes of an error, by the nearest class of the error's MRO; the error itself where the table has none."""
+    """Return what a table makes of an error, by the nearest class of the error's MRO; the error itself where the table has none.
+
+    An entry may return the error itself, too. Else the traceback of the original is cut, which is kept as the cause of the new one.
+    """
     translate = next((table[cls] for cls in type(error).__mro__ if cls in table), None)
     new = error if translate is None else translate(error)
-    if new is not error:
-        _forget_inner_frames(error)
-    return new
-
-
-def _forget_inner_frames(error: BaseException | None) -> None:
-    """Remove the tracebacks of an error and its causes: a refused connection has 80 lines of library code.
-
-    One in which code of the user's stands stays, such as an HTTP transport of his own.
-    """
-    for one in _with_causes(error):
-        if not any(_is_users(frame) for frame, _ in walk_tb(one.__traceback__)):
+    for one in _with_causes(error) if new is not error else ():  # a refused connection has 80 lines of library code
+        if not any(_is_users(frame) for frame, _ in walk_tb(one.__traceback__)):  # such as an HTTP transport of their own
             one.__traceback__ = None
+    return new
 
 
 def _with_causes(error: BaseException | None) -> list[BaseException]:

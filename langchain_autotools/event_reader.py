@@ -19,13 +19,13 @@ from .errors import ConfigurationError
 from .event_bus import Alarm, Listener, Scope, current_scope, stop_listening
 from .event_types import RunEvent
 from .executor.user_functions import NoThreadError, run_beside
-from .mixin import ToolsAndMessagesMixin
+from .run.run import adrive, drive
 
 _logger = logging.getLogger("langchain_autotools")
 
 _END: Any = object()
 _GRACE_SECONDS = 5.0  # how long a step that is given up may take to notice
-_HAND_OVER = {ToolsAndMessagesMixin.stream.__code__, ToolsAndMessagesMixin.astream.__code__}
+_HAND_OVER = {drive.__code__, adrive.__code__}
 
 
 # A stream of events is not known to the generator that reads for it: one that it knew would live, with its runs, until the garbage
@@ -36,30 +36,20 @@ class _Reader:
     """The state of reading one stream for its events.
 
     Attributes:
-        hands_over: Whether the stream is read step by step, in the reader's own thread or task.
+        ended: Whether the stream has been read to its end.
+        listener: Who hears of the events.
+        hands_over: Whether the stream yields control between its steps by itself: it is read in the reader's own thread or task.
     """
 
     def __init__(self, stream: Any) -> None:
         around = current_scope.get()
         run_id, call_id = (None, None) if around is None else (around.run_id, around.call_id)
         self._stream = stream
-        self._ended = False
-        self._listener = Listener() if around is None else Listener(around.listener)
-        self.hands_over = _hands_over(stream)
-        self._place = Scope(self._listener, run_id, call_id, self.hands_over)
-
-    def message(self) -> AIMessage:
-        """The message of the last run in the stream outside of tools.
-
-        Raises:
-            ConfigurationError: The events have not been read to their end, or there was no such run.
-        """
-        if not self._ended:
-            raise ConfigurationError("the message is known when the events have been read to their end")
-        if self._listener.came_to is None:
-            raise ConfigurationError("no run has ended in the stream: there is no message")
-        message: AIMessage = self._listener.came_to()
-        return message
+        self.ended = False
+        self.listener = Listener() if around is None else Listener(around.listener)
+        code = getattr(stream, "gi_code", None) or getattr(stream, "ag_code", None)
+        self.hands_over = code in _HAND_OVER or isinstance(stream, AgentStream | AsyncAgentStream)
+        self._place = Scope(self.listener, run_id, call_id, self.hands_over)
 
     def _context(self) -> Context:
         """Return the context for a step in another thread or task."""
@@ -73,8 +63,8 @@ class _Reader:
             raise error
         if chunk is not _END:
             return True
-        self._ended = True
-        if not self._listener.heard:
+        self.ended = True
+        if not self.listener.heard:
             _logger.warning("a stream has ended without events: no run of this package's models began in it while its events were read")
         return False
 
@@ -92,7 +82,12 @@ class _EventStream:
         Raises:
             ConfigurationError: The events have not been read to their end, or there was no such run.
         """
-        return self._reader.message()
+        if not self._reader.ended:
+            raise ConfigurationError("the message is known when the events have been read to their end")
+        if self._reader.listener.came_to is None:
+            raise ConfigurationError("no run has ended in the stream: there is no message")
+        message: AIMessage = self._reader.listener.came_to()
+        return message
 
 
 class EventStream(_EventStream, Iterator[RunEvent]):
@@ -151,7 +146,7 @@ class _SyncReader(_Reader):
         return self._read() if self.hands_over else self._read_beside()
 
     def _read(self) -> Generator[RunEvent, None, None]:
-        waiting, goes_on = self._listener.waiting, True
+        waiting, goes_on = self.listener.waiting, True
         stream, place, enter, leave = self._stream, self._place, current_scope.set, current_scope.reset
         try:
             while goes_on:
@@ -166,7 +161,7 @@ class _SyncReader(_Reader):
                     yield waiting.popleft()
                 goes_on = (error is None and chunk is not _END) or self._process(chunk, error)
         finally:
-            self._listener.close(left=not self._ended)
+            self.listener.close(left=not self.ended)
             _close(self._stream)
 
     def _read_beside(self) -> Generator[RunEvent, None, None]:
@@ -177,18 +172,18 @@ class _SyncReader(_Reader):
             return
         goes_on = True
         try:
-            with self._listener.waking(steps.changed.set):
+            with self.listener.waking(steps.changed.set):
                 while goes_on:
                     steps.begin(self._context())
                     yield from self._events_of_step(steps)
                     goes_on = self._process(*steps.outcome)
         finally:
-            self._listener.close(left=not self._ended)
+            self.listener.close(left=not self.ended)
             steps.end()
 
     def _events_of_step(self, steps: "_Steps") -> Generator[RunEvent, None, None]:
         """Yield the events of a step, live, until it has ended."""
-        waiting = self._listener.waiting
+        waiting = self.listener.waiting
         while steps.runs:
             steps.changed.wait()
             steps.changed.clear()
@@ -265,7 +260,7 @@ class _AsyncReader(_Reader):
         return self._read() if self.hands_over else self._read_beside()
 
     async def _read(self) -> AsyncGenerator[RunEvent, None]:
-        waiting, goes_on = self._listener.waiting, True
+        waiting, goes_on = self.listener.waiting, True
         next_chunk, place, enter = self._stream.__anext__, self._place, current_scope.set
         try:
             while goes_on:
@@ -285,9 +280,9 @@ class _AsyncReader(_Reader):
             await self._end()
 
     async def _read_beside(self) -> AsyncGenerator[RunEvent, None]:
-        waiting, alarm, goes_on = self._listener.waiting, Alarm(), True
+        waiting, alarm, goes_on = self.listener.waiting, Alarm(), True
         try:
-            with self._listener.waking(alarm.ring):
+            with self.listener.waking(alarm.ring):
                 while goes_on:
                     self._task = step = asyncio.create_task(self._step(), context=self._context())
                     step.add_done_callback(lambda _: alarm.ring())
@@ -299,7 +294,7 @@ class _AsyncReader(_Reader):
 
     async def _comes(self, alarm: Alarm, step: asyncio.Task[Any]) -> bool:
         """Whether an event comes before the step has ended."""
-        waiting = self._listener.waiting
+        waiting = self.listener.waiting
         while not waiting and not step.done():
             await alarm.wait()
         return bool(waiting)
@@ -311,19 +306,13 @@ class _AsyncReader(_Reader):
             return None, error
 
     async def _end(self) -> None:
-        self._listener.close(left=not self._ended)
+        self.listener.close(left=not self.ended)
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task], timeout=_GRACE_SECONDS)
         self._task = None  # it knows where it was cancelled, and so all that was at work there
         if hasattr(self._stream, "aclose"):
             await self._stream.aclose()
-
-
-def _hands_over(stream: Any) -> bool:
-    """Whether a stream yields control between its steps by itself."""
-    code = getattr(stream, "gi_code", None) or getattr(stream, "ag_code", None)
-    return code in _HAND_OVER or isinstance(stream, AgentStream | AsyncAgentStream)
 
 
 def events(stream: Iterator[Any]) -> EventStream:

@@ -62,6 +62,7 @@ class Wire:
         renamed: The fields that have other names, with these.
         also: Properties that are written before the fields.
         is_piece: Whether the event tells of a part of a message that is being written, and is void where the message is.
+        ends_run: Whether the event is the last of its run.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Wire:
     renamed: Mapping[str, str] = field(default_factory=dict)
     also: Sequence[str] = ()
     is_piece: bool = False
+    ends_run: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -391,7 +393,7 @@ class RunEnded(RunEvent):
         usage: The tokens of all turns together; None where no reply told of any.
     """
 
-    wire = Wire(name="run_end", also=("max_turns_reached",))
+    wire = Wire(name="run_end", also=("max_turns_reached",), ends_run=True)
 
     stop_reason: StopReason
     turns: int
@@ -411,7 +413,7 @@ class RunFailed(RunEvent):
         error: The exception. Its text may hold what no reader should see: show its class, or a sentence of your own.
     """
 
-    wire = Wire(name="run_error")
+    wire = Wire(name="run_error", ends_run=True)
 
     error: BaseException
 

@@ -6,15 +6,13 @@ asynchronously; what they decide is decided in `run/`. `with_tools` gives the sa
 """
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast, overload
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
-from langchain_core.prompt_values import ChatPromptValue
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from pydantic import BaseModel, PrivateAttr, SecretStr, model_validator
 
@@ -24,15 +22,14 @@ from .executor.approvals import portable_key
 from .executor.steps import CallWrapper
 from .executor.tools import dump_tools, restore_tools
 from .history import repair
-from .messages.metadata import keep_reply
 from .pickling import refuse, unportable
 from .run.adopted_models import AdoptingMeta, adopted, one_turn_model
 from .run.binding import BindableChatModel, BoundChatModel
 from .run.decisions import open_calls
 from .run.run import Driven, Run, SingleAnswer, adrive, drive
-from .run.settings import Configured, RunFields, Toolbox, drop_settings, form_of, run_parts, run_settings, toolbox_of
-from .run.turn_wrappers import TurnRequest, TurnWrapper, WireForm, generator_of
-from .turn.model import readable_messages, tool_labels
+from .run.settings import RUN_KEYWORDS, Configured, RunFields, Toolbox, drop_settings, form_of, run_parts, run_settings, toolbox_of
+from .run.turn_wrappers import TurnRequest, TurnWrapper
+from .turn.model import akeeping_reply, keeping_reply, readable_messages, tool_labels
 from .turn.tools import format_tool_choice
 from .turn.turn import Turn
 
@@ -48,9 +45,7 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
     behaves like any LangChain chat model; `bind_tools` declares tools and never executes them.
     """
 
-    _not_per_call: ClassVar[frozenset[str]] = BindableChatModel._not_per_call | {
-        *("fallbacks", "fallback_on", "fallback_attempts", "cooldown", "after_text"),
-    }
+    _not_per_call: ClassVar[frozenset[str]] = BindableChatModel._not_per_call | (RunFields.model_fields.keys() - RUN_KEYWORDS - {"tools"})
     _toolbox: Toolbox | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
@@ -73,7 +68,9 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
         data = super().model_dump(mode=mode, include=include, exclude=exclude, **options)
         if mode != "python":
             return data
-        wanted = [name for name in _objects() if name not in (exclude or ()) and (include is None or name in include)]
+        own = ToolsAndMessagesMixin.model_fields.items()  # those that are objects: tools, the rules about them, and what is told of them
+        objects = [name for name, field in own if field.exclude and name not in BaseChatModel.model_fields]
+        wanted = [name for name in objects if name not in (exclude or ()) and (include is None or name in include)]
         return data | {name: getattr(self, name) for name in wanted if name in self.model_fields_set}
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
@@ -126,14 +123,14 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
         """Return a new run over the input, or the reply of a model that has no tools of its own; its keywords are removed from `kwargs`."""
         if not (self.tools or self.handlers or _needs_run(self, kwargs)) and kwargs.get("journal") is None:
             return SingleAnswer(self, input, kwargs, streamed=streamed, async_api=async_api)
-        messages, open_start = input_messages(self, _converted(input)), self.continues_conversation(kwargs)
+        messages, open_start = input_messages(self, input), self.continues_conversation(kwargs)
         settings = run_settings(self, self._own_tools(), kwargs, messages)
-        claim, around = None if settings.approvals is None else settings.approvals.claim, _turn_hooks(settings.values, self.middleware)
-        parts = run_parts(settings.values, [*around, *self._turn_wrappers()], _call_hooks(self.middleware, settings.plan.inner), claim)
+        around = [*_turn_hooks(settings.values, self.middleware), *self._turn_wrappers()]
+        parts = run_parts(settings.values, around, _call_hooks(self.middleware, settings.plan.inner), settings.approvals)
         tools = settings.request.form.tools
         streams = (streamed or parts.observer.listens) and should_stream(self, {**kwargs, "tools": tools}, async_api=async_api)
         request = replace(settings.request, end=parts.end, streams=streams)
-        return Run(messages, settings, parts, request, open_start=open_start, streamed=streamed, async_api=async_api)
+        return Run(messages, settings, parts, request, open_start=open_start, async_api=async_api)
 
     def invoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
         """Answer the input: run the whole tool loop if the model has `tools`, else one turn.
@@ -181,7 +178,7 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
         """
         if not (recorded or self.tools or self.handlers or _needs_run(self, kwargs)):
             self._driven(history, kwargs, streamed=False)  # which says what such a model lacks
-        messages, open_start = input_messages(self, _converted(history)), self.continues_conversation(kwargs)
+        messages, open_start = input_messages(self, history), self.continues_conversation(kwargs)
         settings = run_settings(self, self._own_tools(), kwargs, messages)
         plan = settings.plan
         repaired = repair(messages, open_end=True, open_start=open_start)
@@ -238,14 +235,7 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
     # ------------------------------------------------------------------------------------------ one request of a run
 
     def _turn_wrappers(self) -> Sequence[TurnWrapper]:
-        """What stands around each turn of the model's runs besides what belongs to every run."""
-        return self._failover(lambda: [tool for _, tool in self._own_tools().objects])
-
-    def _failover(self, tools: Callable[[], Sequence[Any]]) -> Sequence[TurnWrapper]:
-        """Return the failover of a run of the model; nothing without fallbacks.
-
-        Args:
-            tools: Returns the tools that the model declares itself.
+        """Return what stands around each turn of the model's runs besides what belongs to every run: failover, where it has fallbacks.
 
         Raises:
             ConfigurationError: A fallback cannot take the model's place.
@@ -254,7 +244,7 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
             return ()
         from .run.failover import Failover  # here, because it costs every other program its import
 
-        return (Failover(self, tools()),)
+        return (Failover(self, [tool for _, tool in self._own_tools().objects]),)
 
     def _for_one_turn(self, model: Any, tools: Sequence[Any] = ()) -> Any:
         """Return any chat model as one for single turns, which declare these tools."""
@@ -262,62 +252,29 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
 
     def _turn_parts(self, request: TurnRequest) -> Iterator[AIMessage]:
         """Make a request: an LLM run of core."""
-        stream, invoke = super().stream, super().invoke
-        keywords = {**request.keywords, **_request_form(self, request).keywords(request.choice)}
+        keywords = _keywords(self, request)
         if request.streams:
-            return stream(_converted(request.messages), request.config, **keywords)
-        return _invoked(partial(invoke, _converted(request.messages), request.config, **keywords))
+            return super().stream(request.messages, request.config, **keywords)
+        invoke = super().invoke
+        return keeping_reply(invoke(request.messages, request.config, **keywords) for _ in range(1))
 
     def _aturn_parts(self, request: TurnRequest) -> AsyncGenerator[AIMessage, None]:
         """Like `_turn_parts`, asynchronously."""
-        stream, invoke = super().astream, super().ainvoke
-        keywords = {**request.keywords, **_request_form(self, request).keywords(request.choice)}
+        keywords = _keywords(self, request)
         if request.streams:
-            return generator_of(cast("AsyncIterator[AIMessage]", stream(_converted(request.messages), request.config, **keywords)))
-        return _awaited(partial(invoke, _converted(request.messages), request.config, **keywords))
+            return cast("AsyncGenerator[AIMessage, None]", super().astream(request.messages, request.config, **keywords))
+        invoke = super().ainvoke
+
+        async def whole() -> AsyncGenerator[AIMessage, None]:
+            yield await invoke(request.messages, request.config, **keywords)
+
+        return akeeping_reply(whole())
 
 
-def _request_form(model: Configured, request: TurnRequest) -> WireForm:
-    """What a request says besides its messages, in the form of the wire of the model that makes it."""
-    if request.form.model is model or request.form.model is None:
-        return request.form
-    return form_of(model, request)
-
-
-def _converted(given: Any) -> Any:
-    """Return a list of messages as a prompt, whose messages core takes as they are; any other input unchanged."""
-    if type(given) is not list:
-        return given
-    for cls in {*map(type, given)}:
-        if not issubclass(cls, BaseMessage):
-            return given
-    return ChatPromptValue.model_construct(messages=given)
-
-
-def _invoked(ask: Callable[[], AIMessage]) -> Iterator[AIMessage]:
-    """Yield a reply that comes whole."""
-    try:
-        message = ask()
-    except BaseException as error:
-        keep_reply(error)
-        raise
-    yield message
-
-
-async def _awaited(ask: Callable[[], Awaitable[AIMessage]]) -> AsyncGenerator[AIMessage, None]:
-    """Yield a reply that comes whole, asynchronously."""
-    try:
-        message = await ask()
-    except BaseException as error:
-        keep_reply(error)
-        raise
-    yield message
-
-
-def _objects() -> Iterator[str]:
-    """The names of the settings that are objects: tools, the rules about them, and what is told of them."""
-    own = ToolsAndMessagesMixin.model_fields.items()
-    return (name for name, field in own if field.exclude and name not in BaseChatModel.model_fields)
+def _keywords(model: Configured, request: TurnRequest) -> dict[str, Any]:
+    """Return all keywords of a request, in the form of the wire of the model that makes it."""
+    form = request.form if request.form.model is model or request.form.model is None else form_of(model, request)
+    return {**request.keywords, **form.keywords(request.choice)}
 
 
 # ---------------------------------------------------------------------------------------------- tools for an instance of any chat model
@@ -429,7 +386,7 @@ def _turn_hooks(values: Mapping[str, Any], middleware: Sequence[Any]) -> Sequenc
     """Return the wrappers of turns that the settings of a call and the model's middleware bring."""
     hooks: list[TurnWrapper] = []
     if values["before_turn"] is not None:
-        from .run.before_turn import BeforeTurn
+        from .run.middleware import BeforeTurn
 
         hooks.append(BeforeTurn(values["before_turn"]))
     if values["output_check"] is not None:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, 
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 from .deadline import DeadlinePassed, current_deadline
 from .errors import ConfigurationError
@@ -54,17 +54,6 @@ class Strategies:
     wait_scale: float
 
 
-class Retry(Protocol):
-    """The interface of retry settings."""
-
-    @property
-    def functions(self) -> Mapping[str, Any]:
-        """The caller's functions, by the names of their arguments."""
-
-    def strategies(self) -> Strategies:
-        """Return the strategies for these settings."""
-
-
 def _call_state(name: str, started: float | None = None) -> "RetryCallState":
     """Return tenacity's state object of a request or call.
 
@@ -89,20 +78,14 @@ def _named(name: str) -> Callable[[], None]:
     return request
 
 
-def _demanded_wait(error: BaseException | None) -> float | None:
-    """Return the server's requested wait in seconds from an error; None if there is none."""
-    seconds = getattr(error, "retry_after", None)
-    return seconds if isinstance(seconds, int | float) else None
-
-
-def check_synchronous(retry: Retry) -> None:
+def check_synchronous(retry: "RetryPolicy | RetryStrategies") -> None:
     """Raise if the settings have asynchronous functions, which a synchronous run cannot await.
 
     Raises:
         ConfigurationError: There is one.
     """
     for name, function in retry.functions.items():
-        if _is_asynchronous(function):
+        if is_asynchronous(function):
             raise _asynchronous_error(name)
 
 
@@ -117,7 +100,7 @@ def _asynchronous_error(name: str) -> ConfigurationError:
     )
 
 
-def _is_asynchronous(function: Any) -> bool:
+def is_asynchronous(function: Any) -> bool:
     """Whether a function, or a callable object, returns a coroutine."""
     while isinstance(function, partial):
         function = function.func
@@ -417,7 +400,7 @@ class Attempts:
         ConfigurationError: They cannot, and there is one.
     """
 
-    def __init__(self, retry: Retry, name: str = "request", *, awaits: bool = False) -> None:
+    def __init__(self, retry: RetryPolicy | RetryStrategies, name: str = "request", *, awaits: bool = False) -> None:
         if not awaits:
             check_synchronous(retry)
         self._retry, self._name, self._awaits = retry, name, awaits
@@ -513,7 +496,8 @@ class Attempts:
             state.outcome = None  # its error holds this frame by its traceback
 
     def _next_wait(self, strategies: Strategies, state: "RetryCallState", error: Exception) -> RetrySteps:
-        demanded = _demanded_wait(error)
+        seconds = getattr(error, "retry_after", None)
+        demanded = seconds if isinstance(seconds, int | float) else None
         if demanded is not None and demanded > strategies.retry_after_max:
             return None
         if strategies.retry is not None and not (
@@ -594,18 +578,18 @@ def retry_after(headers: Mapping[str, str], now: Callable[[], float] = time.time
         A positive number, or None where nothing usable is said.
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        seconds = _seconds(headers.get(name))
+        seconds = _largest(headers.get(name), _number)
         if seconds is not None:
             return seconds * unit if seconds > 0 else None
-    date = _timestamp(headers.get("retry-after"))
+    date = _largest(headers.get("retry-after"), _date)
     if date is None:
         return None
     return date - now() if date > now() else None
 
 
-def _seconds(text: str | None) -> float | None:
-    """Return the longest of the numbers; libraries join a header that a server and a proxy both send."""
-    return max((value for part in _PART.findall(text or "") if (value := _number(part)) is not None), default=None)
+def _largest(text: str | None, read: Callable[[str], float | None]) -> float | None:
+    """Return the largest of the values in a header; libraries join those that a server and a proxy both send."""
+    return max((value for part in _PART.findall(text or "") if (value := read(part)) is not None), default=None)
 
 
 def _number(text: str) -> float | None:
@@ -614,11 +598,6 @@ def _number(text: str) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) else None
-
-
-def _timestamp(text: str | None) -> float | None:
-    """Return the latest of the dates."""
-    return max((value for part in _PART.findall(text or "") if (value := _date(part)) is not None), default=None)
 
 
 def _date(text: str) -> float | None:

@@ -24,6 +24,7 @@ TO_ADD = {
     "an event": ("`CallDiscarded`", r"\bCallDiscarded\b", ""),
     "a wrapper of turns": ("`TurnWrapper`", r"\bTurnWrapper\b", ""),
     "a wrapper of tool calls": ("`_in_turn`", r"\b_in_turn\b", "executor"),
+    "a setting of a run": ("`polling_tools`", r"\bpolling_tools\b", ""),
     "a stop reason": ("`no_progress`", r"\bno_progress\b", ""),
     "a field of `ToolPolicy`": ("`max_output`", r"\bmax_output\b", "executor"),
     "a vendor that speaks chat completions": ("`ChatXAI`", r"\bChatXAI\b", ""),

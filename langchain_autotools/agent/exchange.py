@@ -282,43 +282,37 @@ class AgentResult(HoldsRun):
 # One question to an agent and its answer.
 
 
+@dataclass(eq=False, repr=False)
 class Exchange:
     """One question and its answer: the input messages, and the new ones.
 
     A context manager around the run, synchronously and asynchronously: what is completed is kept in the conversation, also of a run that
     fails or is left. (No generator makes it: when an event loop ends it closes all that it knows at once, in any order.)
 
-    Args:
+    Attributes:
         question: The question; None where a run is resumed.
         system_prompt: The system prompt before the conversation.
         memory: The conversation before the question, which gets the new messages.
         floor: Lets one question at a time into that conversation.
         output: Reads structured output out of the answer; None for none.
-
-    Attributes:
         stream: Gives the stream by which the answer is read, None where that is gone; itself None for an answer at a stroke.
         outcome: The result of the question, when known.
     """
 
-    def __init__(
-        self,
-        question: HumanMessage | None,
-        system_prompt: SystemMessage | None,
-        memory: Memory,
-        floor: ConversationLock,
-        output: StructuredOutput | None,
-    ) -> None:
-        self.stream: Callable[[], AgentStream | AsyncAgentStream | None] | None = None
-        self.outcome: AgentResult | None = None
-        self._question = question
-        self._prompt = [] if system_prompt is None else [system_prompt]
-        self._memory = memory
-        self._floor = floor
-        self._output = output
+    question: HumanMessage | None
+    system_prompt: SystemMessage | None
+    memory: Memory
+    floor: ConversationLock
+    output: StructuredOutput | None
+    stream: "Callable[[], AgentStream | AsyncAgentStream | None] | None" = None
+    outcome: AgentResult | None = None
+
+    def __post_init__(self) -> None:
+        self._prompt = [] if self.system_prompt is None else [self.system_prompt]
         self._results: list[ToolMessage] = []
         self._before: list[BaseMessage] = []
         self._answered: list[ToolMessage] = []
-        self._new: list[BaseMessage] = [] if question is None else [question]
+        self._new: list[BaseMessage] = [] if self.question is None else [self.question]
         self._asked = len(self._new)
         self._undelivered = list(self._new)  # what no chunk has brought yet
         self._parts = ChunkSum()
@@ -331,9 +325,9 @@ class Exchange:
         Raises:
             ConfigurationError: Another question is being answered.
         """
-        self._floor.enter(self)
+        self.floor.enter(self)
         try:
-            return self._messages(self._memory.read())
+            return self._messages(self.memory.read())
         except BaseException:
             self.end()
             raise
@@ -344,9 +338,9 @@ class Exchange:
 
     async def __aenter__(self) -> list[BaseMessage]:
         """Like `__enter__`, asynchronously."""
-        await self._floor.aenter(self)
+        await self.floor.aenter(self)
         try:
-            return self._messages(await self._memory.aread())
+            return self._messages(await self.memory.aread())
         except BaseException:
             self.end()
             raise
@@ -357,7 +351,7 @@ class Exchange:
 
     def _messages(self, history: Sequence[BaseMessage]) -> list[BaseMessage]:
         """Return the input messages. Calls at the end of the history are answered before a question, permanently."""
-        self._answered = [] if self._question is None else _answers_to_open_calls(history)
+        self._answered = [] if self.question is None else _answers_to_open_calls(history)
         self._before = [*self._prompt, *history, *self._answered]
         return [*self._before, *self._new]
 
@@ -366,10 +360,10 @@ class Exchange:
     def announced(self, config: RunnableConfig | None) -> RunnableConfig | None:
         """Emit the question as the run's first event if somebody listens; return the configuration that names the run."""
         place = current_scope.get()
-        if place is None or place.call_id is not None or self._question is None:
+        if place is None or place.call_id is not None or self.question is None:
             return config
         run_id = (config or {}).get("run_id") or uuid.uuid4()
-        place.listener.tell(MessagesAdded(run_id=str(run_id), messages=(self._question,)))
+        place.listener.tell(MessagesAdded(run_id=str(run_id), messages=(self.question,)))
         return cast("RunnableConfig", {**(config or {}), "run_id": run_id})
 
     def closing(self) -> Iterator[AIMessageChunk]:
@@ -403,15 +397,15 @@ class Exchange:
 
     def _read(self, message: AIMessage) -> Any:
         """Return the output of a run."""
-        if self._output is None:
+        if self.output is None:
             return None
         try:
-            output = self._output.read(message)
+            output = self.output.read(message)
         except Exception as error:
             attach_messages(error, [] if self.stream is not None else self._new)
             raise
         if output is not None:
-            self._results = self._output.results(message, [*self._before, *self._new])
+            self._results = self.output.results(message, [*self._before, *self._new])
             self._new += self._results
         return output
 
@@ -437,16 +431,16 @@ class Exchange:
         self._ended = True
         try:
             if self._has_news:
-                self._memory.add([*self._answered, *self._new])
+                self.memory.add([*self._answered, *self._new])
         except BaseException as error:
             attach_messages(error, self._new)
             raise
         finally:
-            self._floor.leave(self)
+            self.floor.leave(self)
 
     async def aend(self) -> None:
         """Like `end`, asynchronously."""
-        if self._memory.is_local or not self._has_news:
+        if self.memory.is_local or not self._has_news:
             self.end()
         elif not self._ended:
             self._ended = True
@@ -455,12 +449,12 @@ class Exchange:
 
     async def _save(self) -> None:
         try:
-            await self._memory.aadd([*self._answered, *self._new])
+            await self.memory.aadd([*self._answered, *self._new])
         except BaseException as error:
             attach_messages(error, self._new)
             raise
         finally:
-            self._floor.leave(self)
+            self.floor.leave(self)
 
     def give_way(self) -> None:
         """End the answer for the next question.

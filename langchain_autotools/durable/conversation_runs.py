@@ -202,7 +202,11 @@ class ConversationRun:
     @stored("the attributes")
     def noted(self) -> Mapping[str, Any]:
         """The attributes of the run."""
-        return _attributes_of(self.status.attributes or {})
+        noted = checked(mapping_of(self.status.attributes or {}, _CONVERSATION), **_ATTRIBUTES)
+        left, labels = noted.get(LEFT, "failed"), noted.get(LABELS, {}).values()
+        if left not in ("failed", "calls_pending") or not all(isinstance(one, str) for one in labels):
+            raise TypeError("attributes of other values")
+        return noted
 
     @property
     def key(self) -> Any:
@@ -297,19 +301,6 @@ class ConversationRun:
         """Return the run's exported data, other than its messages."""
         status = "waits" if self.waits else "goes on" if self.goes_on else "ended" if self.error is None else "failed"
         return {"id": self.id, "kind": self.request["kind"], "begun": self.begun.isoformat(), "status": status, "error": self.error}
-
-
-def _attributes_of(data: Any) -> Mapping[str, Any]:
-    """Return the attributes of a run, which must be of their form.
-
-    Raises:
-        TypeError: They are not.
-    """
-    noted = checked(mapping_of(data, _CONVERSATION), **_ATTRIBUTES)
-    left, labels = noted.get(LEFT, "failed"), noted.get(LABELS, {}).values()
-    if left not in ("failed", "calls_pending") or not all(isinstance(one, str) for one in labels):
-        raise TypeError("attributes of other values")
-    return noted
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from ..executor import Decision, PendingCall, pending_calls
 from ..executor.pending import read_decisions
 from ..messages.run_messages import new_messages
 from ..mixin import ToolsAndMessagesMixin
-from .conversation_list import ConversationInfo, ConversationList, Metadata, Order
-from .conversation_reader import aread_conversation, check_position, read_conversation, start_of
+from .conversation_reader import ConversationInfo, ConversationList, Metadata, Order, check_position, read_conversation, start_of
 from .conversation_runs import (
     APPEND,
     LEFT,
@@ -43,7 +42,7 @@ from .conversation_runs import (
 )
 from .engine import Link, begun, cancel_run, engine, launch, register
 from .journal import RecordedTexts
-from .run_reader import ReaderTimeout
+from .run_reader import ReaderTimeout, adriven, driven
 from .runs import check, execute
 from .stored import RunFailedError, check_storable, is_storable, mapping_of, message_of, plain_messages, reading, reply_of, request_of_run
 from .workers import is_of_disk
@@ -351,7 +350,7 @@ class Conversations:
         """
         self._open(conversation)
         link, start = Link(), start_of(self._runs, conversation, after, last_event_id)
-        return read_conversation(self._runs, start, follow, timeout, link)
+        return driven(partial(read_conversation, self._runs, start, follow, timeout, link))
 
     def aevents(
         self,
@@ -372,7 +371,7 @@ class Conversations:
     ) -> AsyncGenerator[RunEvent, None]:
         await asyncio.to_thread(self._launch)
         link, start = Link(), await asyncio.to_thread(start_of, self._runs, conversation, after, last_event_id)
-        async with aclosing(aread_conversation(self._runs, start, follow, timeout, link)) as events:
+        async with aclosing(adriven(partial(read_conversation, self._runs, start, follow, timeout, link))) as events:
             async for event in events:
                 yield event
 

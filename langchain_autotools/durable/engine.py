@@ -168,11 +168,6 @@ class Engine:
         """Whether the database is SQLite."""
         return (self.url or "").startswith("sqlite")
 
-    @property
-    def is_launched(self) -> bool:
-        """Whether DBOS runs in this process."""
-        return self.url is not None
-
 
 engine = Engine()
 """The engine of this process."""
@@ -223,7 +218,7 @@ def _launch(
     url: str, worker: str | None, lease: float, poll_interval: float, max_silent_executions: int, clock: Callable[[], float]
 ) -> str:
     with engine.lock:
-        if engine.is_launched:
+        if engine.url is not None:
             if url != engine.url or worker not in (None, DBOS.executor_id):
                 raise ConfigurationError("this process has launched with another database or worker: DBOS has one of each in a process")
             return str(DBOS.executor_id)
@@ -247,7 +242,7 @@ def _launch(
         engine.lifetime, engine.ended_runs, engine.transcripts = lifetime, EndedRuns(), EndedRuns()
         engine.executions = Executions(own, max_silent_executions, engine.cancelled, clock)
         finds = not url.startswith("sqlite")
-        engine.lease = Lease(own, VERSION, lease, engine.cancelled, engine.executions.leave, engine.workflows, finds_attributes=finds)
+        engine.lease = Lease(engine.executions, VERSION, lease, engine.workflows, finds_attributes=finds)
         try:
             served = {name: at_once for name, at_once in engine.queues.items() if at_once}
             DBOS.listen_queues(list(served))
@@ -277,7 +272,7 @@ def shutdown() -> None:
         engine.lifetime.is_shut_down = True
         if engine.lease is not None:
             engine.lease.end()
-        if engine.is_launched:
+        if engine.url is not None:
             outside(DBOS.destroy)
         engine.last = engine.url or engine.last
         engine.url = engine.lease = engine.wanted = None
@@ -291,7 +286,7 @@ def register(name: str, body: Callable[[str, dict[str, Any]], dict[str, Any]]) -
         ConfigurationError: Workers have been launched in this process without a workflow of this name.
     """
     if name not in engine.workflows:
-        if engine.is_launched:
+        if engine.url is not None:
             raise ConfigurationError("call durable for each model before launch: runs that wait for this one would not have found it")
         engine.workflows[name] = _workflow(name)
     engine.bodies[name] = body

@@ -10,6 +10,7 @@ steps of all calls of a turn are reserved in call order before any of them begin
 
 import asyncio
 import hashlib
+import json
 import logging
 import queue
 import threading
@@ -19,7 +20,7 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
-from typing import Any, get_type_hints
+from typing import Any, cast, get_type_hints
 
 from dbos import DBOS, StepReservation
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolMessage
@@ -92,7 +93,8 @@ def with_texts(run_id: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
     texts: dict[str, str] = {}
     for step in outside(DBOS.list_workflow_steps, run_id):
         _mapped(step["output"], lambda text: texts.setdefault(_digest(text), text))
-    return {key: _filled(value, texts) for key, value in data.items() if key != _NAMES}
+    named = json.dumps({key: value for key, value in data.items() if key != _NAMES})
+    return cast("dict[str, Any]", json.loads(named, object_hook=lambda one: texts[one[_TEXT]] if one.keys() == {_TEXT} else one))
 
 
 def _mapped(value: Any, change: Callable[[str], Any]) -> Any:
@@ -102,16 +104,6 @@ def _mapped(value: Any, change: Callable[[str], Any]) -> Any:
     if isinstance(value, Mapping):
         return {key: _mapped(item, change) for key, item in value.items()}
     return [_mapped(item, change) for item in value] if isinstance(value, list) else value
-
-
-def _filled(value: Any, texts: Mapping[str, str]) -> Any:
-    if isinstance(value, list):
-        return [_filled(item, texts) for item in value]
-    if not isinstance(value, Mapping):
-        return value
-    if value.keys() == {_TEXT}:
-        return texts[value[_TEXT]]
-    return {key: _filled(item, texts) for key, item in value.items()}
 
 
 def _digest(text: str) -> str:
@@ -359,10 +351,11 @@ _END: Any = object()
 _NAMESPACE = uuid.UUID("3e5f6c1c-9d0a-4c56-8a53-1b7f0c6d2a94")
 
 
+@dataclass(eq=False, repr=False)
 class Journal(RunJournal):
     """The journal of one execution of a run's workflow.
 
-    Args:
+    Attributes:
         execution: The execution.
         started: When the run began for the first time, by `clock`.
         clock: Seconds since the epoch.
@@ -371,21 +364,14 @@ class Journal(RunJournal):
         texts: Takes the large texts that are recorded.
     """
 
-    def __init__(
-        self,
-        execution: Execution,
-        started: float,
-        clock: Callable[[], float],
-        rerun: Collection[str],
-        lifetime: Lifetime,
-        texts: RecordedTexts,
-    ) -> None:
-        self.texts = texts
-        self.execution = execution
-        self._started = started
-        self._clock = clock
-        self._rerun = frozenset(rerun)
-        self._lifetime = lifetime
+    execution: Execution
+    started: float
+    clock: Callable[[], float]
+    rerun: Collection[str]
+    lifetime: Lifetime
+    texts: RecordedTexts
+
+    def __post_init__(self) -> None:
         self._read_until = 0.0
         self._reads = True  # what earlier executions did; until a step has to be done
         self._turns = 0
@@ -394,11 +380,11 @@ class Journal(RunJournal):
 
     def now(self) -> float:
         """Return the seconds since the run began; during replay those at which the replayed entry was written."""
-        return self._read_until if self._reads else self._clock() - self._started
+        return self._read_until if self._reads else self.clock() - self.started
 
     def left(self, seconds: float | None) -> float | None:
         """Return the rest of a run's time limit; negative after its end."""
-        return None if seconds is None else seconds - (self._clock() - self._started)
+        return None if seconds is None else seconds - (self.clock() - self.started)
 
     def is_cancelled(self) -> bool:
         """Whether the run has been cancelled; never during replay."""
@@ -406,7 +392,7 @@ class Journal(RunJournal):
 
     def written(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return the record of a step with its time."""
-        return storable({**record, "at": self._clock() - self._started})
+        return storable({**record, "at": self.clock() - self.started})
 
     def read(self, record: Any, *keys: str) -> Mapping[str, Any]:
         """Return the record of a replayed step, which must have these keys, and set the clock to it."""
@@ -456,10 +442,6 @@ class Journal(RunJournal):
         """Reserve the steps of this many calls, in call order."""
         return [_Call(self, DBOS.reserve_step(), DBOS.reserve_step()) for _ in range(count)]
 
-    def may_rerun(self, call: ToolCallRecord) -> bool:
-        """Whether the call may run again where it is not known what it did."""
-        return call.name in self._rerun
-
     def leave(self, error: BaseException | None) -> None:
         """Leave the run without a record if an error was raised because its worker is ending, unless the run has been cancelled.
 
@@ -467,7 +449,7 @@ class Journal(RunJournal):
             WorkerEndingError: It is ending.
         """
         if not self.execution.cancelled.is_set():
-            self._lifetime.leave(error)
+            self.lifetime.leave(error)
 
     def goes_on(self) -> None:
         """Record that execution goes beyond what earlier ones recorded.
@@ -578,27 +560,22 @@ class _Call:
             raise BatchEnded
         return outcome
 
-    def _recorded(self, call: ToolCallRecord, run: Callable[[], Outcome]) -> dict[str, Any]:
+    def _recorded(self, call: ToolCallRecord, run: Callable[[], Outcome]) -> Any:
         """Return the record of the call, made now if there is none. Nobody asks who began a call that may run again."""
         journal = self._journal
-        begun_by = journal.execution.id if journal.may_rerun(call) else self._begun_by(call, lambda: journal.execution.id)
-        return self._ended_as(call, self._make, call, begun_by, run)
+        begun_by = journal.execution.id
+        if call.name not in journal.rerun:
+            begun_by = _recorded_by(self._begun, f"begin {call.id}", lambda: journal.execution.id)
+        return _recorded_by(self._ended, f"call {call.id}", self._make, call, begun_by, run)
 
-    def _earlier(self, call: ToolCallRecord) -> dict[str, Any]:
+    def _earlier(self, call: ToolCallRecord) -> Any:
         """Return the record that an earlier execution made of the call, or one of the call's interruption if it only began it."""
         try:
-            begun_by = self._begun_by(call, _not_recorded)
+            begun_by = _recorded_by(self._begun, f"begin {call.id}", _not_recorded)
         except NotRecorded:  # one that may run again, in that execution
-            return self._ended_as(call, _not_recorded)
-        return self._ended_as(call, self._make, call, begun_by, partial(failed, call, _INTERRUPTED, executed=True))
-
-    def _begun_by(self, call: ToolCallRecord, begin: Callable[[], str]) -> str:
-        execution: str = self._begun.run({"name": storable_text(f"begin {call.id}")}, begin)
-        return execution
-
-    def _ended_as(self, call: ToolCallRecord, make: Callable[..., Any], *args: Any) -> dict[str, Any]:
-        record: dict[str, Any] = self._ended.run({"name": storable_text(f"call {call.id}")}, make, *args)
-        return record
+            return _recorded_by(self._ended, f"call {call.id}", _not_recorded)
+        run = partial(failed, call, _INTERRUPTED, executed=True)
+        return _recorded_by(self._ended, f"call {call.id}", self._make, call, begun_by, run)
 
     def _outcome_of(self, call: ToolCallRecord, recorded: Callable[[], dict[str, Any]]) -> Outcome | None:
         """Return the outcome in a record; None if the run ended before there was one."""
@@ -645,6 +622,11 @@ class _Call:
         if outcome is not PENDING and outcome.error is not None:
             self._journal.leave(outcome.error)
         return outcome
+
+
+def _recorded_by(step: StepReservation, name: str, make: Callable[..., Any], *args: Any) -> Any:
+    """Return what a step has recorded, or what `make` returns, which it records then."""
+    return step.run({"name": storable_text(name)}, make, *args)
 
 
 _KEEPS = ("executed", "duration", "return_direct", "attempts")

@@ -5,11 +5,11 @@ import json
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
-from contextlib import aclosing, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from dbos import DBOS
 from dbos import error as dbos_error
@@ -42,13 +42,80 @@ _ALL_EVERY = 5  # in how many looks one asks for all, also the marks of runs tha
 _NEWEST = 16  # so many runs tell whether there are new ones, also where the clocks of processes differ
 
 
-def read_run(run_id: str, timeout: float | None, link: Link, ended: list[Any] | None = None) -> Generator[RunEvent, None, None]:
-    """Yield the events of a run, from the first one on.
+class Look:
+    """A mark in a reading: the reader looks into the database, beside an event loop, and goes on.
+
+    Args:
+        look: Returns what it has found.
+
+    Attributes:
+        found: What it has found, once the reading goes on.
+    """
+
+    def __init__(self, look: Callable[[], Any]) -> None:
+        self._look = look
+        self.found: Any = None
+
+    def make(self) -> None:
+        """Look into the database."""
+        self.found = self._look()
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A mark in a reading: nothing is there to read before something wakes the reader.
+
+    Attributes:
+        seconds: For how long to wait at most; None for any time.
+    """
+
+    seconds: float | None
+
+
+_T = TypeVar("_T")
+
+Reading = Callable[[Callable[[], None]], Generator[_T | Look | Wait, None, None]]
+"""A reading, given what wakes its reader: events or chunks, and marks of what the reader does in between."""
+
+
+def driven(read: Reading[_T]) -> Generator[_T, None, None]:
+    """Yield what a reading brings, and do in this thread what it asks for."""
+    changed = threading.Event()
+    with closing(read(changed.set)) as steps:
+        for step in steps:
+            if isinstance(step, Look):
+                step.make()
+            elif isinstance(step, Wait):
+                changed.wait(step.seconds)
+                changed.clear()
+            else:
+                yield step
+
+
+async def adriven(read: Reading[_T]) -> AsyncGenerator[_T, None]:
+    """Like `driven`, asynchronously."""
+    changed = Alarm()
+    with closing(read(changed.ring)) as steps:
+        for step in steps:
+            if isinstance(step, Look):
+                await asyncio.to_thread(step.make)
+            elif isinstance(step, Wait):
+                await asyncio.wait([changed.rung], timeout=step.seconds)
+                changed.reset()
+            else:
+                yield step
+
+
+def read_run(
+    run_id: str, timeout: float | None, link: Link, wake: Callable[[], None], ended: list[Any] | None = None
+) -> Generator[RunEvent | Wait, None, None]:
+    """Yield the events of a run, from the first one on, with marks where to wait.
 
     Args:
         run_id: The run.
         timeout: After how many seconds in which nothing comes the reader gives up; None for never.
         link: Asks the database.
+        wake: Wakes the reader.
         ended: All rows of the run, if it has ended and they were read before.
 
     Raises:
@@ -56,24 +123,9 @@ def read_run(run_id: str, timeout: float | None, link: Link, ended: list[Any] | 
         EventsInterruptedError: The process shuts down.
     """
     story = Story(run_id)
-    for row in rows_as_written(run_id, None, timeout, link) if ended is None else ended:
-        yield from story.events_of(row)
+    for row in rows_as_written(run_id, None, timeout, link, wake) if ended is None else ended:
+        yield from [row] if isinstance(row, Wait) else story.events_of(row)
     yield from story.end()
-
-
-async def aread_run(run_id: str, timeout: float | None, link: Link, ended: list[Any] | None = None) -> AsyncGenerator[RunEvent, None]:
-    """Like `read_run`, asynchronously."""
-    story = Story(run_id)
-    if ended is None:
-        async with aclosing(arows_as_written(run_id, None, timeout, link)) as rows:
-            async for row in rows:
-                for event in story.events_of(row):
-                    yield event
-    for row in ended or ():
-        for event in story.events_of(row):
-            yield event
-    for event in story.end():
-        yield event
 
 
 def events_so_far(run_id: str) -> list[RunEvent]:
@@ -364,15 +416,15 @@ _OTHER: Final = _Reading(Story._is_first)
 # One thread looks into the database for all runs that somebody in this process follows, while there are any.
 
 
-def rows_as_written(run_id: str, mark: str | None, timeout: float | None, link: Link) -> Iterator[Any]:
+def rows_as_written(run_id: str, mark: str | None, timeout: float | None, link: Link, wake: Callable[[], None]) -> Iterator[Any]:
     """Yield the rows of a run as they are written; of one that is waited for none, until it exists or its mark does.
 
     Raises:
         TimeoutError: For so many seconds nothing came.
         EventsInterruptedError: The process shuts down.
     """
-    limit, had, changed = ReaderTimeout(timeout), 0, threading.Event()
-    with followed_runs().following(run_id, mark, changed.set) as run:
+    limit, had = ReaderTimeout(timeout), 0
+    with followed_runs().following(run_id, mark, wake) as run:
         while True:
             rows, has_ended = run.behind(had, link)
             yield from rows
@@ -382,26 +434,7 @@ def rows_as_written(run_id: str, mark: str | None, timeout: float | None, link: 
             elif has_ended:
                 return
             else:
-                changed.wait(limit.left())
-                changed.clear()
-
-
-async def arows_as_written(run_id: str, mark: str | None, timeout: float | None, link: Link) -> AsyncGenerator[Any, None]:
-    """Like `rows_as_written`, asynchronously."""
-    limit, had, changed = ReaderTimeout(timeout), 0, Alarm()
-    with followed_runs().following(run_id, mark, changed.ring) as run:
-        while True:
-            rows, has_ended = run.behind(had, link)
-            for row in rows:
-                yield row
-            had += len(rows)
-            if rows:
-                limit.renew()
-            elif has_ended:
-                return
-            else:
-                await asyncio.wait([changed.rung], timeout=limit.left())
-                changed.reset()
+                yield Wait(limit.left())
 
 
 class FollowedRun:

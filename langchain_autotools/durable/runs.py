@@ -1,9 +1,8 @@
 """`durable`: a model whose runs outlive the process."""
 
 import asyncio
-import threading
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from typing import Any, cast
@@ -18,7 +17,7 @@ from .. import event_types as kinds
 from ..chunks import as_chunk, sum_chunks
 from ..compat import input_messages
 from ..errors import ConfigurationError, DecisionProblem, DecisionsError
-from ..event_bus import Alarm, Listener
+from ..event_bus import Listener
 from ..event_types import RunEvent
 from ..executor.names import tool_keys
 from ..executor.user_functions import run_beside
@@ -27,7 +26,7 @@ from ..messages.run_messages import new_messages
 from ..mixin import ToolsAndMessagesMixin
 from .engine import Link, begun, cancel_run, engine, launch, outside, register
 from .journal import Journal, LiveEvents, RecordedTexts, error_text, run_exception, with_texts
-from .run_reader import aread_run, position_of, read_run, start_number
+from .run_reader import Wait, adriven, driven, position_of, read_run, start_number
 from .stored import (
     RunFailedError,
     check_storable,
@@ -143,14 +142,14 @@ class DurableModel:
             RunFailedError: The run has failed in another process. Here it raises what it raised.
         """
         client = self._client(run_id, input, config, kwargs)
-        return client.message([message for chunk in _read(client) for message in new_messages(chunk)])
+        return client.message([message for chunk in driven(partial(_chunks_of, client)) for message in new_messages(chunk)])
 
     async def ainvoke(
         self, input: LanguageModelInput, config: RunnableConfig | None = None, *, run_id: str | None = None, **kwargs: Any
     ) -> AIMessage:
         """Like `invoke`, asynchronously."""
         client = await asyncio.to_thread(self._client, run_id, input, config, kwargs)
-        async with aclosing(_aread(client)) as chunks:
+        async with aclosing(adriven(partial(_chunks_of, client))) as chunks:
             brought = [message async for chunk in chunks for message in new_messages(chunk)]
         return client.message(brought)
 
@@ -166,7 +165,7 @@ class DurableModel:
             **kwargs: As of `invoke`.
         """
         client, last = self._client(run_id, input, config, kwargs), None
-        for chunk in _read(client):
+        for chunk in driven(partial(_chunks_of, client)):
             last = chunk
             yield chunk
         yield from client.rest(last)
@@ -176,7 +175,7 @@ class DurableModel:
     ) -> AsyncIterator[AIMessageChunk]:
         """Like `stream`, asynchronously."""
         client, last = await asyncio.to_thread(self._client, run_id, input, config, kwargs), None
-        async with aclosing(_aread(client)) as chunks:
+        async with aclosing(adriven(partial(_chunks_of, client))) as chunks:
             async for chunk in chunks:
                 last = chunk
                 yield chunk
@@ -241,25 +240,16 @@ class DurableModel:
             EventsInterruptedError: This process has shut down.
         """
         _check_run(run_id)
-        return self._events(run_id, start_number(after, last_event_id), timeout, Link())
-
-    def _events(self, run_id: str, after: int, timeout: float | None, link: Link) -> Iterator[RunEvent]:
-        for event in read_run(run_id, timeout, link):
-            if position_of(event) > after:
-                yield event
-            _raise_failed(event)
+        return driven(partial(_events_behind, start_number(after, last_event_id), run_id, timeout, Link()))
 
     async def aevents(
         self, run_id: str, *, after: str | None = None, last_event_id: str | None = None, timeout: float | None = None
     ) -> AsyncIterator[RunEvent]:
         """Like `events`, asynchronously."""
         await asyncio.to_thread(_check_run, run_id)
-        last = start_number(after, last_event_id)
-        async with aclosing(aread_run(run_id, timeout, Link())) as events:
+        async with aclosing(adriven(partial(_events_behind, start_number(after, last_event_id), run_id, timeout, Link()))) as events:
             async for event in events:
-                if position_of(event) > last:
-                    yield event
-                _raise_failed(event)
+                yield event
 
     def cancel(self, run_id: str) -> None:
         """Cancel a run, wherever it is executed; it returns what it has, with the stop reason `cancelled`."""
@@ -309,10 +299,15 @@ def _message_out(run_id: str, outcome: Any) -> AIMessage:
         return reply_of(with_texts(run_id, outcome)["message"])
 
 
-def _raise_failed(event: RunEvent) -> None:
-    """Raise the error of a failed run, after its event."""
-    if isinstance(event, kinds.RunFailed) and event.parent_run_id is None:
-        raise event.error
+def _events_behind(
+    after: int, run_id: str, timeout: float | None, link: Link, wake: Callable[[], None]
+) -> Generator[RunEvent | Wait, None, None]:
+    """Yield the events of a run after a position, with marks where to wait; raise the error of a failed run, after its event."""
+    for step in read_run(run_id, timeout, link, wake):
+        if isinstance(step, Wait) or position_of(step) > after:
+            yield step
+        if isinstance(step, kinds.RunFailed) and step.parent_run_id is None:
+            raise step.error
 
 
 def _check_run(run_id: str) -> None:
@@ -406,27 +401,13 @@ def check(model: ToolsAndMessagesMixin, rerun: Collection[str]) -> None:
         raise ConfigurationError(f"rerun names tools that do not exist: {', '.join(sorted(unknown))}")
 
 
-def _read(client: _Client) -> Iterator[AIMessageChunk]:
-    """Yield the chunks that a client receives until its run has ended."""
-    changed, waiting = threading.Event(), client.listener.waiting
-    with client.listener.waking(changed.set):
+def _chunks_of(client: _Client, wake: Callable[[], None]) -> Generator[AIMessageChunk | Wait, None, None]:
+    """Yield the chunks of a run until it has ended, with marks where to wait."""
+    waiting = client.listener.waiting
+    with client.listener.waking(wake):
         while not client.ended or waiting:
             while waiting:
                 if (chunk := waiting.popleft()) is not None:
                     yield chunk
             if not client.ended:
-                changed.wait(1.0)
-                changed.clear()
-
-
-async def _aread(client: _Client) -> AsyncGenerator[AIMessageChunk, None]:
-    """Like `_read`, asynchronously."""
-    alarm, waiting = Alarm(), client.listener.waiting
-    with client.listener.waking(alarm.ring):
-        while not client.ended or waiting:
-            while waiting:
-                if (chunk := waiting.popleft()) is not None:
-                    yield chunk
-            if not client.ended:
-                await asyncio.wait([alarm.rung], timeout=1.0)
-                alarm.reset()
+                yield Wait(1.0)

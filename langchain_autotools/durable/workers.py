@@ -124,27 +124,16 @@ class Lease:
     """The background work of this worker.
 
     Args:
-        worker: Its id.
+        executions: The executions of this worker.
         version: The application version of the runs that it can go on with.
         seconds: After how much silence of another worker its runs are taken over.
-        cancelled: The cancellation flags of the runs that are executed here.
-        leave: Notes that the runs that are executed here are left on purpose.
         kinds: The names of the workflows that runs are: a program may have others.
         finds_attributes: Whether the database finds rows by their attributes: else it reads all of them to find the workers.
     """
 
-    def __init__(
-        self,
-        worker: str,
-        version: str,
-        seconds: float,
-        cancelled: Mapping[str, threading.Event],
-        leave: Callable[[], None],
-        kinds: Container[str],
-        *,
-        finds_attributes: bool,
-    ) -> None:
-        self._worker = worker
+    def __init__(self, executions: "Executions", version: str, seconds: float, kinds: Container[str], *, finds_attributes: bool) -> None:
+        self._executions = executions
+        self._worker = executions.worker
         self._version = version
         self._milliseconds = seconds * 1000
         self._reported_at = math.inf  # by the database's clock, as all that follows
@@ -152,8 +141,6 @@ class Lease:
         self._looked_at = -math.inf
         self._looked_at_own = -math.inf
         self._not_begun: set[tuple[str, int | None]] = set()  # with the times at which they were taken
-        self._cancelled = cancelled
-        self._leave = leave
         self._kinds = kinds
         self._workers: dict[str, Any] = {"name": _WORKER, **({"attributes": _ALIVE} if finds_attributes else {})}
         self._ended = threading.Event()
@@ -181,7 +168,7 @@ class Lease:
                     is_well = False
                     _logger.warning("a worker of durable runs could not tell that it lives: it goes on trying", exc_info=True)
         try:
-            self._leave()
+            self._executions.leave()
         except Exception:
             _logger.warning("a worker that shuts down could not note which runs it leaves", exc_info=True)
         self._gone.set()
@@ -230,7 +217,7 @@ class Lease:
         """Let runs that this worker took, and has not begun since the last look, wait again; end those that have no request."""
         own: dict[str, Any] = {"status": "PENDING", "executor_id": self._worker, "queues_only": True}
         taken = DBOS.list_workflows(**own, load_input=False, load_output=False)
-        ids = [run.workflow_id for run in taken if run.name in self._kinds and run.workflow_id not in self._cancelled]
+        ids = [run.workflow_id for run in taken if run.name in self._kinds and run.workflow_id not in self._executions.cancelled]
         before, self._not_begun = self._not_begun, set()
         for run in DBOS.list_workflows(workflow_ids=ids, load_output=False) if ids else ():
             if run.input is None:
@@ -244,9 +231,9 @@ class Lease:
 
     def _look_for_cancelled(self) -> None:
         """Cancel runs in this process that were cancelled in another one."""
-        here = list(self._cancelled)
+        here = list(self._executions.cancelled)
         for run in DBOS.list_workflows(workflow_ids=here, load_input=False, load_output=False) if here else ():
-            flag = self._cancelled.get(run.workflow_id)
+            flag = self._executions.cancelled.get(run.workflow_id)
             if flag is not None and isinstance(run.attributes, Mapping) and run.attributes.get(CANCELLED):
                 flag.set()
 
@@ -309,9 +296,9 @@ class Executions:
     """
 
     def __init__(self, worker: str, limit: int, cancelled: dict[str, threading.Event], clock: Callable[[], float]) -> None:
-        self._worker = worker
+        self.worker = worker
+        self.cancelled = cancelled
         self._limit = limit
-        self._cancelled = cancelled
         self._clock = clock
         self._launch = uuid.uuid4().hex
         self._turnstile = Turnstile()
@@ -325,7 +312,7 @@ class Executions:
             RunFailedError: Even to read what is recorded of the run has ended its worker.
         """
         execution = Execution(run_id, self._turnstile)
-        self._cancelled[run_id] = execution.cancelled  # an execution that has lost the run may have one yet
+        self.cancelled[run_id] = execution.cancelled  # an execution that has lost the run may have one yet
         try:
             Context().run(self._begin, execution)
             yield execution
@@ -336,8 +323,8 @@ class Executions:
         finally:
             self._running.discard(execution)
             self._turnstile.leave(execution)
-            if self._cancelled.get(run_id) is execution.cancelled:
-                del self._cancelled[run_id]
+            if self.cancelled.get(run_id) is execution.cancelled:
+                del self.cancelled[run_id]
 
     def leave(self) -> None:
         """Record that the current executions are left on purpose."""
@@ -370,7 +357,7 @@ class Executions:
         if lost > self._limit:
             raise RunFailedError(execution.refusal)
         counted = {"steps": steps, "lost": lost, "started": execution.started}
-        began = {"id": execution.id, "launch": self._launch, "worker": self._worker, **counted}
+        began = {"id": execution.id, "launch": self._launch, "worker": self.worker, **counted}
         DBOS.update_workflow_attributes(execution.run_id, {_EXECUTION: began}, merge=True)
         self._running.add(execution)
 

@@ -7,7 +7,7 @@ from langchain_core.messages import BaseMessage
 
 from ..errors import ConfigurationError
 from ..event_types import RunEvent
-from .streaming import Encoder, WholeTurns, encoded
+from .streaming import WholeTurns, encoded
 
 _MISSING: Final = "AG-UI needs the extra `ag-ui` (from a checkout: pip install '.[ag-ui]')"
 
@@ -78,11 +78,6 @@ def ag_ui(
     Raises:
         ConfigurationError: `ag-ui-protocol` is not installed, or an argument cannot be what it should.
     """
-    encoder = _encoder(thread_id, run_id, details, nested, history)
-    return encoded(events, WholeTurns(encoder) if whole_turns else encoder, heartbeat=heartbeat, details=details)
-
-
-def _encoder(thread_id: str, run_id: str | None, details: bool, nested: bool, history: Sequence[BaseMessage] | None) -> Encoder:
     if not (isinstance(thread_id, str) and isinstance(run_id, str | None)):
         raise ConfigurationError("thread_id and run_id are the texts that the page posted")
     try:
@@ -91,4 +86,5 @@ def _encoder(thread_id: str, run_id: str | None, details: bool, nested: bool, hi
         if (error.name or "").partition(".")[0] != "ag_ui":
             raise
         raise ConfigurationError(_MISSING) from error
-    return AgUiEncoder(thread_id, run_id, details=details, nested=nested, history=history)
+    encoder = AgUiEncoder(thread_id, run_id, details=details, nested=nested, history=history)
+    return encoded(events, WholeTurns(encoder) if whole_turns else encoder, heartbeat=heartbeat, details=details)

@@ -10,39 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ag_ui.core import (
-    PROTOCOL_VERSION,
-    ActivitySnapshotEvent,
-    BaseEvent,
-    CustomEvent,
-    Interrupt,
-    MessagesSnapshotEvent,
-    ReasoningEndEvent,
-    ReasoningMessageContentEvent,
-    ReasoningMessageEndEvent,
-    ReasoningMessageStartEvent,
-    ReasoningStartEvent,
-    RunErrorEvent,
-    RunFinishedCancelledOutcome,
-    RunFinishedEvent,
-    RunFinishedInterruptOutcome,
-    RunFinishedOutcome,
-    RunFinishedSuccessOutcome,
-    RunStartedEvent,
-    StepFinishedEvent,
-    StepStartedEvent,
-    SubagentErrorEvent,
-    SubagentFinishedEvent,
-    SubagentStartedEvent,
-    TextMessageContentEvent,
-    TextMessageEndEvent,
-    TextMessageStartEvent,
-    TokenUsage,
-    ToolCallArgsEvent,
-    ToolCallEndEvent,
-    ToolCallResultEvent,
-    ToolCallStartEvent,
-)
+import ag_ui.core as protocol
 from ag_ui.core.token_usage import aggregate_token_usage, token_usage_from_langchain_metadata
 from ag_ui.encoder import EventEncoder
 from langchain_core.messages import AIMessage, BaseMessage
@@ -125,7 +93,7 @@ class AgUiEncoder:
         self._snapshot: Any = None if history is None else page_messages(expand(history))
         self._pending = [(mend_surrogates(page_id(call)), call) for call in pending_calls(history or ())]
         self._apart = {page_id(call) for _, call in self._pending if is_apart(call)}  # no result of the run has their ids
-        self._usage: list[TokenUsage] = []
+        self._usage: list[protocol.TokenUsage] = []
         self._sources: dict[str, list[dict[str, Any]]] = {}
         self._files: Counter[str] = Counter()
         self._elsewhere: dict[str, list[kinds.FileMade]] = {}  # by message: files whose data only the message has
@@ -149,25 +117,25 @@ class AgUiEncoder:
         """Return the end of a run that failed."""
         return self._bytes(self._error(failure))
 
-    def _bytes(self, events: Iterator[BaseEvent]) -> bytes:
+    def _bytes(self, events: Iterator[protocol.BaseEvent]) -> bytes:
         return "".join(map(self._encoder.encode, events)).encode()
 
     # ------------------------------------------------------------------------------------------ runs
 
-    def _begin(self, run_id: str) -> Iterator[BaseEvent]:
+    def _begin(self, run_id: str) -> Iterator[protocol.BaseEvent]:
         if self._begun:
             return
         self._begun = True
         self._run_id = self._run_id or run_id
-        yield RunStartedEvent(thread_id=self._thread_id, run_id=self._run_id, protocol_version=PROTOCOL_VERSION)
+        yield protocol.RunStartedEvent(thread_id=self._thread_id, run_id=self._run_id, protocol_version=protocol.PROTOCOL_VERSION)
         if self._snapshot is not None:
-            yield MessagesSnapshotEvent(messages=self._snapshot)
+            yield protocol.MessagesSnapshotEvent(messages=self._snapshot)
 
-    def _started(self, event: kinds.RunStarted, _: object) -> Iterator[BaseEvent]:
+    def _started(self, event: kinds.RunStarted, _: object) -> Iterator[protocol.BaseEvent]:
         around = self._runs.get(event.parent_run_id or "")
         run = self._runs[event.run_id] = self._open[event.run_id] = _OpenRun(event.run_id, event.run_id if around else None)
         if around is not None:
-            yield SubagentStartedEvent(
+            yield protocol.SubagentStartedEvent(
                 subagent_run_id=event.run_id,
                 name=mend_surrogates(event.name),
                 parent_subagent_run_id=around.tag,
@@ -175,37 +143,37 @@ class AgUiEncoder:
             )
         self._turns.setdefault(run.tag, 0)
 
-    def _run_ended(self, event: kinds.RunEnded, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _run_ended(self, event: kinds.RunEnded, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         yield from self._close(run)
         if run.tag is None:
             self._ended.append(event)
             self._decided(self._apart if event.stop_reason != "calls_pending" else ())
         else:
-            yield SubagentFinishedEvent(subagent_run_id=run.tag, result={"stopReason": event.stop_reason, "turns": event.turns})
+            yield protocol.SubagentFinishedEvent(subagent_run_id=run.tag, result={"stopReason": event.stop_reason, "turns": event.turns})
 
-    def _run_failed(self, event: kinds.RunFailed, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _run_failed(self, event: kinds.RunFailed, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         yield from self._close(run)
         if run.tag is not None:
             failure = Failure.of(event.error, self._details)
-            yield SubagentErrorEvent(subagent_run_id=run.tag, message=_failure_sentence(failure), code=failure.name)
+            yield protocol.SubagentErrorEvent(subagent_run_id=run.tag, message=_failure_sentence(failure), code=failure.name)
 
-    def _close(self, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _close(self, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         """End everything that is open in a run."""
         yield from self._end_step(run)
         self._open.pop(run.id, None)
 
-    def _close_all(self) -> Iterator[BaseEvent]:
+    def _close_all(self) -> Iterator[protocol.BaseEvent]:
         yield from self._begin(str(uuid.uuid4()))
         for run in reversed(list(self._open.values())):
             yield from self._close(run)
             if run.tag is not None:
-                yield SubagentErrorEvent(subagent_run_id=run.tag, message="It was left before it ended.")
+                yield protocol.SubagentErrorEvent(subagent_run_id=run.tag, message="It was left before it ended.")
 
-    def _finish(self) -> Iterator[BaseEvent]:
+    def _finish(self) -> Iterator[protocol.BaseEvent]:
         yield from self._close_all()
         outcome, ended = _outcome_of(self._pending, self._ended), self._ended
         result = {"stopReason": ended[-1].stop_reason, "turns": sum(event.turns for event in ended)} if ended else None
-        yield RunFinishedEvent(
+        yield protocol.RunFinishedEvent(
             thread_id=self._thread_id,
             run_id=self._run_id or "",
             result=result if outcome.type == "success" else None,
@@ -213,9 +181,11 @@ class AgUiEncoder:
             usage=aggregate_token_usage(self._usage) or None,
         )
 
-    def _error(self, failure: Failure) -> Iterator[BaseEvent]:
+    def _error(self, failure: Failure) -> Iterator[protocol.BaseEvent]:
         yield from self._close_all()
-        yield RunErrorEvent(message=_failure_sentence(failure), code=failure.name, usage=aggregate_token_usage(self._usage) or None)
+        yield protocol.RunErrorEvent(
+            message=_failure_sentence(failure), code=failure.name, usage=aggregate_token_usage(self._usage) or None
+        )
 
     # ------------------------------------------------------------------------------------------ turns
 
@@ -228,7 +198,7 @@ class AgUiEncoder:
     def _message_id(self, run: _OpenRun, given: str) -> str:
         return self._id(run, f"{given}:{run.discarded[given] + 1}" if given in run.discarded else given)
 
-    def _turn(self, run: _OpenRun, message_id: str) -> Iterator[BaseEvent]:
+    def _turn(self, run: _OpenRun, message_id: str) -> Iterator[protocol.BaseEvent]:
         """Begin the turn of a message of the model, if it is not the open one."""
         if run.turn == message_id:
             return
@@ -236,50 +206,50 @@ class AgUiEncoder:
         run.turn, run.shown, run.thoughts = message_id, False, 0
         self._turns[run.tag] += 1
         run.step = f"turn {self._turns[run.tag]}"
-        yield StepStartedEvent(step_name=run.step, subagent_run_id=run.tag)
+        yield protocol.StepStartedEvent(step_name=run.step, subagent_run_id=run.tag)
 
-    def _end_step(self, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _end_step(self, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         yield from self._end_pieces(run)
         if run.step is not None:
-            yield StepFinishedEvent(step_name=run.step, subagent_run_id=run.tag)
+            yield protocol.StepFinishedEvent(step_name=run.step, subagent_run_id=run.tag)
             run.step = None
 
-    def _text(self, event: kinds.TextDelta, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _text(self, event: kinds.TextDelta, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         yield from self._turn(run, event.message_id)
         yield from self._end_reasoning(run)
         yield from self._more_text(run, self._message_id(run, event.message_id), event.text, event.separator)
 
-    def _more_text(self, run: _OpenRun, message_id: str, text: str, separator: str = "") -> Iterator[BaseEvent]:
+    def _more_text(self, run: _OpenRun, message_id: str, text: str, separator: str = "") -> Iterator[protocol.BaseEvent]:
         if run.text is None:
             run.text, run.shown = message_id, True
             metadata = {"autotools": {"separator": mend_surrogates(separator)}} if separator else None
-            yield TextMessageStartEvent(message_id=message_id, role="assistant", subagent_run_id=run.tag, metadata=metadata)
+            yield protocol.TextMessageStartEvent(message_id=message_id, role="assistant", subagent_run_id=run.tag, metadata=metadata)
         if text:
-            yield TextMessageContentEvent(message_id=message_id, delta=mend_surrogates(text), subagent_run_id=run.tag)
+            yield protocol.TextMessageContentEvent(message_id=message_id, delta=mend_surrogates(text), subagent_run_id=run.tag)
 
-    def _end_pieces(self, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _end_pieces(self, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         """End the reasoning, or the text, of a run that is open."""
         yield from self._end_reasoning(run)
         if run.text is not None:
-            yield TextMessageEndEvent(message_id=run.text, subagent_run_id=run.tag)
+            yield protocol.TextMessageEndEvent(message_id=run.text, subagent_run_id=run.tag)
             run.text = None
 
-    def _reasoning(self, event: kinds.ReasoningDelta, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _reasoning(self, event: kinds.ReasoningDelta, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         yield from self._turn(run, event.message_id)
         if run.reasoning is None:
             run.thoughts += 1
             run.reasoning = f"{self._message_id(run, event.message_id)}:reasoning:{run.thoughts}"
-            yield ReasoningStartEvent(message_id=run.reasoning, subagent_run_id=run.tag)
-            yield ReasoningMessageStartEvent(message_id=run.reasoning, role="reasoning", subagent_run_id=run.tag)
-        yield ReasoningMessageContentEvent(message_id=run.reasoning, delta=mend_surrogates(event.text), subagent_run_id=run.tag)
+            yield protocol.ReasoningStartEvent(message_id=run.reasoning, subagent_run_id=run.tag)
+            yield protocol.ReasoningMessageStartEvent(message_id=run.reasoning, role="reasoning", subagent_run_id=run.tag)
+        yield protocol.ReasoningMessageContentEvent(message_id=run.reasoning, delta=mend_surrogates(event.text), subagent_run_id=run.tag)
 
-    def _end_reasoning(self, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _end_reasoning(self, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         if run.reasoning is not None:
-            yield ReasoningMessageEndEvent(message_id=run.reasoning, subagent_run_id=run.tag)
-            yield ReasoningEndEvent(message_id=run.reasoning, subagent_run_id=run.tag)
+            yield protocol.ReasoningMessageEndEvent(message_id=run.reasoning, subagent_run_id=run.tag)
+            yield protocol.ReasoningEndEvent(message_id=run.reasoning, subagent_run_id=run.tag)
             run.reasoning = None
 
-    def _message(self, event: kinds.MessageDone, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _message(self, event: kinds.MessageDone, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         message = event.message
         if not isinstance(message, AIMessage):
             return
@@ -298,18 +268,18 @@ class AgUiEncoder:
         metadata = message.response_metadata
         run.model = (_label(metadata.get("model_provider")), _label(metadata.get("model_name")))
 
-    def _message_discarded(self, event: kinds.MessageDiscarded, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _message_discarded(self, event: kinds.MessageDiscarded, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         yield from self._end_pieces(run)
         run.turn, run.shown = None, False
         value = {"messageId": self._message_id(run, event.message_id), "attempt": event.attempt}
         run.discarded[event.message_id] += 1
-        yield CustomEvent(name="message_discarded", value=value, subagent_run_id=run.tag)
+        yield protocol.CustomEvent(name="message_discarded", value=value, subagent_run_id=run.tag)
 
-    def _model_changed(self, event: kinds.ModelChanged, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _model_changed(self, event: kinds.ModelChanged, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         value = {"from": mend_surrogates(event.from_model), "to": mend_surrogates(event.to_model), "afterText": event.after_text}
-        yield CustomEvent(name="model_changed", value=value, subagent_run_id=run.tag)
+        yield protocol.CustomEvent(name="model_changed", value=value, subagent_run_id=run.tag)
 
-    def _used(self, event: kinds.TurnUsage, run: _OpenRun | None) -> Iterator[BaseEvent]:
+    def _used(self, event: kinds.TurnUsage, run: _OpenRun | None) -> Iterator[protocol.BaseEvent]:
         """Add what a turn has used, also of a run that the page is not shown, which has no state here."""
         provider, model = (None, None) if run is None else run.model
         usage = token_usage_from_langchain_metadata(event.usage, provider=provider, model=model)
@@ -318,42 +288,42 @@ class AgUiEncoder:
 
     # ------------------------------------------------------------------------------------------ calls
 
-    def _call(self, run: _OpenRun, call: ToolCallRecord, message_id: str) -> Iterator[BaseEvent]:
+    def _call(self, run: _OpenRun, call: ToolCallRecord, message_id: str) -> Iterator[protocol.BaseEvent]:
         call_id = self._id(run, call.id)
         name = mend_surrogates(call.name)
-        yield ToolCallStartEvent(tool_call_id=call_id, tool_call_name=name, parent_message_id=message_id, subagent_run_id=run.tag)
-        yield ToolCallArgsEvent(tool_call_id=call_id, delta=mend_surrogates(call.arguments), subagent_run_id=run.tag)
-        yield ToolCallEndEvent(tool_call_id=call_id, subagent_run_id=run.tag)
+        yield protocol.ToolCallStartEvent(tool_call_id=call_id, tool_call_name=name, parent_message_id=message_id, subagent_run_id=run.tag)
+        yield protocol.ToolCallArgsEvent(tool_call_id=call_id, delta=mend_surrogates(call.arguments), subagent_run_id=run.tag)
+        yield protocol.ToolCallEndEvent(tool_call_id=call_id, subagent_run_id=run.tag)
 
-    def _writing(self, event: kinds.CallStarted, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _writing(self, event: kinds.CallStarted, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         if event.provisional:
             yield from self._turn(run, event.message_id)
             yield self._custom(run, "tool_call_started", event.call_id, toolCallName=event.name, index=event.index)
 
-    def _written(self, event: kinds.CallArgumentsDelta, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _written(self, event: kinds.CallArgumentsDelta, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         yield self._custom(run, "tool_call_delta", event.call_id, delta=event.text)
 
-    def _discarded(self, event: kinds.CallDiscarded, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _discarded(self, event: kinds.CallDiscarded, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         yield self._custom(run, "tool_call_discarded", event.call_id, reason=event.reason)
 
-    def _custom(self, run: _OpenRun, name: str, call_id: str, **value: Any) -> BaseEvent:
-        return CustomEvent(name=name, value=plain({"toolCallId": self._id(run, call_id), **value}), subagent_run_id=run.tag)
+    def _custom(self, run: _OpenRun, name: str, call_id: str, **value: Any) -> protocol.BaseEvent:
+        return protocol.CustomEvent(name=name, value=plain({"toolCallId": self._id(run, call_id), **value}), subagent_run_id=run.tag)
 
-    def _progress(self, event: kinds.CallProgress, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _progress(self, event: kinds.CallProgress, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         call_id = self._id(run, event.call_id)
         content = {"toolCallId": call_id, "value": plain(event.value)}
-        yield ActivitySnapshotEvent(
+        yield protocol.ActivitySnapshotEvent(
             message_id=f"{call_id}:progress", activity_type="tool_progress", content=content, subagent_run_id=run.tag
         )
 
-    def _answered(self, event: kinds.CallResult, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _answered(self, event: kinds.CallResult, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         outcome = {"status": event.message.status, "executed": event.executed, "duration": event.duration}
         if event.edited_arguments is not None:
             outcome["editedArguments"] = plain(event.edited_arguments)
         content: Any = content_parts(event.message)
         if run.tag is None:
             self._decided({event.call_id})
-        yield ToolCallResultEvent(
+        yield protocol.ToolCallResultEvent(
             message_id=self._id(run, str(event.message.id)),
             tool_call_id=self._id(run, event.call_id),
             content=content,
@@ -362,7 +332,7 @@ class AgUiEncoder:
             subagent_run_id=run.tag,
         )
 
-    def _waiting(self, event: kinds.CallsPending, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _waiting(self, event: kinds.CallsPending, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         if run.tag is None:
             self._decided({*self._apart, *(page_id(call) for call in event.calls)})
             self._pending += [(self._id(run, page_id(call)), call) for call in event.calls]
@@ -378,20 +348,20 @@ class AgUiEncoder:
     # activity `vendor_call`, sent anew at its end; the sources of a message are one activity `sources`; each file is an activity `file`.
     # Progress, with partial images, is a custom event: a page that comes later does not get it.
 
-    def _vendor_call_started(self, event: kinds.VendorCallStarted, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _vendor_call_started(self, event: kinds.VendorCallStarted, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         yield from self._turn(run, event.message_id)
         yield _activity(self._id(run, event.call_id), "vendor_call", {"name": event.name, "status": "running", "args": event.args}, run)
 
-    def _vendor_call_progress(self, event: kinds.VendorCallProgress, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _vendor_call_progress(self, event: kinds.VendorCallProgress, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         image = f"data:{event.mime_type};base64,{event.image}" if event.image else None
         value = {"toolCallId": self._id(run, event.call_id), "status": event.status, "delta": event.text, "image": image}
-        yield CustomEvent(name="vendor_call_progress", value=plain(_without_empty(value)), subagent_run_id=run.tag)
+        yield protocol.CustomEvent(name="vendor_call_progress", value=plain(_without_empty(value)), subagent_run_id=run.tag)
 
-    def _vendor_call_done(self, event: kinds.VendorCallDone, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _vendor_call_done(self, event: kinds.VendorCallDone, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         content = {"name": event.name, "status": "failed" if event.failed else "done", "args": event.args, "output": event.output}
         yield _activity(self._id(run, event.call_id), "vendor_call", content, run)
 
-    def _source(self, event: kinds.SourceFound, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _source(self, event: kinds.SourceFound, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         yield from self._turn(run, event.message_id)
         message_id = self._id(run, event.message_id)
         found = self._sources.setdefault(message_id, [])
@@ -399,11 +369,11 @@ class AgUiEncoder:
         found.append(_without_empty({name: getattr(event, name) for name in names}))
         yield _activity(message_id, "sources", {"sources": found}, run)
 
-    def _file(self, event: kinds.FileMade, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _file(self, event: kinds.FileMade, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         yield from self._turn(run, event.message_id)
         yield from self._known_file(event, run)
 
-    def _known_file(self, event: kinds.FileMade, run: _OpenRun) -> Iterator[BaseEvent]:
+    def _known_file(self, event: kinds.FileMade, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         """Yield a file, or keep one whose data only its message has."""
         url = event.url or (f"data:{event.mime_type};base64,{event.data}" if event.data else None)
         if url is None and event.size:
@@ -419,9 +389,9 @@ def _without_empty(content: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in content.items() if value not in (None, "")}
 
 
-def _activity(about: str, kind: str, content: dict[str, Any], run: _OpenRun) -> BaseEvent:
+def _activity(about: str, kind: str, content: dict[str, Any], run: _OpenRun) -> protocol.BaseEvent:
     shown = plain(_without_empty(content))
-    return ActivitySnapshotEvent(message_id=f"{about}:{kind}", activity_type=kind, content=shown, subagent_run_id=run.tag)
+    return protocol.ActivitySnapshotEvent(message_id=f"{about}:{kind}", activity_type=kind, content=shown, subagent_run_id=run.tag)
 
 
 def _label(value: Any) -> str | None:
@@ -429,7 +399,7 @@ def _label(value: Any) -> str | None:
     return mend_surrogates(value) if isinstance(value, str) and value else None
 
 
-_WRITTEN: Final = EventTable[Callable[[AgUiEncoder, Any, Any], Iterator[BaseEvent]]](
+_WRITTEN: Final = EventTable[Callable[[AgUiEncoder, Any, Any], Iterator[protocol.BaseEvent]]](
     "AG-UI",
     {
         kinds.RunStarted: AgUiEncoder._started,
@@ -461,7 +431,7 @@ _WRITTEN: Final = EventTable[Callable[[AgUiEncoder, Any, Any], Iterator[BaseEven
 # ----------------------------------------------------------------------------- the end of a run: its interrupts, or the reason why it ended
 
 
-def _outcome_of(pending: Sequence[tuple[str, PendingCall]], ended: Sequence[kinds.RunEnded]) -> RunFinishedOutcome:
+def _outcome_of(pending: Sequence[tuple[str, PendingCall]], ended: Sequence[kinds.RunEnded]) -> protocol.RunFinishedOutcome:
     """Return the common outcome of a stream's runs. A cancelled one requests nothing, whatever it left pending.
 
     Args:
@@ -469,18 +439,18 @@ def _outcome_of(pending: Sequence[tuple[str, PendingCall]], ended: Sequence[kind
         ended: The ends of the runs.
     """
     if ended and ended[-1].stop_reason == "cancelled":
-        return RunFinishedCancelledOutcome()
+        return protocol.RunFinishedCancelledOutcome()
     interrupts = [_INTERRUPTS[call.kind](call_id, call) for call_id, call in pending if call.kind in _INTERRUPTS]
     if interrupts:
-        return RunFinishedInterruptOutcome(interrupts=interrupts)
+        return protocol.RunFinishedInterruptOutcome(interrupts=interrupts)
     left = [call_id for call_id, call in pending if call.kind != "queued"]
-    return RunFinishedSuccessOutcome(pending_tool_call_ids=left or None)
+    return protocol.RunFinishedSuccessOutcome(pending_tool_call_ids=left or None)
 
 
-def _approval(call_id: str, call: PendingCall) -> Interrupt:
+def _approval(call_id: str, call: PendingCall) -> protocol.Interrupt:
     arguments = f" Its arguments: {to_json(call.args)}" if is_apart(call) else ""  # no event of the run has shown them
     sentence, told = f"The tool {full_name(call)} may run only if that is approved.{arguments}", told_of_tool(call)
-    return Interrupt(
+    return protocol.Interrupt(
         id=signature_of(call),
         reason="tool_call",
         message=mend_surrogates("\n".join([sentence, *(f"{title}: {text}" for title, text in titled_words_of_tool(call).items())])),
@@ -490,9 +460,9 @@ def _approval(call_id: str, call: PendingCall) -> Interrupt:
     )
 
 
-def _question(call_id: str, call: PendingCall) -> Interrupt:
+def _question(call_id: str, call: PendingCall) -> protocol.Interrupt:
     sentences = [str(call.args[name]) for name in ("message", "url") if name in call.args]
-    return Interrupt(
+    return protocol.Interrupt(
         id=signature_of(call),
         reason="input_required",
         message=mend_surrogates("\n".join(sentences)),
@@ -500,7 +470,7 @@ def _question(call_id: str, call: PendingCall) -> Interrupt:
     )
 
 
-_INTERRUPTS: Final[Mapping[str, Callable[[str, PendingCall], Interrupt]]] = {
+_INTERRUPTS: Final[Mapping[str, Callable[[str, PendingCall], protocol.Interrupt]]] = {
     **dict.fromkeys(APPROVABLE, _approval),
     ELICITATION: _question,
 }

@@ -105,25 +105,19 @@ def _add_answers(resume: Sequence[Any], decisions: PostedDecisions) -> None:
         if call_id is None:
             decisions.drop("answers to interrupts that are not open")
             continue
-        if decisions.is_question(call_id):
-            _add_question_answer(call_id, entry, decisions)
-            continue
-        payload = entry.get("payload")
+        status, payload = entry.get("status"), entry.get("payload")
         answer = payload if isinstance(payload, Mapping) else {}
-        if entry.get("status") == "cancelled" or (entry.get("status") == "resolved" and answer.get("approved") is False):
+        if decisions.is_question(call_id):  # of an MCP server: the payload, by the schema of the interrupt
+            if status in ("resolved", "cancelled"):
+                decisions.answer(call_id, "accept" if status == "resolved" else "cancel", payload)
+            else:
+                decisions.drop("answers to interrupts that are neither resolved nor cancelled")
+        elif status == "cancelled" or (status == "resolved" and answer.get("approved") is False):
             decisions.reject(call_id, interrupt, answer.get("reason"))
-        elif entry.get("status") == "resolved" and answer.get("approved") is True and isinstance(answer.get("editedArgs"), dict | None):
+        elif status == "resolved" and answer.get("approved") is True and isinstance(answer.get("editedArgs"), dict | None):
             decisions.approve(call_id, interrupt, args=answer.get("editedArgs"))
         else:
             decisions.drop("answers to interrupts that say neither yes nor no")
-
-
-def _add_question_answer(call_id: str, entry: Mapping[str, Any], decisions: PostedDecisions) -> None:
-    """Add the answer to the question of an MCP server: the payload, by the schema of the interrupt."""
-    if entry.get("status") in ("resolved", "cancelled"):
-        decisions.answer(call_id, "accept" if entry["status"] == "resolved" else "cancel", entry.get("payload"))
-    else:
-        decisions.drop("answers to interrupts that are neither resolved nor cancelled")
 
 
 def _add_results(posted: Sequence[Mapping[str, Any]], history: Sequence[BaseMessage], decisions: PostedDecisions) -> None:

@@ -242,12 +242,6 @@ class UIMessageChunks:
 
     # ------------------------------------------------------------------------------------------ text
 
-    def _text(self, event: kinds.TextDelta) -> Iterator[Chunk]:
-        return self._delta("text", event, event.separator)
-
-    def _reasoning(self, event: kinds.ReasoningDelta) -> Iterator[Chunk]:
-        return self._delta("reasoning", event, "")
-
     def _delta(self, kind: str, event: kinds.TextDelta | kinds.ReasoningDelta, separator: str) -> Iterator[Chunk]:
         opened, part = self._open.get(event.message_id, ("", ""))
         if opened != kind:
@@ -374,33 +368,26 @@ class UIMessageChunks:
             yield from self._waits(pending)
 
     def _waits(self, pending: PendingCall) -> Iterator[Chunk]:
-        needs_answer, call_id = pending.kind in ("approval", "queued"), page_id(pending)
+        needs_answer, call_id, args = pending.kind in ("approval", "queued"), page_id(pending), safe_json(pending.args)
+        whole = {"type": "tool-input-available", "toolCallId": call_id, "toolName": full_name(pending), "input": args}
         if pending.kind == ELICITATION:  # left to the page like a call of its own tool: the answer is the output
-            yield {
-                "type": "tool-input-available",
-                "toolCallId": call_id,
-                "toolName": full_name(pending),
-                "input": safe_json(pending.args),
-                "providerMetadata": {"autotools": {"kind": ELICITATION}},
-            }
+            yield {**whole, "providerMetadata": {"autotools": {"kind": ELICITATION}}}
         elif is_apart(pending):
             yield {"type": "tool-input-start", "toolCallId": call_id, "toolName": full_name(pending)}
-            yield {"type": "tool-input-delta", "toolCallId": call_id, "inputTextDelta": to_json(safe_json(pending.args))}
+            yield {"type": "tool-input-delta", "toolCallId": call_id, "inputTextDelta": to_json(args)}
         elif pending.id not in self._held and pending.id not in self._shown:  # an item of a vendor's own
-            call_fields = {"toolCallId": pending.id, "toolName": pending.name, "input": safe_json(pending.args)}
-            yield {"type": "tool-input-available", **call_fields}
+            yield whole
         elif needs_answer:
             yield from self._remind(pending.id)
         else:
             self._held.pop(pending.id, None)
         if told := told_of_tool(pending):
             yield {"type": "data-tool-definition", "id": call_id, "data": {"toolCallId": call_id, **told}}
+        request = {"type": "tool-approval-request", "approvalId": pending.uuid, "toolCallId": call_id}
         if pending.kind in APPROVABLE:
-            call_fields = {"approvalId": pending.uuid, "toolCallId": call_id}
-            yield {"type": "tool-approval-request", **call_fields, "signature": signature_of(pending)}
+            yield {**request, "signature": signature_of(pending)}
         elif needs_answer:  # it runs, without a decision of its own, once those before it are decided
-            call_fields = {"approvalId": pending.uuid, "toolCallId": call_id}
-            yield {"type": "tool-approval-request", **call_fields, "isAutomatic": True}
+            yield {**request, "isAutomatic": True}
             yield {"type": "tool-approval-response", "approvalId": pending.uuid, "approved": True}
 
     # ------------------------------------------------------------------------------------------ what a vendor does by itself
@@ -494,10 +481,6 @@ def _result_inside(part: Chunk, event: kinds.CallResult) -> Chunk:
     return _run_part(part)
 
 
-def _message_inside(part: Chunk, event: kinds.MessageDone) -> Chunk | None:
-    return _run_part(part, text=part["text"] + event.message.text) if isinstance(event.message, AIMessage) else None
-
-
 def _metadata(ended: kinds.RunEnded) -> Chunk:
     metadata = {"stop_reason": ended.stop_reason, "max_turns_reached": ended.max_turns_reached, "turns": ended.turns}
     return metadata if ended.usage is None else {**metadata, "usage": ended.usage}
@@ -519,15 +502,18 @@ _CHUNKS: Final = EventTable(
     "AI SDK",
     {
         kinds.RunStarted: _Made(UIMessageChunks._run_started, lambda part, event: _run_part(part, name=event.name)),
-        kinds.TextDelta: _Made(UIMessageChunks._text, _text_inside),
-        kinds.ReasoningDelta: _Made(UIMessageChunks._reasoning),
+        kinds.TextDelta: _Made(lambda chunks, event: chunks._delta("text", event, event.separator), _text_inside),
+        kinds.ReasoningDelta: _Made(lambda chunks, event: chunks._delta("reasoning", event, "")),
         kinds.CallStarted: _Made(UIMessageChunks._call_started),
         kinds.CallArgumentsDelta: _Made(UIMessageChunks._arguments),
         kinds.CallReady: _Made(UIMessageChunks._call_ready, _call_inside),
         kinds.CallDiscarded: _Made(UIMessageChunks._discarded),
         kinds.CallProgress: _Made(UIMessageChunks._progress),
         kinds.CallResult: _Made(UIMessageChunks._result, _result_inside),
-        kinds.MessageDone: _Made(UIMessageChunks._message_done, _message_inside),
+        kinds.MessageDone: _Made(
+            UIMessageChunks._message_done,
+            lambda part, event: _run_part(part, text=part["text"] + event.message.text) if isinstance(event.message, AIMessage) else None,
+        ),
         kinds.MessageDiscarded: _Made(UIMessageChunks._message_discarded),
         kinds.ModelChanged: _Made(UIMessageChunks._model_changed),
         kinds.MessagesAdded: NOTHING,

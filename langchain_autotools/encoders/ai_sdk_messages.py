@@ -58,7 +58,8 @@ def ai_sdk_messages(history: Sequence[BaseMessage]) -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = []
     for run_id, group in groupby(history_events(history), lambda one: one.run_id if isinstance(one, RunEvent) else None):
         if run_id is None:
-            made += [_user_message(public_message(one)) for one in group if isinstance(one, HumanMessage)]
+            given = (public_message(one) for one in group if isinstance(one, HumanMessage))
+            made += [{"id": one.id, "role": "user", "parts": _user_parts(one)} for one in given]
         else:
             made.append(_run_message(public(one) for one in group if isinstance(one, RunEvent)))
     return [plain({**message, "id": page}, _DEEPEST) for message, page in zip(made, _ids(made), strict=True)]
@@ -76,10 +77,10 @@ def _ids(messages: Sequence[Mapping[str, Any]]) -> list[str]:
 # ---------------------------------------------------------------------------------------------- the user's messages
 
 
-def _user_message(message: BaseMessage) -> dict[str, Any]:
-    content = message.content
-    blocks: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else standard_blocks(message)
-    return {"id": message.id, "role": "user", "parts": [_user_part(block) for block in blocks] or [{"type": "text", "text": ""}]}
+def _user_parts(message: BaseMessage) -> list[Chunk]:
+    if isinstance(message.content, str):
+        return [{"type": "text", "text": message.content}]
+    return [_user_part(block) for block in standard_blocks(message)] or [{"type": "text", "text": ""}]
 
 
 def _user_part(block: Mapping[str, Any]) -> Chunk:
@@ -143,9 +144,6 @@ class _Parts:
             if part["state"] in ("input-streaming", "input-available") and call_id not in waiting:
                 part |= {"state": "output-error", "errorText": _UNANSWERED}
 
-    def _step(self, chunk: Chunk) -> None:
-        self.made.append({"type": "step-start"})
-
     def _begins(self, chunk: Chunk) -> None:
         self._texts[chunk["id"]] = {"type": chunk["type"].removesuffix("-start"), "text": "", "state": "done"}
         self.made.append(self._texts[chunk["id"]])
@@ -198,7 +196,7 @@ _ABOUT_CALLS: Final[Mapping[str, str]] = {"errorText": "errorText", "providerMet
 _OF_RESULTS: Final = ("output", "errorText", "preliminary")
 
 _PARTS: Final[Mapping[str, Callable[[_Parts, Chunk], None]]] = {
-    "start-step": _Parts._step,
+    "start-step": lambda parts, _: parts.made.append({"type": "step-start"}),
     "text-start": _Parts._begins,
     "reasoning-start": _Parts._begins,
     "text-delta": _Parts._goes_on,

@@ -12,18 +12,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 
-from ..event_types import (
-    CallReady,
-    CallResult,
-    CallsPending,
-    FileMade,
-    MessageDone,
-    ReasoningDelta,
-    RunEnded,
-    RunEvent,
-    SourceFound,
-    TextDelta,
-)
+from .. import event_types as kinds
+from ..event_types import RunEvent
 from ..executor.pending import PendingCall, pending_calls
 from ..history.expansion import expand
 from ..messages.blocks import deltas_of, size_of, standard_blocks
@@ -41,7 +31,7 @@ def events_of(run: HoldsRun | AIMessage) -> Iterator[RunEvent]:
     run_id = str(message.id)
     yield from _message_events(run_id, new_messages(run) or [message], pending_calls(run))
     turns = own_metadata(message).get("turns", 1)
-    yield RunEnded(run_id=run_id, stop_reason=stop_reason(run) or "complete", turns=turns, usage=run_usage(run))
+    yield kinds.RunEnded(run_id=run_id, stop_reason=stop_reason(run) or "complete", turns=turns, usage=run_usage(run))
 
 
 def history_events(history: Sequence[BaseMessage]) -> Iterator[RunEvent | BaseMessage]:
@@ -61,7 +51,7 @@ def history_events(history: Sequence[BaseMessage]) -> Iterator[RunEvent | BaseMe
         used: list[UsageMetadata] = [without_cost(one.usage_metadata) for one in replies if one.usage_metadata]
         usage = reduce(add_usage, used) if used else None
         reason = "calls_pending" if open_calls else stop_reason(replies[-1]) if messages[-1] is replies[-1] else None
-        yield RunEnded(run_id=run_id, stop_reason=reason or "complete", turns=len(replies), usage=usage)
+        yield kinds.RunEnded(run_id=run_id, stop_reason=reason or "complete", turns=len(replies), usage=usage)
 
 
 def _message_events(run_id: str, messages: Sequence[BaseMessage], waiting: Sequence[PendingCall]) -> Iterator[RunEvent]:
@@ -73,23 +63,23 @@ def _message_events(run_id: str, messages: Sequence[BaseMessage], waiting: Seque
         elif isinstance(message, ToolMessage):
             asked_before = 0, ToolCallRecord(message.tool_call_id, message.name or "a call", "", {})  # of a run that was resumed
             index, call = calls.get(message.tool_call_id, asked_before)
-            yield CallResult(run_id=run_id, call=call, index=index, message=message)
-            yield MessageDone(run_id=run_id, message=message)
+            yield kinds.CallResult(run_id=run_id, call=call, index=index, message=message)
+            yield kinds.MessageDone(run_id=run_id, message=message)
         elif isinstance(message, HumanMessage) and message is not messages[0]:  # what the run took: its question stands before it
-            yield MessageDone(run_id=run_id, message=message)
+            yield kinds.MessageDone(run_id=run_id, message=message)
     if waiting:
-        yield CallsPending(run_id=run_id, calls=waiting)
+        yield kinds.CallsPending(run_id=run_id, calls=waiting)
 
 
 def _reply_events(run_id: str, message: AIMessage, calls: dict[str, tuple[int, ToolCallRecord]]) -> Iterator[RunEvent]:
     message_id = str(message.id)
     for kind, text in deltas_of(message.content, message.additional_kwargs):
-        delta = TextDelta if kind == "text" else ReasoningDelta
+        delta = kinds.TextDelta if kind == "text" else kinds.ReasoningDelta
         yield delta(run_id=run_id, message_id=message_id, text=text)
     yield from _sources_and_files(run_id, message)
     for index, call in calls.values():
-        yield CallReady(run_id=run_id, message_id=message_id, call=call, index=index)
-    yield MessageDone(run_id=run_id, message=message)
+        yield kinds.CallReady(run_id=run_id, message_id=message_id, call=call, index=index)
+    yield kinds.MessageDone(run_id=run_id, message=message)
 
 
 # ---------------------------------------------------------------------------------------------- what a vendor has found and made
@@ -104,7 +94,7 @@ def _sources_and_files(run_id: str, message: AIMessage) -> Iterator[RunEvent]:
     for entry in (*cited, *_mappings(beside.get("annotations"))):
         page = entry.get("url_citation") or entry
         if page.get("url"):
-            yield SourceFound(**about, url=page["url"], title=page.get("title"), quote=page.get("cited_text"))
+            yield kinds.SourceFound(**about, url=page["url"], title=page.get("title"), quote=page.get("cited_text"))
     images = [one if isinstance(one, Mapping) else {"base64": one} for one in beside.get("images") or ()]
     drawn = [{"base64": item["result"]} for item in _mappings(beside.get("tool_outputs")) if isinstance(item.get("result"), str)]
     for block in (*(one for one in blocks if one["type"] in _FILES), *({"type": "image", **one} for one in (*images, *drawn))):
@@ -120,7 +110,7 @@ def _file_made(about: Mapping[str, Any], block: Mapping[str, Any]) -> Iterator[R
         mime_type, address = head or mime_type, None
     if isinstance(data, str) or isinstance(address, str):
         data = data if isinstance(data, str) else None
-        yield FileMade(**about, mime_type=mime_type, data=data, size=size_of(data) if data else 0, url=address)
+        yield kinds.FileMade(**about, mime_type=mime_type, data=data, size=size_of(data) if data else 0, url=address)
 
 
 def _mappings(value: Any) -> list[Mapping[str, Any]]:

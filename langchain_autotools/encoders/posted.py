@@ -198,15 +198,15 @@ class PostedDecisions:
         elif (
             not isinstance(signature, str)
             or not same_digest(signature, signature_of(call))
-            or not any(self._is_digest_of(call, name) for name in (call.name, self._tools.get(call.id, call.name)))
+            or not any(
+                same_digest(call.digest, shown_digest(replace(call, name=name), self._key))
+                for name in (call.name, self._tools.get(call.id, call.name))
+            )
         ):
             self.drop("decisions without the call's own signature")
         else:
             return call
         return None
-
-    def _is_digest_of(self, call: PendingCall, tool: str) -> bool:
-        return same_digest(call.digest, shown_digest(replace(call, name=tool), self._key))
 
     def _waiting(self, call_id: Any) -> PendingCall | None:
         return self.pending.get(call_id) if isinstance(call_id, str) else None

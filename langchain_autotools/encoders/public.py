@@ -131,14 +131,10 @@ def plain(value: Any, depth: int = _DEEPEST) -> Any:
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else str(value)
     if depth and isinstance(value, Mapping):
-        return {_plain_key(key): plain(item, depth - 1) for key, item in value.items()}
+        return {mend_surrogates(str(key)) if isinstance(key, str) else _as_text(key): plain(item, depth - 1) for key, item in value.items()}
     if depth and isinstance(value, list | tuple | set | frozenset):
         return [plain(item, depth - 1) for item in value]
     return plain(_fields_of(value), depth - 1) if depth and isinstance(value, BaseModel) else _as_text(value)
-
-
-def _plain_key(key: Any) -> str:
-    return mend_surrogates(str(key)) if isinstance(key, str) else _as_text(key)
 
 
 def _fields_of(value: BaseModel) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, 
 from dataclasses import fields
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, cast, overload
+from typing import Any, Final, cast, overload
 
 from langchain_core.messages import message_to_dict, messages_to_dict
 
@@ -108,18 +108,19 @@ class FrameEncoder:
     """Encodes events as frames.
 
     Attributes:
+        details: Whether the texts of exceptions are sent.
         artifacts: Whether the artifacts of tools are sent.
     """
 
     heartbeat = b": heartbeat\n\n"
 
     def __init__(self, *, details: bool = False, nested: bool = True, artifacts: bool = False, first_id: int = 1, after: int = -1) -> None:
-        self._details, self._nested, self.artifacts = details, nested, artifacts
+        self.details, self._nested, self.artifacts = details, nested, artifacts
         self._number, self._after = first_id, after
         self._runs: set[str] = set()
         self._placed = False  # whether the events have positions of their own
         self._numbered = False  # whether frames get numbers: once an event has come that has none
-        self._last: tuple[_LastFrame, RunEvent] | None = None  # of the end of the last run that no tool made
+        self._last: RunEvent | None = None  # the end of the last run that no tool made
 
     def encode(self, event: RunEvent) -> bytes:
         """Return the frame of an event."""
@@ -133,37 +134,26 @@ class FrameEncoder:
     def described(self, event: RunEvent) -> tuple[str, Data] | None:
         """The name and the data of the frame of an event; None for no frame. Data of a run inside another has its `parent_run_id`."""
         self._runs.add(event.run_id)
-        inside = event.parent_run_id in self._runs
-        last = _LAST.get(type(event))
-        if last is not None and not inside:
-            self._last = last, event
-        if event.wire is None or (inside and not self._nested):
+        inside, wire = event.parent_run_id in self._runs, event.wire
+        if wire is None or (inside and not self._nested):
             return None
+        if wire.ends_run and not inside:
+            self._last = event
         place = {"parent_run_id": event.parent_run_id, "parent_call_id": event.parent_call_id} if inside else {}
-        return event.wire.name, {"run_id": event.run_id, **place, **_OTHERWISE.get(type(event), _data)(event, self)}
+        return wire.name, {"run_id": event.run_id, **place, **_OTHERWISE.get(type(event), _data)(event, self)}
 
     def end(self) -> bytes:
         """Return the last frame after all events."""
         if self._last is None:
             return self._frame("done", _NO_RUN)
-        last, event = self._last
-        return last(self, event)
-
-    def done(self, event: kinds.RunEnded) -> bytes:
-        """The last frame of events whose last run has ended."""
-        return self._frame("done", {**_NO_RUN, "run_id": event.run_id, **_data(event, self)})
-
-    def failed(self, event: kinds.RunFailed) -> bytes:
-        """The last frame of events that were kept, whose last run has failed: its exception is not raised again."""
-        return self.fail(self.failure(event.error))
+        error: BaseException | None = getattr(self._last, "error", None)
+        if error is not None:  # of events that were kept: the exception is not raised again
+            return self.fail(Failure.of(error, self.details))
+        return self._frame("done", {**_NO_RUN, "run_id": self._last.run_id, **_data(self._last, self)})
 
     def fail(self, failure: Failure) -> bytes:
         """Return the last frame after a failure; empty if the client can reconnect and continue."""
         return b"" if failure.interrupted else self._frame("error", _failure(failure))
-
-    def failure(self, error: BaseException) -> Failure:
-        """Return the description of an exception for the reader."""
-        return Failure.of(error, self._details)
 
     def _frame(self, name: str, data: Mapping[str, Any], position: str | None = None) -> bytes:
         number, shown = self._number, position
@@ -213,14 +203,6 @@ def _result(event: kinds.CallResult, _: FrameEncoder) -> Data:
     return {**call, **result, **edited, **({} if artifact is None else {"artifact": artifact})}
 
 
-def _file(event: kinds.FileMade, encoder: FrameEncoder) -> Data:
-    return _data(event.by_reference(), encoder)
-
-
-def _run_error(event: kinds.RunFailed, encoder: FrameEncoder) -> Data:
-    return _failure(encoder.failure(event.error))
-
-
 def _failure(failure: Failure) -> Data:
     described = {"error": failure.name, "message": failure.text, "retryable": failure.retryable}
     return described if failure.details is None else {**described, "details": failure.details}
@@ -237,13 +219,9 @@ _WRITTEN: Final[Mapping[str, Callable[[Any], Any]]] = {
 _OTHERWISE: Final[Mapping[type[RunEvent], Callable[[Any, FrameEncoder], Data]]] = {
     kinds.CallReady: _call,
     kinds.CallResult: _result,
-    kinds.FileMade: _file,
-    kinds.RunFailed: _run_error,
+    kinds.FileMade: lambda event, encoder: _data(event.by_reference(), encoder),
+    kinds.RunFailed: lambda event, encoder: _failure(Failure.of(event.error, encoder.details)),
 }
 """The kinds whose frames are not simply their fields."""
-
-_LastFrame: TypeAlias = Callable[[FrameEncoder, Any], bytes]
-_LAST: Final[Mapping[type[RunEvent], _LastFrame]] = {kinds.RunEnded: FrameEncoder.done, kinds.RunFailed: FrameEncoder.failed}
-"""What makes the last frame of the stream where an event of the kind ends the last run."""
 
 _NO_RUN: Final[Data] = {"run_id": None, "max_turns_reached": False, "stop_reason": None, "turns": 0, "usage": None}

@@ -246,7 +246,7 @@ class WholeTurns:
     """
 
     def __init__(self, encoder: Encoder) -> None:
-        self.heartbeat = encoder.heartbeat
+        self.heartbeat, self.end, self.fail = encoder.heartbeat, encoder.end, encoder.fail
         self._encoder = encoder
         self._held: dict[str, list[RunEvent]] = {}  # by run: the pieces of the message that is being written
 
@@ -254,58 +254,50 @@ class WholeTurns:
         """Return the bytes of an event, after those of the fragments that it completes."""
         return b"".join(map(self._encoder.encode, self._released(event)))
 
-    def end(self) -> bytes:
-        """Return the bytes after the last event."""
-        return self._encoder.end()
-
-    def fail(self, failure: Failure) -> bytes:
-        """Return the last bytes after an exception of the events."""
-        return self._encoder.fail(failure)
-
     def _released(self, event: RunEvent) -> list[RunEvent]:
-        release = _RELEASES.get(type(event))
-        if release is not None:
-            return release(self, event)
-        return self._hold(event) if event.wire is not None and event.wire.is_piece else [event]
-
-    def _hold(self, piece: RunEvent) -> list[RunEvent]:
-        self._held.setdefault(piece.run_id, []).append(piece)
-        return []
-
-    def _hold_end(self, done: kinds.VendorCallDone) -> list[RunEvent]:
-        """Hold the end of a vendor's call with its start; pass on the end of one that began in an earlier message."""
-        begun = any(getattr(piece, "call_id", None) == done.call_id for piece in self._held.get(done.run_id, ()))
-        return self._hold(done) if begun else [done]
-
-    def _discard_call(self, discarded: kinds.CallDiscarded) -> list[RunEvent]:
-        """Drop the pieces of a call that is still held; pass the event on if none are."""
-        held = self._held.get(discarded.run_id, [])
-        kept = [piece for piece in held if getattr(piece, "call_id", None) != discarded.call_id]
-        self._held[discarded.run_id] = kept
-        return [discarded] if len(kept) == len(held) else []
-
-    def _discard(self, event: kinds.MessageDiscarded) -> list[RunEvent]:
-        self._held.pop(event.run_id, None)
-        return []
-
-    def _end(self, event: kinds.RunEnded | kinds.RunFailed) -> list[RunEvent]:
-        self._held.pop(event.run_id, None)
+        wire, held = event.wire, self._held.setdefault(event.run_id, [])
+        if wire is not None and wire.ends_run:
+            del self._held[event.run_id]
+        elif release := _RELEASES.get(type(event)):
+            return release(held, event)
+        elif wire is not None and wire.is_piece:
+            held.append(event)
+            return []
         return [event]
 
-    def _complete(self, event: kinds.CallReady | kinds.MessageDone) -> list[RunEvent]:
-        return [*self._held.pop(event.run_id, ()), event]
 
-    def _message(self, event: kinds.MessageDone) -> list[RunEvent]:
-        return self._complete(event) if isinstance(event.message, AIMessage) else [event]
+def _release(held: list[RunEvent], event: RunEvent) -> list[RunEvent]:
+    released = [*held, event]
+    held.clear()
+    return released
 
 
-_RELEASES: Final[Mapping[type[RunEvent], Callable[[WholeTurns, Any], list[RunEvent]]]] = {
-    kinds.VendorCallDone: WholeTurns._hold_end,
-    kinds.CallReady: WholeTurns._complete,
-    kinds.CallDiscarded: WholeTurns._discard_call,
-    kinds.MessageDone: WholeTurns._message,
-    kinds.MessageDiscarded: WholeTurns._discard,
-    kinds.RunEnded: WholeTurns._end,
-    kinds.RunFailed: WholeTurns._end,
+def _drop(held: list[RunEvent], _: kinds.MessageDiscarded) -> list[RunEvent]:
+    held.clear()
+    return []
+
+
+def _hold_end(held: list[RunEvent], done: kinds.VendorCallDone) -> list[RunEvent]:
+    """Hold the end of a vendor's call with its start; pass on the end of one that began in an earlier message."""
+    if all(getattr(piece, "call_id", None) != done.call_id for piece in held):
+        return [done]
+    held.append(done)
+    return []
+
+
+def _discard_call(held: list[RunEvent], discarded: kinds.CallDiscarded) -> list[RunEvent]:
+    """Drop the pieces of a call that is still held; pass the event on if none are."""
+    kept = [piece for piece in held if getattr(piece, "call_id", None) != discarded.call_id]
+    is_held = len(kept) < len(held)
+    held[:] = kept
+    return [] if is_held else [discarded]
+
+
+_RELEASES: Final[Mapping[type[RunEvent], Callable[[list[RunEvent], Any], list[RunEvent]]]] = {
+    kinds.VendorCallDone: _hold_end,
+    kinds.CallReady: _release,
+    kinds.CallDiscarded: _discard_call,
+    kinds.MessageDone: lambda held, event: _release(held, event) if isinstance(event.message, AIMessage) else [event],
+    kinds.MessageDiscarded: _drop,
 }
-"""What is done with events that are no pieces of a message: all others are passed on."""
+"""What is passed on at events that are no pieces of a message, of those that are held and of themselves; all others are passed on."""

@@ -86,7 +86,13 @@ class Approvals:
         Raises:
             ConfigurationError: One of them cannot work.
         """
-        made = cls(approve=_function("approve", approve), key=_checked_key(key), claim=checked_claim(claim))
+        if approve is not None and not callable(approve):
+            raise ConfigurationError(f"approve must be a function that is called, not {type(approve).__name__}")
+        if isinstance(key, str) and key:
+            key = SecretStr(key)
+        if not isinstance(key, SecretStr | None):
+            raise ConfigurationError("approval_key must be a SecretStr, or a text that is not empty")
+        made = cls(approve=approve, key=key, claim=checked_claim(claim))
         if rule is None or isinstance(rule, bool):
             return replace(made, every=bool(rule))
         if callable(rule):
@@ -229,21 +235,17 @@ class Approvals:
         given = by_position(decisions, known, lambda number: self._shown_digest(judged[number], known[number]), results, refusals)
         for number, decision in given.items():
             with refusals.collected():
-                self._check_given(judged[number], decision, known[number])
                 record, call = known[number].record, judged[number]
+                if record is None and call.waits in FOR_CALLER:
+                    self.check_unrecorded(call, decision, str(call.waits), caller_digest(known[number]))
+                else:
+                    self.check(call, decision, self._recorded(call, known[number]))
                 bound = call if record is None else bound_as_recorded(call, record)
                 made[number] = replace(bound, waits=call.waits or "approval", decision=decision)
         runs = [call for call in made if call.args is not None and call.waits is None and (call.inner or arguments(call.name) is not None)]
         if alone and runs:
             _logger.warning("%s: %s", _BESIDE, ", ".join(f"{call.name} ({call.id})" for call in runs[:20]))
         return made
-
-    def _check_given(self, call: ToolCallRecord, decision: Decision, identity: CallIdentity) -> None:
-        """Raise if a decision is not about this call of a batch."""
-        if identity.record is None and call.waits in FOR_CALLER:
-            self.check_unrecorded(call, decision, str(call.waits), caller_digest(identity))
-        else:
-            self.check(call, decision, self._recorded(call, identity))
 
     def recorded(self, message: AIMessage, calls: Sequence[ToolCallRecord], new_uuid: Callable[[str], str] | None = None) -> AIMessage:
         """Return the message with a record of each waiting call; `new_uuid` creates a call's UUID from the call's id."""
@@ -293,21 +295,22 @@ class Approvals:
 
     # ------------------------------------------------------------------------------------------ what was decided
 
-    def check_key(self) -> None:
-        """Raise if the approval key is missing because the model was pickled.
+    def checked_key(self) -> str | None:
+        """Return the key of the digests; None where there is none.
 
         Raises:
-            ConfigurationError: It was: this is a copy that came out of a pickle.
+            ConfigurationError: It is missing because the model was pickled: this is a copy that came out of a pickle.
         """
-        if self.key is not None and not self.key.get_secret_value():
+        key = None if self.key is None else self.key.get_secret_value()
+        if key == "":
             raise ConfigurationError(
                 "approval_key is in no pickle: give it to this copy, which needs it to show calls and to read decisions"
             )
+        return key
 
     def digest(self, call: ToolCallRecord, kind: str, nonce: str) -> str:
         """Return the digest of a pending call."""
-        self.check_key()
-        return digest_of(call, kind, nonce, None if self.key is None else self.key.get_secret_value())
+        return digest_of(call, kind, nonce, self.checked_key())
 
     def check_record(self, call: ToolCallRecord, record: Mapping[str, Any]) -> None:
         """Raise if a call is not the one in its record.
@@ -315,7 +318,8 @@ class Approvals:
         Raises:
             DecisionsError: It, or its record, was changed since the model wrote it, or the key is another one.
         """
-        if not same_digest(record["digest"], self.digest(bound_as_recorded(call, record), record["kind"], record["uuid"])):
+        digest = self.digest(bound_as_recorded(call, record), record["kind"], record["uuid"])
+        if not same_digest(record["digest"], digest):
             text = f"call {call.id!r} is not the call that was shown: its name, its arguments, its record or approval_key has changed since"
             raise refusal(record["uuid"], call.id, text)
 
@@ -369,20 +373,6 @@ def checked_rule_answer(needed: Any) -> bool:
             needed.close()
         raise ConfigurationError(f"requires_approval must say True or False of a call, not {type(needed).__name__}")
     return needed
-
-
-def _function(name: str, value: Any) -> Any:
-    if value is not None and not callable(value):
-        raise ConfigurationError(f"{name} must be a function that is called, not {type(value).__name__}")
-    return value
-
-
-def _checked_key(key: Any) -> SecretStr | None:
-    if key is None or isinstance(key, SecretStr):
-        return key
-    if not isinstance(key, str) or not key:
-        raise ConfigurationError("approval_key must be a SecretStr, or a text that is not empty")
-    return SecretStr(key)
 
 
 # ---------------------------------------------------------------------------------------------- pickling
@@ -443,17 +433,14 @@ class Gate:
                     waits = True
                     continue
             ready = self.plan(answer, decision) if call.waits else answer
-            if self.claims is not None and self._is_claimed(ready, call, identity):
+            # where the store only takes keys, a decision is claimed about a call that runs here
+            decided = self.resumed or identity.record is not None or call.waits is not None or call.decision is not None
+            runs = _would_run(ready.call) and not goes_on_by_itself(ready)
+            if decided and self.claims is not None and (self.claims.owned or runs):
                 ready = replace(ready, claim_key=self.approvals.claim_key(call, identity))
             passed.append(ready)
         self.govern(passed)
         return passed
-
-    def _is_claimed(self, answer: Answer, call: ToolCallRecord, identity: CallIdentity) -> bool:
-        """Whether a decision about a call exists, and is claimed: where the store only takes keys, that of a call that runs here."""
-        decided = self.resumed or identity.record is not None or call.waits is not None or call.decision is not None
-        owned = self.claims is not None and self.claims.owned
-        return decided and (owned or (_would_run(answer.call) and not goes_on_by_itself(answer)))
 
     def _ask(self, call: ToolCallRecord, identity: CallIdentity) -> Generator[UserCall, Any, Decision | None]:
         if self.approvals.approve is None:

@@ -1,5 +1,6 @@
 """The common part of synchronous or asynchronous batches of running calls, with what stands around each call."""
 
+import asyncio
 import logging
 import time
 import uuid
@@ -20,21 +21,17 @@ from .claims import CallClaims, Claims, KeyClaims
 from .context import AsyncProgress, Progress
 from .pending import definition_changes, plain_json
 from .plan import Answer, PlannedCall, not_approved, unknown_tool
-from .policies import ToolPolicy
 from .results import ToolCallResult, cancelled_result, describe, failed, overdue_result
 from .run_tool import outer_call
-from .steps import PENDING, Attempt, BatchEnded, CallUser, CallWrapper, Outcome, Pause, Proceed, Steps, ends_as, policy_steps
+from .steps import PENDING, Attempt, BatchEnded, CallUser, CallWrapper, Outcome, Own, Pause, Proceed, Step, Steps, ends_as, policy_steps
 from .tools import source_tool
 from .user_functions import NOTHING, UserCall
 
+Concerns = Callable[[ToolCallRecord, ToolCallRecord], bool]
+"""A function that says whether a call that a wrapper has changed needs an approval that it does not have, by the call before and after."""
 
-def _as_approved(
-    before: PlannedCall,
-    is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool],
-    may_wait: bool,
-    proceed: Proceed,
-    planned: PlannedCall,
-) -> Steps:
+
+def _as_approved(before: PlannedCall, is_concerned: Concerns, may_wait: bool, proceed: Proceed, planned: PlannedCall) -> Steps:
     """Continue a call after its wrappers; a changed one waits if it needs an approval.
 
     A call that was approved after a change came to the wrappers as it was before it: they may make the same change again, or none.
@@ -42,8 +39,14 @@ def _as_approved(
     run, call, approved = planned.run, planned.call, before.call.approved
     assert run is not None  # only calls that run have wrappers
     bound = call is not before.call and (approved is not None or is_concerned(before.call, call))
-    if bound and not any(_is_same(call, one) for one in (before.call, approved or before.call)):
-        return ends_as(_changed_result(run, before.call, call) if may_wait else _refused_change(before.call))
+    shown = (before.call, approved or before.call)  # as a human is shown them
+    if bound and not any(one.args == call.args or plain_json(one, one.args) == plain_json(call, call.args) for one in shown):
+        if not may_wait or run.tried:  # what has run cannot wait
+            return ends_as(failed(before.call, _REFUSED, PermissionError))
+        tool, waiting = source_tool(run.prepared.tool), before.call
+        if waiting.definitions is None and tool is not None and tool.definition is not None:
+            waiting = replace(waiting, definitions={waiting.name: tool.definition})
+        return ends_as(_waiting_result(run, waiting, call.args or {}, _WAITS))
     if approved is not None:
         planned = replace(planned, call=approved)
     if run.call is not planned.call:
@@ -70,7 +73,7 @@ def _as_listed(before: ToolCallRecord, may_wait: bool, proceed: Proceed, planned
     if not changes:
         return (yield from proceed(planned))
     if not may_wait or run.tried:
-        return failed(before, _OTHER_TOOL, PermissionError(_OTHER_TOOL))
+        return failed(before, _OTHER_TOOL, PermissionError)
     return _waiting_result(run, with_definitions(before, None if now is None else {before.name: now}), call.args or {}, _REDEFINED, changes)
 
 
@@ -104,27 +107,6 @@ _BEHIND = (
 )
 
 
-def _is_same(one: ToolCallRecord, other: ToolCallRecord) -> bool:
-    """Whether two forms of a call have the same arguments, as a human is shown them."""
-    return one.args == other.args or plain_json(one, one.args) == plain_json(other, other.args)
-
-
-def _changed_result(run: ToolRun, before: ToolCallRecord, after: ToolCallRecord) -> ToolCallResult:
-    """Return the result of a changed call: it waits for approval with the changed arguments, which its metadata keeps.
-
-    Args:
-        run: The execution of the call.
-        before: The call before its wrappers.
-        after: The call as they have changed it.
-    """
-    if run.tried:  # what has run cannot wait
-        return _refused_change(before)
-    tool = source_tool(run.prepared.tool)
-    if before.definitions is None and tool is not None and tool.definition is not None:
-        before = replace(before, definitions={before.name: tool.definition})
-    return _waiting_result(run, before, after.args or {}, _WAITS)
-
-
 def _waiting_result(
     run: ToolRun, call: ToolCallRecord, args: Mapping[str, Any], text: str, changes: Mapping[str, Sequence[Any]] | None = None
 ) -> ToolCallResult:
@@ -139,14 +121,9 @@ def _waiting_result(
     """
     record = replace(outer_call(run), call=call).changed(args, changes)
     text = text.format(arguments=compact(record["calls"][0]["args"]))
-    result = failed(call, text, PermissionError(text))
+    result = failed(call, text, PermissionError)
     metadata = metadata_of_open_run(record)
     return replace(result, message=result.message.model_copy(update={"id": f"open-{uuid.uuid4()}", "response_metadata": metadata}))
-
-
-def _refused_change(call: ToolCallRecord) -> ToolCallResult:
-    """Return the result of a changed call that cannot wait: one inside a bundle, or one that has run before."""
-    return failed(call, _REFUSED, PermissionError(_REFUSED))
 
 
 _logger = logging.getLogger("langchain_autotools")
@@ -217,7 +194,7 @@ class BatchOptions:
     claims: Claims | None = None
     in_run: bool = False
     wrappers: Sequence[CallWrapper] = ()
-    is_concerned: Callable[[ToolCallRecord, ToolCallRecord], bool] = lambda before, after: False
+    is_concerned: Concerns = lambda before, after: False
     observer: CallObserver | None = None
 
 
@@ -237,10 +214,6 @@ class Batch:
     def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
         self.calls: tuple[ToolCallRecord, ...] = tuple(answer.call for answer in answers)
         self._options = options
-        self._on_executing = options.on_executing
-        self._on_executed = options.on_executed
-        self._on_progress = options.on_progress
-        self._threads = options.threads
         self._end = options.end
         self._observer = options.observer
         self._ended_at: float | None = None
@@ -257,6 +230,7 @@ class Batch:
         self._own_claims = None if options.in_run else options.claims
         self._held: list[int] = []  # the calls whose results are there, and wait for a call to be taken
         self._unreported: set[int] = set()  # results of which nobody has been told meanwhile
+        self._progress: Progress | AsyncProgress | None = None
         self._set(answers)
 
     def _set(self, answers: Sequence[Answer]) -> None:
@@ -276,7 +250,8 @@ class Batch:
         policies = [one.run.policy for one in self._planned if one.run is not None and one.run.policy is not None]
         for policy in () if self._awaits else policies:
             policy.check_synchronous()
-        self._exclusive = _exclusive(answers) if policies else frozenset()
+        exclusive = [one.run is not None and one.run.policy is not None and one.run.policy.exclusive for one in self._planned]
+        self._exclusive = {number for number, alone in zip(self._numbers, exclusive, strict=True) if alone}
         self._late: list[tuple[int, ToolRun]] = []  # beside exclusive calls: those that have timed out, and may still run
         self._limit = min(self._options.limit or len(answers), len(answers))
         if (claims := self._options.claims) is not None and any(answer.claim_key for answer in answers):
@@ -337,10 +312,10 @@ class Batch:
         return self._answers[number].result([one for one in results if one is not None]).message
 
     def _patience_with(self, *, keeps: bool = True) -> tuple[Callable[[], bool], Callable[[], float | None]]:
-        """Return the limits of waiting for the store of claims: to store a result it has a second more than the run."""
+        """Return the limits of waiting for a function of the caller's; one that keeps what was done has a second more than the run."""
         if not keeps:
-            return self._must_end, self.patience
-        return lambda: self.grace() == 0, lambda: self.patience() if (left := self.grace()) is None else left
+            return self._must_end, self._end.patience
+        return lambda: self._grace() == 0, lambda: self._end.patience() if (left := self._grace()) is None else left
 
     def _due(self, number: int) -> Iterator[tuple[int, Sequence[int]]]:
         """Yield the calls whose results can be delivered now that this call has one, each with its results that nobody was told of.
@@ -362,6 +337,64 @@ class Batch:
             yield one, late
 
     # ------------------------------------------------------------------------------------------ one call
+
+    def _answering(self, index: int) -> Generator[Step, Any, None]:
+        """Yield the steps of a planned call and of telling its result. Exceptions are recorded; only the batch's cancellation is raised."""
+        try:
+            outcome = yield from self._steps(index)
+            if self._progress is not None:
+                yield Own(self._progress.end, (index,))
+            with self._lock:
+                told = self._take_up(index, outcome)
+            if told is None:
+                self._wake()
+                return
+            yield from self._telling(told)
+            with self._lock:
+                self._ready |= {index} - self._failures.keys()
+                self._wake()
+        except BatchEnded:
+            pass
+        except asyncio.CancelledError as error:
+            if self._awaits and self._closed:
+                raise
+            self._fail(index, error)
+        except BaseException as error:
+            self._fail(index, error)
+
+    def _telling(self, indexes: Sequence[int]) -> Generator[Step, Any, None]:
+        """Yield the steps of telling results."""
+        for index in indexes:
+            if self._options.on_executed:
+                yield Own(self._tell, (self._options.on_executed, self._results[index]))
+            number = self._numbers[index]
+            if self._observer is not None and index == self._places[number][-1]:
+                self._observer.answered(self._answered(number))
+
+    def _telling_at_end(self, results: Sequence[ToolCallResult], *, raises: bool) -> Generator[Step, Any, None]:
+        """Yield the steps of telling results of calls that were cut off; what a listener raises may be only logged."""
+        for result in results if self._options.on_executed else ():
+            try:
+                yield Own(self._tell, (self._options.on_executed, result))
+            except Exception:
+                if raises:
+                    raise
+                # the batch ends for another reason, which must not be hidden
+                _logger.warning("on_executed failed for a call that was cut off", exc_info=True)
+
+    def _tell(self, listeners: Sequence[Callable[..., Any]], *values: Any) -> Any:
+        """Call the caller's functions; False, or an awaitable of it, if the batch ended before they did."""
+        raise NotImplementedError
+
+    def _wake(self) -> None:
+        """Let whoever waits for a result look again."""
+
+    def _fail(self, index: int, error: BaseException) -> None:
+        """Record what has ended a call, unless that was answered when it was stopped."""
+        with self._lock:
+            if not (self._closed and isinstance(error, asyncio.CancelledError)):
+                self._failures[index] = error
+            self._wake()
 
     def _steps(self, index: int) -> Steps:
         """Return the steps of a planned call with its wrappers. A call that only needs an answer has at most the outermost of them.
@@ -398,7 +431,7 @@ class Batch:
         """Wait until a call may begin; leave it pending, or answer it, if one before it waits, or no time is left."""
         if self._waits and planned.call.run is None:
             is_reply = self._options.in_run and self._options.turn
-            return ends_as(failed(planned.call, _BEHIND, RuntimeError(_BEHIND)) if is_reply else PENDING)
+            return ends_as(failed(planned.call, _BEHIND, RuntimeError) if is_reply else PENDING)
         if self._exclusive:
             return self._after_others(number, planned, proceed)
         return ends_as(overdue_result(planned.call)) if self._end.is_over() else proceed(planned)
@@ -410,8 +443,8 @@ class Batch:
         end = time.monotonic() + (run.timeout or max((other.timeout or 0.0 for other in beside), default=0.0))
         while any(not other.ended for other in beside) and not (self._closed or self._failures or self._must_end()):
             if time.monotonic() >= end:
-                text = _NOT_ALONE.format(name=(run.call if number in self._exclusive else beside[0].call).name)
-                return failed(run.call, text, TimeoutError(text))
+                alone = run if number in self._exclusive else beside[0]
+                return failed(run.call, _NOT_ALONE.format(name=alone.call.name), TimeoutError)
             yield Pause(_POLL_SECONDS)
         return overdue_result(planned.call) if self._end.is_over() else (yield from proceed(planned))
 
@@ -431,13 +464,14 @@ class Batch:
                 self._claims.begins(self._numbers[index])
             run = planned.run
             if run is not None and run.prepared.reports:
-                run.report_to(self._reports(), index, self._options.turn)
+                self._progress = self._progress or self._reports()
+                run.report_to(self._progress, index, self._options.turn)
         return proceed(planned)
 
     def _attempts(self, planned: PlannedCall) -> Steps:
         """Run the tool under its policy."""
         run = cast("ToolRun", planned.run)
-        return policy_steps(run, cast("ToolPolicy", run.policy), self._may_wait, in_thread=self._uses_thread(run), awaits=self._awaits)
+        return policy_steps(run, self._may_wait, in_thread=self._uses_thread(run), awaits=self._awaits)
 
     def _take_up(self, index: int, outcome: Outcome) -> Sequence[int] | None:
         """Record the outcome of a planned call. Return the results to tell of now; None if it is not one to deliver.
@@ -468,7 +502,7 @@ class Batch:
         return ()
 
     def _reports(self) -> Progress | AsyncProgress:
-        """The receiver of progress reports, created when the first reporting call begins."""
+        """Return a receiver of progress reports, for when the first reporting call begins."""
         raise NotImplementedError
 
     def _may_wait(self, seconds: float) -> bool:
@@ -488,16 +522,7 @@ class Batch:
         """Whether the batch must end now."""
         return self._end.is_over() or self._end.is_set()
 
-    def patience(self) -> float | None:
-        """Return the seconds to wait before checking the end again; None for no limit."""
-        return self._end.patience()
-
-    @property
-    def may_end(self) -> bool:
-        """Whether anything but its last result may end the batch."""
-        return self._end.may_come
-
-    def grace(self) -> float | None:
+    def _grace(self) -> float | None:
         """Return the seconds left for running work when the batch must end; None while it need not."""
         if not self._must_end():
             return None
@@ -529,9 +554,13 @@ class Batch:
             self._results[index] = planned.unfinished(error)
             run = planned.run
             if error is None and run is not None and run.executed and not run.ended and self._uses_thread(run):
-                log_abandoned(run)
+                self._log_abandoned(run)
         late = sorted(self._unreported - set(unfinished)) if self._failures else []
         return [self._results[index] for index in [*late, *unfinished] if index in self._results]
+
+    def _log_abandoned(self, run: ToolRun) -> None:
+        """Log that a thread continues although its result is no longer awaited."""
+        _logger.warning("tool %s is given up while it runs, call %s: a thread cannot be stopped", run.prepared.tool.name, run.call.id)
 
     def _uses_thread(self, run: ToolRun) -> bool:
         """Whether this batch runs the tool in a thread, which cannot be cancelled."""
@@ -542,14 +571,3 @@ def _attempted_once(planned: PlannedCall) -> Steps:
     """Run the tool once, and return its result."""
     result: ToolCallResult = yield Attempt(1)
     return result
-
-
-def _exclusive(answers: Sequence[Answer]) -> frozenset[int]:
-    """Return the numbers of the exclusive calls."""
-    policies = [(number, one.run.policy) for number, answer in enumerate(answers) for one in answer.planned if one.run is not None]
-    return frozenset(number for number, policy in policies if policy is not None and policy.exclusive)
-
-
-def log_abandoned(run: ToolRun) -> None:
-    """Log that a thread continues although its result is no longer awaited."""
-    _logger.warning("tool %s is given up while it runs, call %s: a thread cannot be stopped", run.prepared.tool.name, run.call.id)

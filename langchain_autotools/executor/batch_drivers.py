@@ -16,12 +16,12 @@ from ..errors import ConfigurationError
 from ..event_bus import Alarm
 from ..messages.calls import ToolCallRecord
 from ..retry import Awaited
-from .batch import GRACE_SECONDS, Batch, BatchOptions, log_abandoned
+from .batch import GRACE_SECONDS, Batch, BatchOptions
 from .call import ToolRun
 from .context import AsyncProgress, Progress, ProgressReport
 from .plan import Answer
 from .results import ToolCallResult, failed, overdue_result
-from .steps import Attempt, BatchEnded, CallUser, Follow, InThread, Pause, Step, Wrap
+from .steps import Attempt, BatchEnded, CallUser, Follow, InThread, Own, Pause, Step, Wrap
 from .tools import SourceTool
 from .user_functions import (
     NOTHING,
@@ -37,6 +37,7 @@ from .user_functions import (
     deeper,
     run_in_thread,
     running_loop,
+    settle,
 )
 
 _logger = logging.getLogger("langchain_autotools")
@@ -85,8 +86,7 @@ class _ThreadBatch(Batch):
     def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
         super().__init__(answers, options)
         self._lock = self._changed = threading.Condition()
-        self._listeners = ListenerCalls(self)
-        self._progress: Progress | None = None
+        self._listeners = ListenerCalls(self._end, *self._patience_with())
         self._tasks: set[BackgroundTask[ToolCallResult | BaseException]] = set()
         self._jobs: list[Job] = []
         self._next = self._active = 0
@@ -109,7 +109,7 @@ class _ThreadBatch(Batch):
                     if not self._ready.issuperset(places):
                         yield from self._wait_for(places)
                     for due, late in self._due(number):
-                        self._tell_results(late)
+                        driven(self._telling(late), partial(self._carry_out, number))
                         yield self._whole.get(due) or self._answered(due)
                 if self._own_claims is not None:
                     driven(self._ending_claims(self._own_claims), lambda told: call_user(*told, *self._patience_with()))
@@ -125,13 +125,13 @@ class _ThreadBatch(Batch):
     def _start_workers(self, numbers: range) -> None:
         """Start threads that take these calls."""
         work = partial(self._work, {number: deeper(context_of_caller()) for number in numbers})
-        wanted = min(self._limit, self._threads)
+        wanted = min(self._limit, self._options.threads)
         with self._changed:
             self._next = numbers.start
             self._active += wanted
         try:
             for _ in range(wanted):
-                self._jobs.append(run_in_thread(work, self._threads))
+                self._jobs.append(run_in_thread(work, self._options.threads))
         except NoThreadError as error:
             if len(numbers) > 1:
                 _logger.warning("%s; calls of one turn do not run side by side", error)
@@ -146,7 +146,9 @@ class _ThreadBatch(Batch):
         while (number := self._take(contexts)) is not None:
             contexts[number].run(self._execute, number)
             if self._exclusive:
-                self._give_back(number)
+                with self._changed:
+                    self._taken.discard(number)
+                    self._changed.notify_all()
         with self._changed:
             self._active -= 1
             self._changed.notify_all()
@@ -162,11 +164,6 @@ class _ThreadBatch(Batch):
             if self._exclusive:
                 self._taken.add(number)
             return number
-
-    def _give_back(self, number: int) -> None:
-        with self._changed:
-            self._taken.discard(number)
-            self._changed.notify_all()
 
     def _may_take(self, contexts: Collection[int]) -> bool:
         """Whether the next call may begin beside the running ones, or none is left to begin."""
@@ -204,34 +201,11 @@ class _ThreadBatch(Batch):
         if self._observer is not None:
             self._observer.entered(self._answers[number].call)
         for index in self._places[number]:
-            if number in self._pending:
-                return
-            try:
-                outcome = driven(self._steps(index), partial(self._carry_out, index))
-                if self._progress is not None:
-                    self._progress.end(index)
-                with self._changed:
-                    told = self._take_up(index, outcome)
-                if told is None:
-                    self._wake()
-                    continue
-                self._tell_results(told)
-                with self._changed:
-                    self._ready |= {index} - self._failures.keys()
-                    self._changed.notify_all()
-            except BatchEnded:
-                pass
-            except BaseException as error:
-                self._fail(index, error)
-
-    def _fail(self, index: int, error: BaseException) -> None:
-        with self._changed:
-            if not (self._closed and isinstance(error, asyncio.CancelledError)):  # else its call was answered when it was stopped
-                self._failures[index] = error
-            self._changed.notify_all()
+            if number not in self._pending:
+                driven(self._answering(index), partial(self._carry_out, index))
 
     def _attempt(self, run: ToolRun, number: int) -> ToolCallResult:
-        announced = number > 1 or not self._on_executing or self._listeners.call(self._on_executing, run.call)
+        announced = number > 1 or not (listeners := self._options.on_executing) or self._tell(listeners, run.call)
         if self._closed or (not announced and self._end.is_set()):
             raise BatchEnded
         if not self._in_time(run):
@@ -250,6 +224,8 @@ class _ThreadBatch(Batch):
             wait([step.flight], self._end.remaining())
         elif isinstance(step, CallUser):
             return call_user(step.function, step.argument, *self._patience_with(keeps=step.keeps))
+        elif isinstance(step, Own):
+            return step.function(*step.args)
         elif isinstance(step, InThread):
             return step.function(lambda steps: driven(steps, partial(self._carry_out, index)))
         elif isinstance(step, Wrap):
@@ -259,26 +235,19 @@ class _ThreadBatch(Batch):
 
     def _ask(self, question: UserCall) -> Any:
         """Call a function that decides about a call before it begins."""
-        return NOTHING if self._must_end() else call_user(*question, self._must_end, self.patience, self._threads)
+        return NOTHING if self._must_end() else call_user(*question, self._must_end, self._end.patience, self._options.threads)
 
-    def _reports(self) -> Progress:
-        if self._progress is None:
-            self._progress = Progress(self._fail, self._tell_progress, self._listeners.lock)
-        return self._progress
+    def _reports(self) -> Progress | AsyncProgress:
+        return Progress(self._fail, self._tell_progress, self._listeners.lock)
 
     def _tell_progress(self, report: ProgressReport) -> None:
         if self._observer is not None:
             self._observer.progressed(self._answers[self._numbers[report.index]].call, report.value)
-        if self._on_progress:
-            self._listeners.call(self._on_progress, report.call, report.value)
+        if self._options.on_progress:
+            self._tell(self._options.on_progress, report.call, report.value)
 
-    def _tell_results(self, indexes: Sequence[int]) -> None:
-        for index in indexes:
-            if self._on_executed:
-                self._listeners.call(self._on_executed, self._results[index])
-            number = self._numbers[index]
-            if self._observer is not None and index == self._places[number][-1]:
-                self._observer.answered(self._answered(number))
+    def _tell(self, listeners: Sequence[Callable[..., Any]], *values: Any) -> bool:
+        return self._listeners.call(listeners, *values)
 
     def _run_with_timeout(self, run: ToolRun) -> ToolCallResult:
         """Run a synchronous tool in a thread of its own, which is abandoned at its timeout."""
@@ -287,13 +256,10 @@ class _ThreadBatch(Batch):
 
         def work() -> None:
             begun.set()
-            try:
-                outcome.set_result(overdue_result(run.call) if self._end.is_over() else run.invoke())
-            except BaseException as error:
-                outcome.set_exception(error)
+            settle(outcome, lambda: overdue_result(run.call) if self._end.is_over() else run.invoke())
 
         try:
-            job = run_in_thread(partial(deeper(copy_context()).run, work), self._threads)
+            job = run_in_thread(partial(deeper(copy_context()).run, work), self._options.threads)
         except NoThreadError as error:
             return failed(run.call, str(error), error)
         if not begun.wait(self._end.remaining()) and job.abandon():
@@ -305,7 +271,7 @@ class _ThreadBatch(Batch):
             if outcome.done():  # the tool's own, or it ended in this moment
                 return outcome.result()
             job.abandon()
-            log_abandoned(run)
+            self._log_abandoned(run)
             return run.timed_out()
 
     def _run_in_background(self, run: ToolRun) -> ToolCallResult:
@@ -333,7 +299,7 @@ class _ThreadBatch(Batch):
             if results:
                 self._changed.notify_all()  # a call may wait to be tried again, or to be alone
             if self._progress is not None:
-                self._progress.close()
+                self._progress.stop()
             tasks, self._tasks = self._tasks, set()
             self._changed.notify_all()
             jobs = self._jobs if results else []
@@ -341,14 +307,8 @@ class _ThreadBatch(Batch):
             job.abandon()
         if tasks:
             _cancel_tasks(tasks, GRACE_SECONDS)
-        for result in results if self._on_executed else ():
-            try:
-                self._listeners.call(self._on_executed, result)
-            except Exception:
-                if all_calls:
-                    raise
-                # the batch ends for another reason, which must not be hidden
-                _logger.warning("on_executed failed for a call that was cut off", exc_info=True)
+        if results:
+            driven(self._telling_at_end(results, raises=all_calls), partial(self._carry_out, -1))
 
 
 _Result = TypeVar("_Result")
@@ -457,7 +417,6 @@ class _TaskBatch(Batch):
     def __init__(self, answers: Sequence[Answer], options: BatchOptions) -> None:
         super().__init__(answers, options)
         self._tasks: list[asyncio.Task[None]] = []
-        self._progress: AsyncProgress | None = None
         self._watch: asyncio.Future[None]  # for a cancellation
 
     async def deliver(self) -> AsyncGenerator[ToolCallResult | None, None]:
@@ -476,7 +435,7 @@ class _TaskBatch(Batch):
                 if not self._closed and not self._ready.issuperset(places):
                     await self._end_early()
                 for due, late in self._due(number):
-                    await self._tell_results(late)
+                    await adriven(self._telling(late), partial(self._carry_out, number))
                     yield self._whole.get(due) or self._answered(due)
             if self._own_claims is not None:
                 await adriven(self._ending_claims(self._own_claims), lambda told: acall_user(*told, *self._patience_with()))
@@ -524,34 +483,17 @@ class _TaskBatch(Batch):
         self._sight.stay_in_sight()
         if self._observer is not None:
             self._observer.entered(self._answers[number].call)
-        if self._exclusive and (before := self._before(number)):
+        alone = self._exclusive  # they begin after all earlier calls, and the others after the earlier ones among them
+        before = [task for place, task in enumerate(self._tasks[:number]) if number in alone or place in alone] if alone else ()
+        if before:
             await asyncio.wait(before)
         async with slots:
             for index in self._places[number]:
                 if number not in self._pending:
-                    await self._answer(index)
-
-    def _before(self, number: int) -> list[asyncio.Task[None]]:
-        """Return the tasks that must end before a call begins: all earlier ones, or those among them that are exclusive."""
-        return [task for place, task in enumerate(self._tasks[:number]) if number in self._exclusive or place in self._exclusive]
-
-    async def _answer(self, index: int) -> None:
-        try:
-            outcome = await adriven(self._steps(index), partial(self._carry_out, index))
-            if self._progress is not None:
-                await self._progress.end(index)
-            if (told := self._take_up(index, outcome)) is not None:
-                await self._tell_results(told)
-                self._ready |= {index} - self._failures.keys()
-        except BatchEnded:
-            return
-        except BaseException as error:
-            if self._closed and isinstance(error, asyncio.CancelledError):
-                raise
-            self._failures[index] = error
+                    await adriven(self._answering(index), partial(self._carry_out, index))
 
     async def _attempt(self, run: ToolRun, number: int) -> ToolCallResult:
-        announced = number > 1 or await acall_listeners(self, self._on_executing, run.call)
+        announced = number > 1 or await self._tell(self._options.on_executing, run.call)
         if not announced and self._end.is_set():
             raise BatchEnded
         if not self._in_time(run):
@@ -559,15 +501,16 @@ class _TaskBatch(Batch):
         return await (_run_as_task(run) if run.prepared.asynchronous else self._run_in_thread(run))
 
     async def _carry_out(self, index: int, step: Step) -> Any:
-        run = cast("ToolRun", self._planned[index].run)
         if isinstance(step, Attempt):
-            return await self._attempt(run, step.number)
+            return await self._attempt(cast("ToolRun", self._planned[index].run), step.number)
         if isinstance(step, Pause):
             await asyncio.sleep(step.seconds)
         elif isinstance(step, Awaited):
             return await _outcome_within(self._end.remaining(), step.value)
         elif isinstance(step, CallUser):
             return await acall_user(step.function, step.argument, *self._patience_with(keeps=step.keeps))
+        elif isinstance(step, Own):
+            return await step.function(*step.args)
         elif isinstance(step, Wrap):
             return await acall_user(
                 step.afunction, lambda steps: adriven(steps, partial(self._carry_out, index)), *self._patience_with(keeps=step.keeps)
@@ -577,30 +520,25 @@ class _TaskBatch(Batch):
         else:
             loop = asyncio.get_running_loop()
             landed = loop.create_future()
+            run = cast("ToolRun", self._planned[index].run)
             step.flight.add_done_callback(lambda _: _tell_loop(loop, landed, run))
             await asyncio.wait([landed], timeout=self._end.remaining())
         return None
 
     async def _ask(self, question: UserCall) -> Any:
         """Call a function that decides about a call before it begins."""
-        return NOTHING if self._must_end() else await acall_user(*question, self._must_end, self.patience, self._threads)
+        return NOTHING if self._must_end() else await acall_user(*question, self._must_end, self._end.patience, self._options.threads)
 
-    def _reports(self) -> AsyncProgress:
-        if self._progress is None:
-            self._progress = AsyncProgress(self._failures.__setitem__, self._tell_progress)
-        return self._progress
+    def _reports(self) -> Progress | AsyncProgress:
+        return AsyncProgress(self._failures.__setitem__, self._tell_progress)
 
     async def _tell_progress(self, report: ProgressReport) -> None:
         if self._observer is not None:
             self._observer.progressed(self._answers[self._numbers[report.index]].call, report.value)
-        await acall_listeners(self, self._on_progress, report.call, report.value)
+        await self._tell(self._options.on_progress, report.call, report.value)
 
-    async def _tell_results(self, indexes: Sequence[int]) -> None:
-        for index in indexes:
-            await acall_listeners(self, self._on_executed, self._results[index])
-            number = self._numbers[index]
-            if self._observer is not None and index == self._places[number][-1]:
-                self._observer.answered(self._answered(number))
+    def _tell(self, listeners: Sequence[Callable[..., Any]], *values: Any) -> Awaitable[bool]:
+        return acall_listeners(self._end, *self._patience_with(), listeners, *values)
 
     async def _run_in_thread(self, run: ToolRun) -> ToolCallResult:
         loop = asyncio.get_running_loop()
@@ -616,7 +554,7 @@ class _TaskBatch(Batch):
             _tell_loop(loop, ended, run)
 
         try:
-            job = run_in_thread(partial(deeper(copy_context()).run, work), self._threads)
+            job = run_in_thread(partial(deeper(copy_context()).run, work), self._options.threads)
         except NoThreadError as error:
             return failed(run.call, str(error), error)
         try:
@@ -629,7 +567,7 @@ class _TaskBatch(Batch):
             if not outcome:
                 job.abandon()
         if not outcome:
-            log_abandoned(run)
+            self._log_abandoned(run)
             return run.timed_out()
         return result_of(outcome[0])
 
@@ -642,14 +580,7 @@ class _TaskBatch(Batch):
             task.cancel()
         if unfinished:
             await asyncio.wait(unfinished, timeout=2 * GRACE_SECONDS)
-        for result in results:
-            try:
-                await acall_listeners(self, self._on_executed, result)
-            except Exception:
-                if all_calls:
-                    raise
-                # the batch ends for another reason, which must not be hidden
-                _logger.warning("on_executed failed for a call that was cut off", exc_info=True)
+        await adriven(self._telling_at_end(results, raises=all_calls), partial(self._carry_out, -1))
 
 
 async def adriven(steps: Generator[_Step, Any, _Result], execute: Callable[[_Step], Awaitable[Any]]) -> _Result:

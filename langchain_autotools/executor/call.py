@@ -7,14 +7,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
-from pydantic import ValidationError
-from pydantic.v1 import ValidationError as ValidationErrorV1
 
 from ..compat import is_graph_signal, raised_by_handler
 from ..deadline import DeadlinePassed
@@ -23,7 +21,7 @@ from ..messages.calls import ToolCallRecord
 from .context import AsyncProgress, Progress, Reporting
 from .nested_runs import InnerBudget, NestedRuns, current_nested_runs
 from .policies import CachedCall, ToolPolicy
-from .results import ToolCallResult, cancelled_result, describe, failed, has_other_effects, tool_message_of, with_note
+from .results import InvalidError, ToolCallResult, cancelled_result, describe, failed, has_other_effects, tool_message_of, with_note
 from .signatures import InjectionContext, tool_runtime
 from .tool import Cancelled, NoException, PreparedTool, current_call
 from .user_functions import Home
@@ -34,6 +32,7 @@ NOT_CONTINUED = (ConfigurationError, AlreadyResumedError)
 """The errors of a run inside a call that does not go on with what was decided, and waits as before."""
 
 
+@dataclass(eq=False, repr=False)
 class ToolRun:
     """One execution of one tool call.
 
@@ -60,40 +59,32 @@ class ToolRun:
         budget: What bounds and counts runs inside; None if nothing does.
     """
 
-    def __init__(
-        self,
-        call: ToolCallRecord,
-        prepared: PreparedTool,
-        config: RunnableConfig,
-        messages: Sequence[BaseMessage],
-        tools: Mapping[str, BaseTool],
-        timeout: float | None,
-        home: Home,
-        approvals: Any = None,
-        *,
-        found: bool = False,
-    ) -> None:
-        self.call = call
-        self.messages = messages
-        self.approvals = approvals
+    call: ToolCallRecord
+    prepared: PreparedTool
+    config: InitVar[RunnableConfig]
+    messages: Sequence[BaseMessage]
+    tools: InitVar[Mapping[str, BaseTool]]
+    timeout: float | None
+    home: Home
+    approvals: Any = None
+    found: bool = field(default=False, kw_only=True)
+    budget: InnerBudget | None = field(default=None, init=False)
+    policy: ToolPolicy | None = field(default=None, init=False)
+    cached: CachedCall | None = field(default=None, init=False)
+    tried: int = field(default=0, init=False)
+    ended: bool = field(default=False, init=False)
+    stopped_by: Exception | None = field(default=None, init=False)
+    is_late: bool = field(default=False, init=False)
+    ends_with_batch: bool = field(default=False, init=False)
+    reporting: Reporting | None = field(default=None, init=False)
+
+    def __post_init__(self, config: RunnableConfig, tools: Mapping[str, BaseTool]) -> None:
         self.within = current_nested_runs.get()
-        self.budget: InnerBudget | None = None
-        self.prepared = prepared
-        self.timeout = timeout
-        self.home = home
-        self.policy: ToolPolicy | None = None
-        self.cached: CachedCall | None = None
-        self.found = found
-        self.executed = not prepared.observed  # where its code is not seen, it must be taken to have run
-        self.tried = 0
-        self.ended = False
-        self.stopped_by: Exception | None = None
+        self.executed = not self.prepared.observed  # where its code is not seen, it must be taken to have run
         self.started = time.perf_counter()
-        self.is_late = self.ends_with_batch = False
-        self.reporting: Reporting | None = None
+        self.context = InjectionContext(self.call, config, self.messages, tuple(tools.values()))
         self._nested = NestedRuns(self)
-        self.context = InjectionContext(call, config, messages, tuple(tools.values()))
-        self._late = f"timed out after {timeout:g} s" if timeout is not None else ""
+        self._late = f"timed out after {self.timeout:g} s" if self.timeout is not None else ""
 
     def change(self, call: ToolCallRecord) -> None:
         """Set the arguments of a changed call; its result is then not shared with equal calls."""
@@ -127,15 +118,15 @@ class ToolRun:
             index: The place of the call in its batch.
             turn: The number of the model's turn that made the call, where there is one.
         """
-        known = self.context
-        about: dict[str, Any] = {"messages": tuple(known.messages), "turn": turn, "config": known.config}
+        about: dict[str, Any] = {"messages": tuple(self.messages), "turn": turn, "config": self.context.config}
         self.reporting = Reporting(reports, index, self.call, yields=self.prepared.yields, **about)
 
     def invoke(self) -> ToolCallResult:
         """Run the tool in this thread. Requires a context of its own.
 
         Raises:
-            BaseException: what must not be told to the model, see `_passes_through`.
+            BaseException: what must not be told to the model: what is no `Exception` (KeyboardInterrupt, SystemExit; not a stray
+                GeneratorExit), and what `_failed` lets pass.
         """
         try:
             tool, call, config = self._begin()
@@ -149,7 +140,8 @@ class ToolRun:
         """Run the tool on the running loop. Requires a task of its own.
 
         Raises:
-            BaseException: what must not be told to the model, see `_passes_through`.
+            BaseException: what must not be told to the model: what is no `Exception` (KeyboardInterrupt, SystemExit; not a stray
+                GeneratorExit), and what `_failed` lets pass.
         """
         try:
             tool, call, config = self._begin()
@@ -209,31 +201,18 @@ class ToolRun:
             return cancelled_result(self.call, executed=self.executed, duration=self.duration())
         if isinstance(error, NoException):
             error = error.args[0]
-        if _passes_through(error) or (self.call.run is not None and isinstance(error, NOT_CONTINUED)):
+        # an interrupt or a parent command of LangGraph, or what a callback handler with `raise_error=True` raised
+        ends_run = not isinstance(error, Exception | GeneratorExit) or is_graph_signal(error) or raised_by_handler(error, __name__)
+        if ends_run or (self.call.run is not None and isinstance(error, NOT_CONTINUED)):
             raise error
         _logger.debug("tool %s fails, call %s", self.prepared.tool.name, self.call.id, exc_info=error)
         text = " ".join(filter(None, [self._explained(error), self._nested.note(self.call)]))
         return failed(self.call, text, error, duration=self.duration(), executed=self.executed)
 
     def _explained(self, error: BaseException) -> str:
-        if isinstance(error, ValidationError | ValidationErrorV1) and self._concerns_arguments(error):
-            return self.prepared.arguments.described(error, self.call.name)
+        if isinstance(error, InvalidError):
+            schema = getattr(error, "title", None) or getattr(getattr(error, "model", None), "__name__", None)
+            # of the call's arguments, and not of something that the tool did with them
+            if not self.executed if self.prepared.observed else schema == self.prepared.arguments.title:
+                return self.prepared.arguments.described(error, self.call.name)
         return str(error) if isinstance(error, ConfigurationError) else describe(error)
-
-    def _concerns_arguments(self, error: ValidationError | ValidationErrorV1) -> bool:
-        """Whether an error concerns the call's arguments, and not something that the tool did with them."""
-        if self.prepared.observed:
-            return not self.executed
-        schema = getattr(error, "title", None) or getattr(getattr(error, "model", None), "__name__", None)
-        return schema == self.prepared.arguments.title
-
-
-def _passes_through(error: BaseException) -> bool:
-    """Whether an exception ends the run instead of becoming a result for the model.
-
-    That is what is no `Exception` (KeyboardInterrupt, SystemExit; not a stray GeneratorExit), LangGraph's interrupts and parent
-    commands, a resume value that the graph must ask for again, and what a callback handler with `raise_error=True` raised.
-    """
-    if not isinstance(error, Exception | GeneratorExit):
-        return True
-    return is_graph_signal(error) or raised_by_handler(error, __name__)

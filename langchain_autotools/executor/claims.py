@@ -228,14 +228,12 @@ class Claims:
 
     def abandon(self) -> None:
         """Give up what is still claimed, for a run that has failed or was left. It waits for the store a second at most."""
-        told = self.abandoning()
-        if told is not None:
+        if (told := self.abandoning()) is not None:
             _call_within(*told)
 
     async def aabandon(self) -> None:
         """Like `abandon`, asynchronously."""
-        told = self.abandoning()
-        if told is not None:
+        if (told := self.abandoning()) is not None:
             end = time.monotonic() + _GRACE_SECONDS
             try:
                 answer = await acall_user(*told, lambda: time.monotonic() >= end, lambda: max(0.0, end - time.monotonic()))
@@ -359,7 +357,7 @@ class Reserved:
         if said == "mine" or (said == "left" and (not runs or goes_on_by_itself(answer))):
             return answer
         if said == "left":
-            return _with_result(answer, failed(call, _TAKEN, AlreadyResumedError(_TAKEN)), key)
+            return _with_result(answer, failed(call, _TAKEN, AlreadyResumedError), key)
         if said == "running":
             raise AlreadyResumedError(_RUNNING)
         if said is NOTHING:
@@ -410,7 +408,7 @@ def claim_key(call: ToolCallRecord, identity: CallIdentity, record: Mapping[str,
     """
     if call.approved is not None and call.decision is not None:
         return f"{call.decision.uuid}.{call.decision.digest}"
-    if not identity.is_unique:
+    if identity.record is None and not identity.message_id:
         raise ConfigurationError(_NOT_UNIQUE.format(id=call.id))
     inside = "" if call.run is None else f".{_digest([one.uuid for one in call.run.decisions])}"
     return f"{record['uuid']}.{record['digest']}{inside}"
@@ -443,7 +441,8 @@ def _kept_result(answer: Answer, said: Any, claims: Claims) -> ToolCallResult:
     if not isinstance(message, ToolMessage):
         raise _no_answer(said, claims)
     call = answer.call
-    direct = answer.returns_direct and message.status != "error"
+    planned = answer.planned[0]
+    direct = planned.call is call and planned.run is not None and planned.run.prepared.tool.return_direct and message.status != "error"
     return ToolCallResult(call, message.model_copy(update={"tool_call_id": call.id}), return_direct=direct, executed=False, attempts=0)
 
 
@@ -453,6 +452,10 @@ def _no_answer(answer: Any, claims: Claims) -> ConfigurationError:
 
 
 # ---------------------------------------------------------------------------------------------- the claims around each call
+
+
+WholeMessage = Callable[[ToolCallResult], ToolMessage | None]
+"""A function that makes the message that answers a call, where a result was the last of its planned calls."""
 
 
 class CallClaims:
@@ -497,9 +500,7 @@ class CallClaims:
     def end(self) -> None:
         """Record that no more calls are claimed."""
 
-    def wrap(
-        self, number: int, index: int, whole: Callable[[ToolCallResult], ToolMessage | None], planned: PlannedCall, proceed: Proceed
-    ) -> Steps:
+    def wrap(self, number: int, index: int, whole: WholeMessage, planned: PlannedCall, proceed: Proceed) -> Steps:
         """Store the result of a call; give the call back if it stays pending, or if its tool has not begun when an exception ends it.
 
         Args:
@@ -608,9 +609,7 @@ class KeyClaims(CallClaims):
             raise AlreadyResumedError(_ALL_TAKEN)
         self._progress = True
 
-    def wrap(
-        self, number: int, index: int, whole: Callable[[ToolCallResult], ToolMessage | None], planned: PlannedCall, proceed: Proceed
-    ) -> Steps:
+    def wrap(self, number: int, index: int, whole: WholeMessage, planned: PlannedCall, proceed: Proceed) -> Steps:
         """Claim a call before it begins; store its result, or release the claim if its tool has not begun.
 
         A call that waits again since it was changed is not released: what was decided has had its effect, for all processes.
@@ -657,7 +656,7 @@ class KeyClaims(CallClaims):
             _logger.warning("the run has ended before claim said anything about call %s, which does not run", call.id)
             self.given[number] = overdue_result(call)
         elif answer is False:
-            self.given[number] = failed(call, _TAKEN, AlreadyResumedError(_TAKEN))
+            self.given[number] = failed(call, _TAKEN, AlreadyResumedError)
             self._refused = True
         else:
             self.given[number] = _kept_result(self._answers[number], answer, self._claims)

@@ -120,10 +120,11 @@ class _Reports:
         self._late: set[int] = set()
         self._closed = False
 
-    def close(self) -> None:
-        """Stop delivering reports."""
+    def stop(self) -> list[asyncio.Task[None]]:
+        """Stop delivering reports; return the tasks of listeners, to be cancelled."""
         self._closed = True
         self._waiting.clear()
+        return []
 
     def report(self, report: ProgressReport) -> None:
         """Queue a report for the listeners."""
@@ -215,7 +216,7 @@ class AsyncProgress(_Reports):
 
     def stop(self) -> list[asyncio.Task[None]]:
         """Stop delivering reports; return the listeners' task, to be cancelled."""
-        self.close()
+        super().stop()
         return [] if self._task is None else [self._task]
 
     async def end(self, index: int) -> None:
@@ -244,16 +245,13 @@ class AsyncProgress(_Reports):
     async def _drain(self) -> None:
         try:
             while self._waiting:
-                await self._deliver(self._waiting.popleft())
+                report = self._waiting.popleft()
+                if isinstance(report, ProgressReport) and not self.is_late(report):
+                    await self._tell_one(report)
+                elif isinstance(report, asyncio.Future) and not report.done():
+                    report.set_result(None)
         finally:
             self._task = None
-
-    async def _deliver(self, report: ProgressReport | asyncio.Future[None]) -> None:
-        if isinstance(report, ProgressReport):
-            if not self.is_late(report):
-                await self._tell_one(report)
-        elif not report.done():
-            report.set_result(None)
 
     async def _tell_one(self, report: ProgressReport) -> None:
         try:

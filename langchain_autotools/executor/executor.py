@@ -57,8 +57,9 @@ Approve = Callable[[PendingCall], Awaitable[Decision | None] | Decision | None]
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting: where it may be given, what is refused, and how the values of several places are joined. It stands in the `Annotated` of
-    the field that declares it.
+    """What is to know of a setting: where it may be given, what is refused, how the values of several places are joined.
+
+    It stands in the type of the field that declares the setting: `Annotated[int | None, Setting(...)]`.
 
     Attributes:
         check: Returns the value as it is used, of the setting's name and the value that is given; raises `ConfigurationError`.
@@ -74,46 +75,40 @@ class Setting:
     at: Collection[str] = ("call", "executor")
     lifted: bool = False
 
+    @classmethod
+    def of(cls, is_right: Callable[[Any], bool], words: str, **rest: Any) -> Self:
+        """Return a setting whose values are those of which a condition holds.
 
-def setting(is_right: Callable[[Any], bool], words: str, **rest: Any) -> Setting:
-    """Return a setting whose values a condition tells from others, and words from them in the error.
+        Args:
+            is_right: The condition.
+            words: What a value must be, for the error.
+            **rest: The setting's other attributes.
+        """
 
-    Args:
-        is_right: Whether a value can work.
-        words: What a value must be.
-        **rest: The setting's other attributes.
-    """
+        def checked(name: str, value: Any) -> Any:
+            if not is_right(value):
+                raise ConfigurationError(f"{name} must be {words}, not {value!r}")
+            return value
 
-    def checked(name: str, value: Any) -> Any:
-        if not is_right(value):
-            raise ConfigurationError(f"{name} must be {words}, not {value!r}")
-        return value
-
-    return Setting(checked, **rest)
+        return cls(checked, **rest)
 
 
-def checked_listener(name: str, listener: Any) -> Any:
-    """Return the callback; raise if it is not callable.
-
-    Raises:
-        ConfigurationError: It cannot be called.
-    """
+def _checked_listener(name: str, listener: Any) -> Any:
     if not callable(listener):
         raise ConfigurationError(f"{name} must be a function that is called, not {type(listener).__name__}")
     return listener
 
 
-_LISTENER = Setting(checked_listener)
 EXECUTION: Mapping[str, Setting] = {
-    "parallel": setting(lambda value: isinstance(value, bool), "True or False"),
-    "max_concurrency": setting(
+    "parallel": Setting.of(lambda value: isinstance(value, bool), "True or False"),
+    "max_concurrency": Setting.of(
         lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 1,
         "a whole number of at least 1, or None",
         join=min,
     ),
-    "on_executing": _LISTENER,
-    "on_executed": _LISTENER,
-    "on_progress": _LISTENER,
+    "on_executing": Setting(_checked_listener),
+    "on_executed": Setting(_checked_listener),
+    "on_progress": Setting(_checked_listener),
     "policies": Setting(lambda _, value: Policies.read(policies=value), Policies.over),
     "default_policy": Setting(lambda _, value: Policies.read(default_policy=value), Policies.over, "policies"),
     "requires_approval": Setting(lambda _, value: Approvals.of(value), Approvals.over, "approvals"),
@@ -593,7 +588,7 @@ class ToolExecutor(ReadsCalls):
         """
         alone = messages is None
         given = {"on_executing": on_executing, "on_executed": on_executed, "on_progress": on_progress}
-        listeners = {name: getattr(self, name) if one is None else checked_listener(name, one) for name, one in given.items()}
+        listeners = {name: getattr(self, name) if one is None else _checked_listener(name, one) for name, one in given.items()}
         if messages is None:
             messages = [calls] if isinstance(calls, AIMessage) else []
         own = ensure_config(config)

@@ -209,9 +209,8 @@ def _refused(why: str) -> ToolMessage:
     return ToolMessage(content=why, tool_call_id="", status="error")
 
 
-def _as_blocks(value: Any) -> Any:
-    """Return one picture as a list of content blocks."""
-    return [value] if isinstance(value, Mapping) else value
-
-
-_SHAPES: Mapping[str, Callable[[Any], Any]] = {"mcp_approval": _verdict, "apply_patch": _patched, "computer": _as_blocks}
+_SHAPES: Mapping[str, Callable[[Any], Any]] = {
+    "mcp_approval": _verdict,
+    "apply_patch": _patched,
+    "computer": lambda value: [value] if isinstance(value, Mapping) else value,  # one picture
+}

@@ -2,9 +2,9 @@
 
 import json
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from langchain_core.messages import AIMessage, ToolMessage
 
@@ -27,17 +27,6 @@ _NOT_FINISHED = "The run inside this tool did not finish: it ended as {reason}."
 
 
 _MOST_CHARACTERS = 200
-
-
-class _OpenCall(Protocol):
-    """The common interface of records and pending calls: name and id."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def args(self) -> object: ...
 
 
 class InnerBudget(NamedTuple):
@@ -69,7 +58,7 @@ class NestedRuns:
         self._open: dict[str, str] = {}
         self._named: set[str] = set()
 
-    def leave_open(self, calls: Iterable[_OpenCall], *, named: bool = False) -> None:
+    def leave_open(self, calls: Iterable[Any], *, named: bool = False) -> None:
         """Record the calls that a run left open; `named`: the tool's own result names them."""
         described = {call.id: _described(call) for call in calls}
         self._open.update(described)
@@ -106,35 +95,27 @@ current_nested_runs: ContextVar[NestedRuns | None] = ContextVar("autotools_neste
 """The runs inside the tool call that is being executed in this context; None outside of tools."""
 
 
+_FINISHED = ("complete", "return_direct", None)
+"""The stop reasons of a run that ended by itself: with an answer, or with a result for the user."""
+
+
 def run_content(run: AIMessage) -> str | ToolMessage:
     """Return the text of a run that a tool returned; for an unfinished run an error with the text and the open calls."""
     text = text_of(run)
-    if _is_finished(run):
+    if stop_reason(run) in _FINISHED:
         return text
     pending = pending_calls(run)
     around = current_nested_runs.get()
     if around is not None:
         around.leave_open(pending, named=True)
-    opened = _LEFT_OPEN.format(calls=_listed_calls(pending)) if pending else ""
+    opened = _LEFT_OPEN.format(calls=", ".join(map(_described, pending))) if pending else ""
     text_note = f"Its text: {text}" if text.strip() else ""
     error = " ".join(filter(None, [_NOT_FINISHED.format(reason=stop_reason(run)), opened, text_note]))
     content = json.dumps({"error": mend_surrogates(error)}, ensure_ascii=False)
     return ToolMessage(content=content, tool_call_id="", status="error")
 
 
-_FINISHED = ("complete", "return_direct", None)
-
-
-def _is_finished(run: AIMessage) -> bool:
-    """Whether a run ended by itself: with an answer, or with a result for the user."""
-    return stop_reason(run) in _FINISHED
-
-
-def _listed_calls(calls: Collection[_OpenCall]) -> str:
-    return ", ".join(map(_described, calls))
-
-
-def _described(call: _OpenCall) -> str:
+def _described(call: Any) -> str:
     arguments = json.dumps(call.args, ensure_ascii=False, default=str)
     short = arguments if len(arguments) <= _MOST_CHARACTERS else f"{arguments[:_MOST_CHARACTERS]}..."
     return f"{call.name}({short})"

@@ -61,11 +61,6 @@ class CallIdentity:
     result: ToolMessage | None = None
 
     @property
-    def is_unique(self) -> bool:
-        """Whether the identity differs from that of an equal call in any other message."""
-        return self.record is not None or bool(self.message_id)
-
-    @property
     def uuid(self) -> str:
         """The recorded UUID, or the digest in its place."""
         if self.record is not None:
@@ -573,6 +568,7 @@ def digest_of(call: ToolCallRecord, kind: str, nonce: str = "", key: str | None 
 # ---------------------------------------------------------------------------------------------- deciding
 
 
+_UNREADABLE: Final = "This decision cannot be read: decide anew."
 _NOT_AS_SHOWN: Final = "This is not the call that was shown: look at it again, and decide anew."
 _DONE: Final[Mapping[Act, str]] = {
     "approve": "approved",
@@ -595,16 +591,12 @@ def refusal(uuid: str, call_id: str, text: str, words: str = _NOT_AS_SHOWN) -> D
     return DecisionsError(text, [DecisionProblem(uuid, call_id, words)])
 
 
-def _unreadable(uuid: str, call_id: str, text: str) -> DecisionsError:
-    return refusal(uuid, call_id, text, "This decision cannot be read: decide anew.")
-
-
 class Refusals(list[DecisionsError]):
     """The errors of several decisions. As a context manager it raises them as one at the end of its body."""
 
     def add_unreadable(self, uuid: str, call_id: str, text: str) -> None:
         """Add the error of a decision that cannot be read; arguments as of `refusal`."""
-        self.append(_unreadable(uuid, call_id, text))
+        self.append(refusal(uuid, call_id, text, _UNREADABLE))
 
     def add_second(self, decision: Decision) -> None:
         """Add the error of a second decision about one call."""
@@ -708,7 +700,7 @@ def _read_decision(given: Any) -> Decision:
     except ConfigurationError as error:
         known = given if isinstance(given, Mapping) else {}
         uuid, call_id = (text if isinstance(text := known.get(name), str) else "" for name in ("uuid", "id"))
-        raise _unreadable(uuid, call_id, str(error)) from None
+        raise refusal(uuid, call_id, str(error), _UNREADABLE) from None
 
 
 def by_position(

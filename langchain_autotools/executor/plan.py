@@ -1,7 +1,7 @@
 """What each of a model's calls means before any of them runs: its tool, what will answer it."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count, repeat
@@ -105,38 +105,30 @@ class Meaning:
     def _checked(self, call: ToolCallRecord) -> ToolCallRecord:
         if call.args is None or self.only is None:
             return call
-        valid = self._validated(call) if callable(self.only) else call
+        valid = call
+        if callable(self.only) and self.arguments is not None and call.toolset is None and call.name not in self.caller_tools:
+            arguments = self.arguments(call.name)
+            valid = call if arguments is None else arguments.validated(call)
         if valid.args is None:
             return valid
         if self._allows(valid, self.only):
             return call
         return replace(call, args=None, why=forbidden(call.shown_name, self.only))
 
-    def _validated(self, call: ToolCallRecord) -> ToolCallRecord:
-        if self.arguments is None or call.toolset is not None or call.name in self.caller_tools:
-            return call
-        arguments = self.arguments(call.name)
-        return call if arguments is None else arguments.validated(call)
-
     def _allows(self, call: ToolCallRecord, only: Only) -> bool:
-        if not callable(only):
-            return self._allows_name(call, only) if call.handler is None else self._allows_handler(call, only)
-        allowed = only(call)
-        if not isinstance(allowed, bool):
-            raise ConfigurationError(f"only must say True or False of a call, not {allowed!r}")
-        return allowed
-
-    def _allows_name(self, call: ToolCallRecord, only: Collection[str]) -> bool:
-        """Whether names include the tool, if need be by another name that it has. A name of one of the tools here means that tool."""
-        if (call.toolset or call.name) in only:
+        """Whether a call may be executed. A name of one of the tools here means that tool, and no other by one of its other names."""
+        if callable(only):
+            allowed = only(call)
+            if not isinstance(allowed, bool):
+                raise ConfigurationError(f"only must say True or False of a call, not {allowed!r}")
+            return allowed
+        if call.handler is not None:  # of the vendor's tool
+            others: Collection[str] = (call.toolset or call.handler, call.spelling, call.spelling.removesuffix("_call"))
+        elif (call.toolset or call.name) in only:
             return True
-        others = () if call.toolset is not None else other_names(self.tools.get(call.name))
+        else:
+            others = () if call.toolset is not None else other_names(self.tools.get(call.name))
         return any(name in only and name not in self.tools for name in others)
-
-    def _allows_handler(self, call: ToolCallRecord, only: Collection[str]) -> bool:
-        """Whether names include the vendor's tool whose call a handler answers. A name of one of the tools here means that tool."""
-        names = (call.toolset or call.handler, call.spelling, call.spelling.removesuffix("_call"))
-        return any(name in only and name not in self.tools for name in names)
 
 
 def _unambiguous(call: ToolCallRecord) -> ToolCallRecord:
@@ -147,15 +139,12 @@ def _unambiguous(call: ToolCallRecord) -> ToolCallRecord:
 
 
 def forbidden(name: str, only: Only) -> str:
-    """Return the text for the model about a call that is not allowed."""
-    return _FORBIDDEN.format(name=name[:100], offer=_offer(only))
-
-
-def _offer(only: Only) -> str:
-    """Return the text for the model about the calls that are allowed."""
-    if callable(only):
-        return "Go on without it."
-    return f"The tools that may be called are: {', '.join(sorted(only))}." if only else "No tool may be called: answer with what is known."
+    """Return the text for the model about a call that is not allowed, with those that are."""
+    offer = "Go on without it."
+    if not callable(only):
+        listed = f"The tools that may be called are: {', '.join(sorted(only))}."
+        offer = listed if only else "No tool may be called: answer with what is known."
+    return _FORBIDDEN.format(name=name[:100], offer=offer)
 
 
 def _bundled_calls(call: ToolCallRecord, known: Mapping[str, Any]) -> list[ToolCallRecord] | None:
@@ -223,12 +212,6 @@ class Answer:
     place: PositionSetter | None = None
     claim_key: str | None = None
 
-    @property
-    def returns_direct(self) -> bool:
-        """Whether the result of its tool goes to the user instead of back to the model."""
-        planned = self.planned[0]
-        return planned.call is self.call and planned.run is not None and planned.run.prepared.tool.return_direct
-
     def result(self, results: Sequence[ToolCallResult], *, ended: bool = True) -> ToolCallResult:
         """Return the call's result from those of its planned calls; `ended`: whether one of them ended by itself."""
         if self.planned[0].call is self.call:
@@ -237,22 +220,27 @@ class Answer:
             result = _combined(self.call, results) if ended else _stopped(self.call, results)
         ran = self.call.approved or self.call
         if ran.edited and self.call.args is not None and not is_changed(result):
-            result = _ran_with(result, ran)
+            is_from_it = result.executed or result.message.status == "success"  # a result from a cache is that of an earlier call
+            message = with_note(result.message, (_RAN_WITH if is_from_it else _CHANGED_TO).format(arguments=ran.arguments))
+            # with the arguments in a note and as data: the history contains the model's own
+            metadata = with_own_metadata(message.response_metadata, {**own_metadata(message), "edited_arguments": ran.args})
+            result = replace(result, message=message.model_copy(update={"response_metadata": metadata}))
         return self.placed(result)
 
     def placed(self, result: ToolCallResult) -> ToolCallResult:
         """Return a result of the call with its position."""
-        if self.call.answer is not None:
-            result = _as_item(result, self.call.answer)
+        if self.call.answer is not None:  # the type of the vendor's item that is sent for it
+            kept = {**result.message.additional_kwargs, "type": self.call.answer}
+            result = replace(result, message=result.message.model_copy(update={"additional_kwargs": kept}))
         return result if self.place is None else self.place(result)
 
 
-def _ran_with(result: ToolCallResult, call: ToolCallRecord) -> ToolCallResult:
-    """Return the result of a call with edited arguments, with these in a note and as data: the history contains the model's own."""
-    ran = result.executed or result.message.status == "success"  # a result from a cache is that of an earlier call
-    message = with_note(result.message, (_RAN_WITH if ran else _CHANGED_TO).format(arguments=call.arguments))
-    metadata = with_own_metadata(message.response_metadata, {**own_metadata(message), "edited_arguments": call.args})
-    return replace(result, message=message.model_copy(update={"response_metadata": metadata}))
+def position_setters(calls: Calls) -> Iterable[PositionSetter | None]:
+    """Return what marks the results of calls, in call order: with their places in the turn, where an AI message is given."""
+    if not isinstance(calls, AIMessage):
+        return repeat(None)
+    generation = calls.response_metadata.get("generation_id")
+    return (partial(_with_position, position_metadata(generation, number)) for number in count(1))
 
 
 def _with_position(place: Mapping[str, Any], result: ToolCallResult) -> ToolCallResult:
@@ -261,42 +249,17 @@ def _with_position(place: Mapping[str, Any], result: ToolCallResult) -> ToolCall
     return replace(result, message=result.message.model_copy(update={"response_metadata": metadata}))
 
 
-def position_setters(calls: Calls) -> Iterable[PositionSetter | None]:
-    """Return what marks the results of calls, in call order: with their places in the turn, where an AI message is given."""
-    return (partial(_with_position, place) for place in _positions_of_results(calls)) if isinstance(calls, AIMessage) else repeat(None)
-
-
-def _positions_of_results(message: AIMessage) -> Iterator[dict[str, Any]]:
-    """Yield the positions of the results of an AI message's calls, in call order."""
-    generation = message.response_metadata.get("generation_id")
-    return (position_metadata(generation, number) for number in count(1))
-
-
 def _not_run(call: ToolCallRecord) -> ToolCallResult:
     """Return the result of a call without arguments to run with: its result was decided, or it cannot run."""
     decision = call.decision
     if decision is not None and call.answer is not None and (call.handler is None or decision.action in ("reject", "respond")):
-        return _answered_for_vendor(call)
+        why = (decision.value or DENIED) if decision.action == "reject" else None
+        content = why or (APPROVED if decision.action == "approve" else content_for_vendor(decision.value))
+        message = ToolMessage(content=content, tool_call_id=call.id, name=call.spelling, status="error" if why else "success")
+        return ToolCallResult(call, message, PermissionError(why) if why else None, executed=False, attempts=0)
     if decision is not None and decision.action == "respond":
         return ToolCallResult(call, tool_message_of(call, decision.value)[0], executed=False, attempts=0)
-    text = call.why or NOT_ONE_OBJECT
-    return failed(call, text, ValueError(text))
-
-
-def _answered_for_vendor(call: ToolCallRecord) -> ToolCallResult:
-    """Return the result of a call that is the vendor's own item and was decided."""
-    decision = call.decision
-    why = (decision.value or DENIED) if decision.action == "reject" else None
-    content = why or (APPROVED if decision.action == "approve" else content_for_vendor(decision.value))
-    status: Any = "error" if why else "success"
-    message = ToolMessage(content=content, tool_call_id=call.id, name=call.spelling, status=status)
-    return ToolCallResult(call, message, PermissionError(why) if why else None, executed=False, attempts=0)
-
-
-def _as_item(result: ToolCallResult, kind: str) -> ToolCallResult:
-    """Return a result with the type of the vendor's item that is sent for it."""
-    kept = {**result.message.additional_kwargs, "type": kind}
-    return replace(result, message=result.message.model_copy(update={"additional_kwargs": kept}))
+    return failed(call, call.why or NOT_ONE_OBJECT, ValueError)
 
 
 def content_for_vendor(value: Any) -> Any:
@@ -327,16 +290,14 @@ def _planned(call: ToolCallRecord, tools: Collection[str], run: Callable[[ToolCa
 
 def not_approved(call: ToolCallRecord) -> ToolCallResult:
     """Return the result of a pending call that must not run."""
-    text = "Not run: this call waits for approval."
-    return failed(call, text, PermissionError(text))
+    return failed(call, "Not run: this call waits for approval.", PermissionError)
 
 
 def unknown_tool(call: ToolCallRecord, names: Iterable[str]) -> ToolCallResult:
     """Return the result of a call with an unknown name."""
     valid = ", ".join(names)
     offer = f"The valid tools are: {valid}." if valid else "There are no tools."
-    text = f"{call.name[:100]!r} is not a valid tool. {offer}"
-    return failed(call, text, LookupError(text))
+    return failed(call, f"{call.name[:100]!r} is not a valid tool. {offer}", LookupError)
 
 
 # ---------------------------------------------------------------------------------------------- bundles of calls

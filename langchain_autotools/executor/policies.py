@@ -71,7 +71,10 @@ class ToolPolicy:
 
     def __post_init__(self) -> None:
         """Raise if a setting cannot work."""
-        object.__setattr__(self, "timeout", _checked_seconds("timeout", self.timeout))
+        if self.timeout is not None:
+            if isinstance(self.timeout, bool) or not isinstance(self.timeout, int | float) or not self.timeout > 0:
+                raise ConfigurationError(f"timeout must be a positive number of seconds, or None, not {self.timeout!r}")
+            object.__setattr__(self, "timeout", float(self.timeout))
         if self.retry is not None:
             object.__setattr__(self, "retry", checked_retry("retry", self.retry))
         _check("retry_on", self.retry_on, tuple, "a tuple of error types")
@@ -93,9 +96,8 @@ class ToolPolicy:
 
     def over(self, other: "ToolPolicy | None") -> "ToolPolicy":
         """Return this policy with its unset fields taken from the other one."""
-        if other is None:
-            return self
-        return replace(self, **{name: value for name, value in _set_fields(other).items() if getattr(self, name) is None})
+        unset = [one.name for one in fields(self) if getattr(self, one.name) is None]
+        return self if other is None else replace(self, **{name: getattr(other, name) for name in unset})
 
     @property
     def retry_settings(self) -> RetryPolicy | RetryStrategies | None:
@@ -117,11 +119,6 @@ class ToolPolicy:
         return None if self.timeout == math.inf else self.timeout
 
     @property
-    def changes_calls(self) -> bool:
-        """Whether the policy has any setting but a timeout."""
-        return any((self.retry_on, self.caches, self.max_output, self.exclusive, self.progress))
-
-    @property
     def caches(self) -> bool:
         """Whether results are cached, also in an empty mapping."""
         return self.cache is not None and self.cache is not False
@@ -139,23 +136,9 @@ def checked_cache(name: str, cache: Any) -> Any:
     return cache
 
 
-def _checked_seconds(name: str, value: Any) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise ConfigurationError(f"{name} must be a positive number of seconds, or None, not {value!r}")
-    return float(value)
-
-
 def _check(name: str, value: Any, kind: Any, words: str) -> None:
     if value is not None and not isinstance(value, kind):
         raise ConfigurationError(f"{name} must be {words}, not {value!r}")
-
-
-def _set_fields(policy: ToolPolicy) -> dict[str, Any]:
-    """Return the fields of a policy that are set."""
-    values = {one.name: getattr(policy, one.name) for one in fields(policy)}
-    return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -218,7 +201,8 @@ class Policies:
                 raise ConfigurationError(f"the policy of {name!r} has rerun and no retry_on, so that nothing is tried again")
             if policy.cache_key is not None and policy.cache is None:
                 raise ConfigurationError(f"the policy of {name!r} has a cache_key and no cache")
-        return {name: policy for name, policy in found.items() if policy.changes_calls}
+        settings = {name: (one.retry_on, one.caches, one.max_output, one.exclusive, one.progress) for name, one in found.items()}
+        return {name: policy for name, policy in found.items() if any(settings[name])}
 
 
 # ---------------------------------------------------------------------------------------------- cache
@@ -240,39 +224,31 @@ class SharedResult:
     result: ToolCallResult
     timeout: float | None = None
 
-    def is_for(self, timeout: float | None) -> bool:
-        """Whether the result is valid for a call with this timeout (None: none): one with a longer timeout may succeed."""
-        return self.timeout is None or (timeout is not None and timeout <= self.timeout)
-
 
 SharedFuture = Future[SharedResult | None]
 """A running call shared by equal calls. Its result is None if it is not valid for them, so that one of them must run."""
 
 
+@dataclass(eq=False, repr=False)
 class CachedCall:
     """One call whose result may be cached, or in progress.
 
-    Args:
+    Attributes:
         call: The call.
         mapping: Keeps the results.
         cache_key: Gives what stands for the arguments; None where they do.
         direct: Whether the tool's results go to the user.
     """
 
-    def __init__(
-        self,
-        call: ToolCallRecord,
-        mapping: MutableMapping[str, Any],
-        cache_key: Callable[[Mapping[str, Any]], Any] | None,
-        *,
-        direct: bool = False,
-    ) -> None:
-        self._call = call
-        self._results = _results_in(mapping)
-        self._cache_key = cache_key
-        self._direct = direct
-        self._key = ""
-        self._token: Token[Any] | None = None
+    call: ToolCallRecord
+    mapping: MutableMapping[str, Any]
+    cache_key: Callable[[Mapping[str, Any]], Any] | None
+    direct: bool = False
+    _key: str = ""
+    _token: Token[Any] | None = None
+
+    def __post_init__(self) -> None:
+        self._results = _results_in(self.mapping)
 
     def enter(self) -> ToolCallResult | SharedFuture | None:
         """Return the cached result, or the flight to wait for. None: the caller runs the call, then leaves.
@@ -280,7 +256,7 @@ class CachedCall:
         Raises:
             ConfigurationError: The key of the call is nothing that JSON can write.
         """
-        self._key = self._key or _cache_key(self._call, self._cache_key)
+        self._key = self._key or _cache_key(self.call, self.cache_key)
         led, this = _led.get(), (id(self._results), self._key)
         inside = this in led  # this very call is being run around this one: waiting for that would never end
         found = self._results.read(self._key) if inside else self._results.enter(self._key)
@@ -300,18 +276,18 @@ class CachedCall:
 
     def landed(self, result: ToolCallResult) -> ToolCallResult:
         """Return the result of a flight as this call's own."""
-        update = {"tool_call_id": self._call.id, "name": self._call.spelling, "id": None, "content": copy.deepcopy(result.message.content)}
+        update = {"tool_call_id": self.call.id, "name": self.call.spelling, "id": None, "content": copy.deepcopy(result.message.content)}
         message = result.message.model_copy(update=update)
-        return replace(result, call=self._call, message=message, duration=0.0, executed=False, attempts=0)
+        return replace(result, call=self.call, message=message, duration=0.0, executed=False, attempts=0)
 
     def _kept(self, found: Mapping[str, Any]) -> ToolCallResult:
         message = ToolMessage(
             content=copy.deepcopy(found["content"]),
             artifact=found.get("artifact"),
-            tool_call_id=self._call.id,
-            name=self._call.spelling,
+            tool_call_id=self.call.id,
+            name=self.call.spelling,
         )
-        return ToolCallResult(self._call, message, return_direct=self._direct, executed=False, attempts=0)
+        return ToolCallResult(self.call, message, return_direct=self.direct, executed=False, attempts=0)
 
 
 def _cache_key(call: ToolCallRecord, cache_key: Callable[[Mapping[str, Any]], Any] | None) -> str:

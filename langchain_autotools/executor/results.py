@@ -35,6 +35,14 @@ _logger = logging.getLogger("langchain_autotools")
 ArgumentPath = tuple[int | str, ...]
 """A position in the arguments: keys and indices, from the outside in."""
 
+ShownPath = Callable[[ArgumentPath], ArgumentPath | None]
+"""A function that returns a position as the model knows it; None for one that is none of its business."""
+
+InvalidError = ValidationError | ValidationErrorV1
+"""What a schema raises, of either version of pydantic."""
+
+_Cause = BaseException | type[BaseException] | None
+
 
 @dataclass(frozen=True)
 class ToolCallResult:
@@ -85,10 +93,9 @@ class ToolCallResult:
         return self.message.content
 
 
-def failed(
-    call: ToolCallRecord, text: str, error: BaseException | None = None, *, duration: float = 0.0, executed: bool = False
-) -> ToolCallResult:
-    """Return the result of a failed call: `{"error": text}`, for the model to act on."""
+def failed(call: ToolCallRecord, text: str, error: _Cause = None, *, duration: float = 0.0, executed: bool = False) -> ToolCallResult:
+    """Return the result of a failed call: `{"error": text}`, for the model to act on; the text is that of an error given by its class."""
+    error = error(text) if isinstance(error, type) else error
     content = json.dumps({"error": mend_surrogates(text)}, ensure_ascii=False)
     message = ToolMessage(content=content, tool_call_id=call.id, name=call.spelling, status="error")
     return ToolCallResult(call, message, error, duration, executed=executed, attempts=int(executed))
@@ -110,13 +117,12 @@ def is_changed(result: ToolCallResult) -> bool:
 def cancelled_result(call: ToolCallRecord, *, executed: bool = False, duration: float = 0.0) -> ToolCallResult:
     """Return the result of a call that was still running when its run was cancelled."""
     text = "cancelled before it finished; what it did until then may remain" if executed else "cancelled before it ran"
-    return failed(call, text, asyncio.CancelledError(text), duration=duration, executed=executed)
+    return failed(call, text, asyncio.CancelledError, duration=duration, executed=executed)
 
 
 def overdue_result(call: ToolCallRecord) -> ToolCallResult:
     """Return the answer to a call whose run ended before it began."""
-    text = "Not run: the time for this run is over."
-    return failed(call, text, TimeoutError(text))
+    return failed(call, "Not run: the time for this run is over.", TimeoutError)
 
 
 def describe(error: BaseException) -> str:
@@ -125,7 +131,7 @@ def describe(error: BaseException) -> str:
     For a `ToolException` the message alone."""
     if isinstance(error, BaseExceptionGroup):  # of a session or task group that failed: the group's own text says nothing
         return "; ".join(dict.fromkeys(describe(inner) for inner in error.exceptions))
-    if isinstance(error, ValidationError | ValidationErrorV1):
+    if isinstance(error, InvalidError):
         return f"{type(error).__name__}: {'; '.join(_problems(error))}"
     if asks_for_a_graph(error):
         return "the tool cannot run here: it asks for the graph around it (a stream writer, a store, an interrupt), and there is none"
@@ -138,13 +144,7 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def describe_arguments(
-    error: ValidationError | ValidationErrorV1,
-    name: str,
-    shown: Callable[[ArgumentPath], ArgumentPath | None],
-    *,
-    for_model: bool = True,
-) -> str:
+def describe_arguments(error: InvalidError, name: str, shown: ShownPath, *, for_model: bool = True) -> str:
     """Describe invalid arguments of a call: places and messages, without values.
 
     Args:
@@ -165,9 +165,7 @@ def invalid_arguments(name: str, problems: Sequence[str], *, for_model: bool = T
     return f"The arguments of {name!r} are not valid: {'; '.join(problems)}.{again}"
 
 
-def _problems(
-    error: ValidationError | ValidationErrorV1, shown: Callable[[ArgumentPath], ArgumentPath | None] = lambda place: place
-) -> list[str]:
+def _problems(error: InvalidError, shown: ShownPath = lambda place: place) -> list[str]:
     if isinstance(error, ValidationError):
         entries: list[Any] = list(error.errors(include_url=False, include_context=False, include_input=False))
     else:
@@ -251,7 +249,14 @@ def has_other_effects(command: Any) -> bool:
 
 def _fitted(call: ToolCallRecord, message: ToolMessage) -> ToolMessage:
     """Return the message with the call's id and name, and with content that can be sent."""
-    content = _sendable(message.content)
+    content: Any = message.content
+    if isinstance(content, str):
+        content = mend_surrogates(content) if content.strip() else NO_OUTPUT
+    elif not content:
+        content = NO_OUTPUT
+    else:
+        clean = _clean([_with_base64(block) if is_media_block(block) else block for block in content])
+        content = content if clean == content else clean
     if message.tool_call_id == call.id and message.name == call.spelling and message.content is content:
         return message
     return message.model_copy(update={"tool_call_id": call.id, "name": call.spelling, "content": content})
@@ -264,15 +269,6 @@ def as_message(content: Any) -> Any:
     ):
         return ToolMessage(content=content, tool_call_id="")
     return content
-
-
-def _sendable(content: Any) -> Any:
-    if isinstance(content, str):
-        return mend_surrogates(content) if content.strip() else NO_OUTPUT
-    if not content:
-        return NO_OUTPUT
-    clean = _clean([_with_base64(block) if is_media_block(block) else block for block in content] if isinstance(content, list) else content)
-    return content if clean == content else clean
 
 
 def _with_base64(value: Any) -> Any:
@@ -327,7 +323,8 @@ def output_content(value: Any) -> Any:
     if (blocks := _content_blocks(value)) is not None:
         return blocks
     if (run := run_message_of(value)) is not None:  # a model or agent as a tool: its answer, not its metadata
-        return _run_answer(value, run)
+        parsed = value.output if isinstance(value, HoldsRun) else None
+        return output_content(parsed) if parsed is not None else run_content(run) or NO_OUTPUT
     if isinstance(value, BaseMessage):
         return str(value.text) or NO_OUTPUT
     return _json(value)
@@ -343,13 +340,6 @@ def _content_blocks(value: Any) -> list[Any] | None:
         return [block for item in value for block in _blocks(item)]
     is_content = any(isinstance(item, dict) for item in value) and all(map(_is_block, value))
     return list(value) if is_content or all(isinstance(item, ToolOutputMixin) for item in value) else None
-
-
-def _run_answer(value: Any, run: AIMessage) -> Any:
-    """Return the output of a run: the parsed value, else its text."""
-    if isinstance(value, HoldsRun) and value.output is not None:
-        return output_content(value.output)
-    return run_content(run) or NO_OUTPUT
 
 
 _READ_TO_THE_END = (Iterator, KeysView, ValuesView, ItemsView)
@@ -495,17 +485,12 @@ def serialize_result(value: Any) -> str:
     content = message.content if isinstance(message, ToolMessage) else output_content(message)
     if isinstance(content, ToolOutputMixin) or (isinstance(content, list) and any(isinstance(part, ToolOutputMixin) for part in content)):
         raise ConfigurationError(f"a result is a message or what a tool returned, not {type(value).__name__}")
-    text = mend_surrogates(content if isinstance(content, str) else _text_of_blocks(content))
+    if not isinstance(content, str):
+        are_texts = all(isinstance(block, str) or (isinstance(block, dict) and block.get("type") == "text") for block in content)
+        texts = (str(block if isinstance(block, str) else block.get("text")) for block in content)
+        content = "".join(texts) if are_texts else json.dumps(content, ensure_ascii=False, default=str)
+    text = mend_surrogates(content)
     return text if text.strip() else NO_OUTPUT
-
-
-def _text_of_blocks(blocks: list[Any]) -> str:
-    texts = [block if isinstance(block, str) else block.get("text") for block in blocks if _is_text_block(block)]
-    return "".join(map(str, texts)) if len(texts) == len(blocks) else json.dumps(blocks, ensure_ascii=False, default=str)
-
-
-def _is_text_block(block: Any) -> bool:
-    return isinstance(block, str) or (isinstance(block, dict) and block.get("type") == "text")
 
 
 # ---------------------------------------------------------------------------------------------- shortening

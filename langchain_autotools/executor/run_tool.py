@@ -73,17 +73,12 @@ class OuterCall:
     message_id: str | None
     approvals: Approvals
 
-    @property
-    def _key(self) -> str | None:
-        self.approvals.check_key()
-        return None if self.approvals.key is None else self.approvals.key.get_secret_value()
-
     def shown(self, pending: PendingCall) -> PendingCall:
         """Return a pending call of the run inside, as it is shown outside."""
         path = (self.call.name, *pending.path)
         place = [self.message_id, self.call.id, path, pending.uuid, pending.digest]
         outside = replace(pending, path=path, uuid=hashlib.sha256(plain_json(self.call, place)).hexdigest())
-        return replace(outside, digest=shown_digest(outside, self._key))
+        return replace(outside, digest=shown_digest(outside, self.approvals.checked_key()))
 
     def record(self, messages: Sequence[BaseMessage], pending: Sequence[PendingCall]) -> dict[str, Any]:
         """Return the record of the run inside, which waits.
@@ -112,7 +107,7 @@ class OuterCall:
         identity = hashlib.sha256(plain_json(call, place)).hexdigest()
         known: dict[str, Any] = {"toolset": call.toolset, "changes": changes or {}, **told_of(call.name, call.definitions)}
         shown = PendingCall(call.id, call.shown_name, plain, "approval", identity, changed=True, **known)
-        return self._record([replace(shown, digest=shown_digest(shown, self._key))], [], [])
+        return self._record([replace(shown, digest=shown_digest(shown, self.approvals.checked_key()))], [], [])
 
     def _record(self, shown: Sequence[PendingCall], inside: Sequence[Sequence[str]], messages: Sequence[Any]) -> dict[str, Any]:
         record = {
@@ -128,7 +123,8 @@ class OuterCall:
     def _digest(self, record: Mapping[str, Any]) -> str:
         kept = [record[name] for name in ("message", "args", "calls", "inside", "messages")]
         kept += [record[DEFINITIONS]] if DEFINITIONS in record else []
-        return digest_of(replace(self.call, args={"record": kept}, inner=(), definitions=None), "open_run", "", self._key)
+        whole = replace(self.call, args={"record": kept}, inner=(), definitions=None)
+        return digest_of(whole, "open_run", "", self.approvals.checked_key())
 
     def check(self, record: Mapping[str, Any], decisions: Sequence[Decision]) -> None:
         """Raise if a record is not the one that was made of a run inside this call.
@@ -188,19 +184,6 @@ def _continued_call(call: ToolCallRecord, record: Mapping[str, Any], decisions: 
 _NAMELESS = "{kind} as a tool needs a name: as_tool(name=...), a mapping of name to tool, or the model's own name="
 
 
-class Runs(Protocol):
-    """An object that makes runs, each in a conversation of its own."""
-
-    def run(self, question: HumanMessage | None, *, history: Sequence[BaseMessage], config: RunnableConfig, **kwargs: Any) -> Any:
-        """Ask a question after a conversation, or (with `resume` in place of the question) go on with it."""
-
-    async def arun(self, question: HumanMessage | None, *, history: Sequence[BaseMessage], config: RunnableConfig, **kwargs: Any) -> Any:
-        """Like `run`, asynchronously."""
-
-    def check(self, decisions: Sequence[Decision], *, history: Sequence[BaseMessage]) -> Sequence[DecisionProblem]:
-        """Return why a run could not go on with these decisions; empty if it can."""
-
-
 @dataclass(frozen=True)
 class ModelRuns:
     """The runs of a model.
@@ -238,8 +221,8 @@ class RunTool(BaseTool):
     args_schema: Any = _Question
 
     @classmethod
-    def of(cls, runs: Runs, kind: str, name: str | None, description: str | None) -> "RunTool":
-        """Return the tool that asks `runs`.
+    def of(cls, runs: Any, kind: str, name: str | None, description: str | None) -> "RunTool":
+        """Return the tool that asks `runs`, an object with the methods of `ModelRuns`.
 
         Raises:
             ConfigurationError: It has no name.
@@ -293,9 +276,9 @@ class _InnerRun:
         self.keywords = {} if run is None else {"resume": run.decisions}
         self._used: InnerUsage | None = None
         if around is not None and self._outer is not None:
-            budget: InnerBudget | None = around.around.budget
-            self._used = None if budget is None else budget.used
-            current_nested_runs.set(_GivenRuns(self._outer, budget))
+            given = _GivenRuns(self._outer, around.around.budget)
+            self._used = given.used
+            current_nested_runs.set(given)
 
     def __enter__(self) -> None:
         """Begin the run."""

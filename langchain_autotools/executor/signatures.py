@@ -300,10 +300,6 @@ def _needed(parameter: Parameter, value: Any, needs: str) -> Any:
     raise ConfigurationError(f"the tool cannot run here: its argument {parameter.name!r} needs {needs}")
 
 
-def _write_nothing(_: Any) -> None:
-    """A stream writer outside a graph, which does nothing."""
-
-
 def tool_runtime(context: InjectionContext) -> Any:
     """Return the `ToolRuntime` of a call."""
     kind = graph_class("ToolRuntime")
@@ -312,7 +308,7 @@ def tool_runtime(context: InjectionContext) -> Any:
         **{name: getattr(graph, name, None) for name in ("context", "store", "execution_info", "server_info")},
         "state": {"messages": list(context.messages)},
         "config": context.config,
-        "stream_writer": getattr(graph, "stream_writer", _write_nothing),
+        "stream_writer": getattr(graph, "stream_writer", lambda _: None),
         "tool_call_id": context.call.id,
         "tools": list(context.tools),
     }
@@ -364,7 +360,12 @@ def fields_of(schema: Any) -> Mapping[str, ReadAs]:
     by_alias = newer.get("validate_by_alias") is not False
     if fields:
         return {
-            name: ReadAs(name, info.rebuild_annotation(), info.is_required(), _paths(name, info.validation_alias, by_name, by_alias))
+            name: ReadAs(
+                name,
+                info.rebuild_annotation(),
+                info.is_required(),
+                [(name,)] if info.validation_alias is None else _paths(name, info.validation_alias, by_name, by_alias),
+            )
             for name, info in fields.items()
         }
     if dataclasses.is_dataclass(schema) or is_typeddict(schema):
@@ -373,18 +374,9 @@ def fields_of(schema: Any) -> Mapping[str, ReadAs]:
 
 
 def _paths(name: str, alias: Any, by_name: bool, by_alias: bool) -> list[Path]:
-    choices = [] if alias is None or not by_alias else alias.choices if isinstance(alias, AliasChoices) else [alias]
+    choices = [] if not by_alias else alias.choices if isinstance(alias, AliasChoices) else [alias]
     paths: list[Path] = [tuple(one.path) if isinstance(one, AliasPath) else (one,) for one in choices]
     return [(name,), *paths] if by_name or not paths else sorted(paths, key=len)
-
-
-def _aliases_of(info: FieldInfo) -> Iterator[str]:
-    """Yield the aliases under which a pydantic model accepts a field."""
-    choices = info.validation_alias.choices if isinstance(info.validation_alias, AliasChoices) else [info.validation_alias]
-    for alias in (info.alias, *choices):
-        first = alias.path[0] if isinstance(alias, AliasPath) else alias
-        if isinstance(first, str):
-            yield first
 
 
 def put(data: Any, path: Path, value: Any) -> None:
@@ -523,11 +515,6 @@ Leaf = Callable[[Any, Any], Any]
 """A function that returns the value of a type that holds no others, from its value in JSON and the type."""
 
 
-def unchanged(value: Any, annotation: Any) -> Any:
-    """Return a value as it is."""
-    return value
-
-
 def as_member(value: Any, annotation: Any) -> Any:
     """Return the member of an enumeration that a literal asks for, where JSON has its value; other values unchanged."""
     choices = get_args(annotation) if get_origin(annotation) is Literal else ()
@@ -547,8 +534,8 @@ def as_strict(value: Any, annotation: Any) -> Any:
         return value
 
 
-def as_annotated(value: Any, annotation: Any, leaf: Leaf) -> Any:
-    """Return plain data for an annotation: without values for nested injected fields, and each value in it changed by `leaf`."""
+def as_annotated(value: Any, annotation: Any, leaf: Leaf | None = None) -> Any:
+    """Return plain data for an annotation: without values for nested injected fields, and each value in it changed by `leaf`, if given."""
     if isinstance(annotation, TypeAliasType):
         annotation = annotation.__value__
     origin, parts = get_origin(annotation), get_args(annotation)
@@ -561,10 +548,11 @@ def as_annotated(value: Any, annotation: Any, leaf: Leaf) -> Any:
             value = as_annotated(value, part, leaf)
         return value
     if isinstance(value, list) and parts and origin is not Literal:
-        items = [as_annotated(item, part, leaf) for item, part in zip(value, _item_types(parts, len(value)), strict=False)]
+        kinds = parts if len(parts) == len(value) and parts[-1] is not ... else [parts[0]] * len(value)
+        items = [as_annotated(item, kind, leaf) for item, kind in zip(value, kinds, strict=False)]
         return origin(items) if leaf is as_strict and origin in (tuple, set, frozenset) else items
     if not isinstance(value, dict):
-        return leaf(value, annotation)
+        return value if leaf is None else leaf(value, annotation)
     if parts:  # a mapping of keys to values
         return {key: as_annotated(item, parts[-1], leaf) for key, item in value.items()}
     fields = fields_of(annotation) if isinstance(annotation, type) else {}
@@ -580,8 +568,3 @@ def _instance(value: dict[str, Any], kind: Any) -> Any:
         return TypeAdapter(kind).validate_python(value)
     except ValidationError:
         return value
-
-
-def _item_types(parts: tuple[Any, ...], size: int) -> Sequence[Any]:
-    """Return the type of each item of a list or tuple."""
-    return parts if len(parts) == size and parts[-1] is not ... else [parts[0]] * size

@@ -9,10 +9,10 @@ import logging
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import replace
 from enum import Enum
-from typing import Any, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol, cast
 
 from ..messages.run_messages import open_run
-from ..retry import Attempts, Awaited, RetryPolicy, RetrySteps
+from ..retry import Attempts, Awaited, RetryPolicy
 from .call import ToolRun
 from .plan import PlannedCall
 from .policies import CachedCall, SharedFuture, SharedResult, ToolPolicy
@@ -82,6 +82,18 @@ class CallUser(NamedTuple):
     keeps: bool = False
 
 
+class Own(NamedTuple):
+    """A step: call a function of the batch's own, whose result a batch of tasks awaits. The generator receives the result.
+
+    Attributes:
+        function: The function.
+        args: Its arguments.
+    """
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+
+
 class InThread(NamedTuple):
     """A step: call a function in the thread of the call. The generator receives its result. For threads only.
 
@@ -107,7 +119,7 @@ class Wrap(NamedTuple):
     keeps: bool = True
 
 
-Step = Attempt | Pause | Follow | CallUser | InThread | Wrap | Awaited
+Step = Attempt | Pause | Follow | CallUser | Own | InThread | Wrap | Awaited
 
 
 Steps = Generator[Step, Any, Outcome]
@@ -140,14 +152,11 @@ def ends_as(outcome: Outcome) -> Steps:
 _Attempted = Generator[Step, Any, ToolCallResult]
 
 
-def policy_steps(
-    run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool, awaits: bool = False
-) -> _Attempted:
-    """Execute a call under its policy, as a generator of steps.
+def policy_steps(run: ToolRun, may_wait: Callable[[float], bool], *, in_thread: bool, awaits: bool = False) -> _Attempted:
+    """Execute a call under its tool's policy, as a generator of steps.
 
     Args:
         run: The call.
-        policy: The tool's policy.
         may_wait: Tells whether its batch goes on for longer than some seconds.
         in_thread: Whether the tool runs in a thread, which cannot be stopped.
         awaits: Whether the batch awaits what asynchronous strategies of a retry return.
@@ -158,14 +167,16 @@ def policy_steps(
     Raises:
         ConfigurationError: It does not, and there is one.
     """
-    attempts = _Attempts(run, policy, may_wait, in_thread=in_thread, awaits=awaits)
-    result = yield from (attempts.steps() if run.cached is None else _shared(run, run.cached, attempts))
+    policy = cast("ToolPolicy", run.policy)
+    tries = _tries(run, policy, may_wait, in_thread=in_thread, awaits=awaits)
+    result = yield from (tries if run.cached is None else _shared(run, run.cached, tries))
     tried = run.tried + int(result.executed)
     result = replace(result, executed=tried > 0, attempts=tried)
     return result if policy.max_output is None else shortened(result, policy.max_output)
 
 
-def _shared(run: ToolRun, cached: CachedCall, attempts: "_Attempts") -> _Attempted:
+def _shared(run: ToolRun, cached: CachedCall, tries: _Attempted) -> _Attempted:
+    """Take the result of an equal call, or try for all equal calls that are made meanwhile."""
     while True:
         found = cached.enter()
         if isinstance(found, ToolCallResult):
@@ -176,68 +187,47 @@ def _shared(run: ToolRun, cached: CachedCall, attempts: "_Attempts") -> _Attempt
         if not found.done():
             return overdue_result(run.call)
         landing = found.result()
-        if landing is not None and landing.is_for(run.timeout):
+        # one that took too long may succeed in a longer time
+        if landing is not None and (landing.timeout is None or (run.timeout is not None and run.timeout <= landing.timeout)):
             return cached.landed(landing.result)
     given: SharedResult | None = None
     try:
-        result = yield from attempts.steps()
-        if attempts.ended_by_itself(result):
+        result = yield from tries
+        is_own = result.executed and not isinstance(result.error, asyncio.CancelledError) and open_run(result.message) is None
+        if is_own and not (run.is_late and run.ends_with_batch):  # else it is caused by the end of this batch
             given = SharedResult(result, run.timeout if run.is_late else None)
         return result
     finally:
         cached.leave(given)
 
 
-class _Attempts:
-    """The attempts at one call."""
-
-    def __init__(self, run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool, awaits: bool) -> None:
-        self._run = run
-        self._errors = policy.retry_on or ()
-        self._retry = policy.retry_settings or RetryPolicy()
-        source = source_tool(run.prepared.tool)
-        self._is_remote = source is not None
-        self._may_repeat = (source is not None and source.repeatable) if policy.rerun is None else policy.rerun
-        self._may_wait = may_wait
-        self._in_thread = in_thread
-        self._awaits = awaits
-
-    def steps(self) -> _Attempted:
-        """Try until the call succeeds, fails for good, or no attempt or time is left."""
-        attempts, number = Attempts(self._retry, self._run.call.name, awaits=self._awaits), 1
-        result: ToolCallResult = yield Attempt(number)
-        while (wait := (yield from self._wait(result, attempts))) is not None:
-            _logger.debug("tool %s has failed, call %s: attempt %d follows in %.2f s", result.call.name, result.call.id, number + 1, wait)
-            yield Pause(wait)
-            self._run.begin_anew()
-            result = yield Attempt(number + 1)
-            number += 1
-        return result
-
-    def _wait(self, result: ToolCallResult, attempts: Attempts) -> RetrySteps:
-        """Return the seconds to wait before the next attempt; None if there is none."""
-        error, run = result.error, self._run
-        if not isinstance(error, Exception) or not result.executed or not _is_named(error, self._errors):
-            return None
-        if run.is_late and (self._in_thread or not run.ended):  # it may still be running
-            return None
-        if not self._may_repeat and ((run.is_late and self._is_remote) or _is_unknown(error)):  # it may have had its effect
-            return None
-        return (yield from attempts.decide(error, self._may_wait))
-
-    def ended_by_itself(self, result: ToolCallResult) -> bool:
-        """Whether the result is the tool's own and valid for other calls, and not caused by this batch's end or timeout."""
-        if not result.executed or isinstance(result.error, asyncio.CancelledError) or open_run(result.message) is not None:
-            return False
-        return not (self._run.is_late and self._run.ends_with_batch)
+def _tries(run: ToolRun, policy: ToolPolicy, may_wait: Callable[[float], bool], *, in_thread: bool, awaits: bool) -> _Attempted:
+    """Try until the call succeeds, fails for good, or no attempt or time is left."""
+    attempts, number = Attempts(policy.retry_settings or RetryPolicy(), run.call.name, awaits=awaits), 1
+    result: ToolCallResult = yield Attempt(number)
+    while (error := _repeatable(run, policy, result, in_thread=in_thread)) is not None:
+        wait = yield from attempts.decide(error, may_wait)
+        if wait is None:
+            break
+        _logger.debug("tool %s has failed, call %s: attempt %d follows in %.2f s", result.call.name, result.call.id, number + 1, wait)
+        yield Pause(wait)
+        run.begin_anew()
+        number += 1
+        result = yield Attempt(number)
+    return result
 
 
-def _is_unknown(error: Exception) -> bool:
-    """Whether an error, or one in a group of errors, says that nobody knows what the call did."""
+def _repeatable(run: ToolRun, policy: ToolPolicy, result: ToolCallResult, *, in_thread: bool) -> Exception | None:
+    """Return the error of a call that its policy may try again; None if that is not to be."""
+    error, errors = result.error, policy.retry_on or ()
+    if not isinstance(error, Exception) or not result.executed:
+        return None
+    # a group is named if all errors in it are, and unknown if one of them is
+    is_named = error.split(errors)[1] is None if isinstance(error, ExceptionGroup) else isinstance(error, errors)
+    if not is_named or (run.is_late and (in_thread or not run.ended)):  # it may still be running
+        return None
+    source = source_tool(run.prepared.tool)
+    may_repeat = (source is not None and source.repeatable) if policy.rerun is None else policy.rerun
     found = error.subgroup(OutcomeUnknownError) if isinstance(error, ExceptionGroup) else isinstance(error, OutcomeUnknownError)
-    return bool(found)
-
-
-def _is_named(error: BaseException, errors: tuple[type[Exception], ...]) -> bool:
-    """Whether an error is one of these classes; for a group, whether all errors in it are."""
-    return error.split(errors)[1] is None if isinstance(error, BaseExceptionGroup) else isinstance(error, errors)
+    had_effect = bool(found) or (run.is_late and source is not None)  # or may have had it
+    return error if may_repeat or not had_effect else None

@@ -28,7 +28,6 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, Tool, ToolException
 from pydantic import ValidationError, create_model
 from pydantic.v1 import BaseModel as BaseModelV1
-from pydantic.v1 import ValidationError as ValidationErrorV1
 from pydantic.v1 import create_model as create_model_v1
 from pydantic_core import to_jsonable_python
 
@@ -38,12 +37,11 @@ from ..messages.calls import ToolCallRecord, canonical_call
 from ..messages.incremental import copy_containers
 from ..strict_json import equivalent
 from .context import as_asynchronous
-from .results import ArgumentPath, as_message, describe, describe_arguments, invalid_arguments, output_content
+from .results import ArgumentPath, InvalidError, as_message, describe, describe_arguments, invalid_arguments, output_content
 from .signatures import (
     NOWHERE,
     CheckedSchema,
     InjectionContext,
-    Leaf,
     Parameter,
     Path,
     Signature,
@@ -62,7 +60,6 @@ from .signatures import (
     subset,
     supply,
     takes_anything,
-    unchanged,
 )
 
 _KEPT_BY_CORE = frozenset({"config", "run_manager", "callbacks", "self"})
@@ -109,6 +106,7 @@ class ToolArguments:
         supplied: The parameters and fields that the program supplies, by name.
         single: Whether the function takes one argument, whatever its name.
         sources: What of the program the tool receives.
+        title: The name of the class that validates; "" where none does.
         misread: An argument that core's own way would lose; None if it would lose none.
 
     Raises:
@@ -123,6 +121,7 @@ class ToolArguments:
         self._schema, self._enforced = _schema(tool, self.signatures)
         is_class = not isinstance(self._schema, Mapping | None)
         self._inferred = is_class and _is_inferred(self._schema, self.signatures)
+        self.title: str = getattr(self._schema, "__name__", "")
         self._is_older, self._is_own = is_v1(self._schema), is_own(self._schema)
         reads = fields_of(self._schema) if is_class else {}
         self._reads = {str(read.paths[0][0]) if self._is_own else name: read for name, read in reads.items()}
@@ -162,11 +161,6 @@ class ToolArguments:
     def needs_program(self) -> bool:
         """Whether the tool is given more than its own arguments: something injected, or the configuration."""
         return bool(self._inner or self.sources - {"callbacks", "run_manager"})
-
-    @property
-    def title(self) -> str:
-        """The name of the class that validates; "" where none does."""
-        return getattr(self._schema, "__name__", "")
 
     def _check(self, executed: bool) -> None:
         """Raise for an argument that would not reach the function."""
@@ -229,11 +223,9 @@ class ToolArguments:
             kept = {name: value for name, value in schema["properties"].items() if name in self.declared}
             required = [name for name in schema.get("required", ()) if name in self.declared]
             return Declaration({**schema, "properties": kept, "required": required}, self.tool, schema, self._enforced)
-        if (
-            not self._is_own
-            and self._declared_by_core() == set(self.declared)
-            and (self._is_older or schema.model_config.get("alias_generator") is None)
-        ):
+        # TypedDicts and dataclasses inside have the generator of aliases around them
+        renames = not self._is_older and schema.model_config.get("alias_generator") is not None
+        if not (self._is_own or renames) and self._declared_by_core() == set(self.declared):
             return None
         made = subset(self._name, schema, {name: self._reads[name].field for name in self.declared})
         return Declaration(made, self.tool, schema, self._enforced)
@@ -263,9 +255,9 @@ class ToolArguments:
                 raise SameArgumentError(f"{path[0]!r} and {name!r} are one argument, and have different values: give {name!r} alone")
         for key in self._alias_keys:
             kept.pop(key, None)
-        return self._changed(kept, unchanged) if self._inner else kept
+        return self._changed(kept) if self._inner else kept
 
-    def _changed(self, args: Mapping[str, Any], leaf: Leaf) -> dict[str, Any]:
+    def _changed(self, args: Mapping[str, Any], leaf: Any = None) -> dict[str, Any]:
         known = self._annotations
         return {name: as_annotated(value, known[name], leaf) if name in known else value for name, value in args.items()}
 
@@ -343,8 +335,9 @@ class ToolArguments:
             return schema.model_validate(self._input(given, supplied) if self._renamed or supplied else given)
         except ValidationError as first:
             error = first
+        is_whole = all(one.name in supplied or not one.required for one in self._fields)
         try:
-            made = (self._relaxed if self._is_whole(supplied) else schema).model_validate_json(dumps(self._input(args)))
+            made = (self._relaxed if is_whole else schema).model_validate_json(dumps(self._input(args)))
             made.__dict__.update({self._reads[name].field: value for name, value in supplied.items()})
             return made
         except ValidationError as second:
@@ -354,9 +347,6 @@ class ToolArguments:
         if not self._has_members:
             raise error
         return schema.model_validate(self._input(self._changed(args, as_strict), supplied))
-
-    def _is_whole(self, supplied: Mapping[str, Any]) -> bool:
-        return all(one.name in supplied or not one.required for one in self._fields)
 
     def _of(self, made: Any) -> dict[str, Any]:
         """Return the values of a validated model by name."""
@@ -451,14 +441,14 @@ class ToolArguments:
             ) from None
 
     def _explained(self, error: Exception, *, for_model: bool = True) -> str:
-        if not isinstance(error, ValidationError | ValidationErrorV1):
+        if not isinstance(error, InvalidError):
             return describe(error)
         handler = self.tool.handle_validation_error
         if not handler:
             return self.described(error, self._name, for_model=for_model)
         return "Tool input validation error" if handler is True else handler if isinstance(handler, str) else handler(error)
 
-    def described(self, error: ValidationError | ValidationErrorV1, name: str, *, for_model: bool = True) -> str:
+    def described(self, error: InvalidError, name: str, *, for_model: bool = True) -> str:
         """Describe invalid arguments for the model, or for a human, under their declared names."""
         return describe_arguments(error, name, self._shown, for_model=for_model)
 
@@ -635,9 +625,8 @@ class PreparedTool:
         self.arguments = ToolArguments(inside)
         kind: Any = type(inside)
         self.asynchronous = "_arun" in self.arguments.signatures or not is_core(kind.ainvoke)
-        self.only_asynchronous = self.asynchronous and (
-            "_run" not in self.arguments.signatures or _only_raises(getattr(kind._run, "__code__", None))
-        )
+        raises = _only_raises(getattr(kind._run, "__code__", None))
+        self.only_asynchronous = self.asynchronous and (raises or "_run" not in self.arguments.signatures)
         is_core_run, is_core_invoke = _goes_through_core(inside), is_core(kind.invoke) and is_core(kind.ainvoke)
         self.observed = tool is inside and is_core_run and is_core_invoke
         self._methods: dict[str, Any] = {}  # through which core runs the tool, so that its arguments meet none of core's own

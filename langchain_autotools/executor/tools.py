@@ -76,6 +76,7 @@ def source_tool(tool: BaseTool) -> SourceTool | None:
 
 _logger = logging.getLogger("langchain_autotools")
 
+_tell_once = functools.lru_cache(1_000)(_logger.warning)
 _T = TypeVar("_T")
 _DECLARATION = "is a declaration: it says what a tool takes, not what it does. Pass a function or a BaseTool, or declare it with bind_tools"
 
@@ -260,11 +261,6 @@ def _from_callable(value: Any, name: str) -> BaseTool:
     return StructuredTool(name=name, description=description, args_schema=schema_of(signature, name, arguments), **way)
 
 
-@functools.lru_cache(1_000)
-def _tell_once(text: str) -> None:
-    _logger.warning(text)
-
-
 # ---------------------------------------------------------------------------------------------- pickling
 
 
@@ -274,9 +270,6 @@ class _Reference:
 
     module: str
     name: str
-
-    def tool(self) -> Any:
-        return pkgutil.resolve_name(f"{self.module}:{self.name}")
 
 
 def dump_tools(owner: str, tools: Any) -> Any:
@@ -305,7 +298,7 @@ def _labelled(tools: Any) -> dict[str, Any]:
 
 def restore_tools(tools: Any) -> Any:
     """Restore tools from `dump_tools`."""
-    return _change_each(lambda value: value.tool() if isinstance(value, _Reference) else value, tools)
+    return _change_each(lambda one: pkgutil.resolve_name(f"{one.module}:{one.name}") if isinstance(one, _Reference) else one, tools)
 
 
 def _change_each(change: Callable[[Any], Any], tools: Any) -> Any:

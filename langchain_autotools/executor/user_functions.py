@@ -14,22 +14,29 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
+
+from ..deadline import Deadline
 
 NOTHING: Any = object()
 """The return value if the run has ended first."""
 
-UserCall = tuple[Callable[[Any], Any], Any]
+_T = TypeVar("_T")
+
+UserFunction = Callable[[Any], Any]
+"""A function of the caller's, possibly asynchronous."""
+
+IsOver = Callable[[], bool]
+"""A function that says whether something is to be waited for no longer."""
+
+Patience = Callable[[], float | None]
+"""A function that returns the seconds until the next check; None for no limit."""
+
+UserCall = tuple[UserFunction, Any]
 """A function of the caller's, possibly asynchronous, and its argument."""
 
 
-def call_user(
-    function: Callable[[Any], Any],
-    argument: Any,
-    is_over: Callable[[], bool],
-    patience: Callable[[], float | None],
-    threads: int | None = None,
-) -> Any:
+def call_user(function: UserFunction, argument: Any, is_over: IsOver, patience: Patience, threads: int | None = None) -> Any:
     """Return the result of a caller's function; `NOTHING` if the run ended first.
 
     Args:
@@ -59,13 +66,7 @@ def call_user(
     return task.result()
 
 
-async def acall_user(
-    function: Callable[[Any], Any],
-    argument: Any,
-    is_over: Callable[[], bool],
-    patience: Callable[[], float | None],
-    threads: int | None = None,
-) -> Any:
+async def acall_user(function: UserFunction, argument: Any, is_over: IsOver, patience: Patience, threads: int | None = None) -> Any:
     """Like `ask`, asynchronously. A synchronous function, which may wait for a human, is called in a thread."""
     task = asyncio.create_task(_result_of(function, argument, is_over, threads))
     try:
@@ -78,7 +79,7 @@ async def acall_user(
         await asyncio.wait([task], timeout=1.0)
 
 
-async def _result_of(function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool], threads: int | None) -> Any:
+async def _result_of(function: UserFunction, argument: Any, is_over: IsOver, threads: int | None) -> Any:
     if inspect.iscoroutinefunction(function):
         return await function(argument)
     outcome, forget = _in_thread(function, argument, is_over, threads)
@@ -89,9 +90,7 @@ async def _result_of(function: Callable[[Any], Any], argument: Any, is_over: Cal
     return await result if inspect.isawaitable(result) else result
 
 
-def _in_thread(
-    function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool], threads: int | None
-) -> tuple[Future[Any], Callable[[], object]]:
+def _in_thread(function: UserFunction, argument: Any, is_over: IsOver, threads: int | None) -> tuple[Future[Any], Callable[[], object]]:
     """Return a caller's function as a job in a thread, and a function to abandon it, after which it does not begin."""
     outcome: Future[Any] = Future()
     work = partial(deeper(copy_context()).run, _answer_into, outcome, function, argument, is_over)
@@ -101,11 +100,16 @@ def _in_thread(
     return outcome, outcome.cancel
 
 
-def _answer_into(outcome: Future[Any], function: Callable[[Any], Any], argument: Any, is_over: Callable[[], bool]) -> None:
+def _answer_into(outcome: Future[Any], function: UserFunction, argument: Any, is_over: IsOver) -> None:
     if not outcome.set_running_or_notify_cancel():
         return
+    settle(outcome, lambda: NOTHING if is_over() else function(argument))  # it may have waited for its thread
+
+
+def settle(outcome: Future[_T], function: Callable[..., _T], *args: Any) -> None:
+    """Set the result of a future to what a function returns or raises."""
     try:
-        outcome.set_result(NOTHING if is_over() else function(argument))  # it may have waited for its thread
+        outcome.set_result(function(*args))
     except BaseException as error:
         outcome.set_exception(error)
 
@@ -116,21 +120,9 @@ def _answer_into(outcome: Future[Any], function: Callable[[Any], Any], argument:
 
 _logger = logging.getLogger("langchain_autotools")
 
+_NOT_AWAITED = "a listener (on_executing, on_executed or on_progress) is not waited for any longer: its batch of calls has ended"
+
 _Listeners = Iterable[Callable[..., Any]]
-
-
-class Bounds(Protocol):
-    """The interface of a batch's end, at which all running work stops."""
-
-    @property
-    def may_end(self) -> bool:
-        """Whether anything but its last result may end the batch."""
-
-    def patience(self) -> float | None:
-        """Return the seconds to wait before checking the end again; None for no limit."""
-
-    def grace(self) -> float | None:
-        """Return the seconds left for running work when the batch must end; None while it need not."""
 
 
 class ListenerCalls:
@@ -139,15 +131,17 @@ class ListenerCalls:
     A batch that may end early has them called in a thread of their own, in the order in which they are due.
 
     Args:
-        bounds: When the batch ends.
+        end: When the batch ends.
+        is_over: Whether listeners are to be waited for no longer.
+        patience: Returns the seconds until the next check; None for no limit.
 
     Attributes:
         lock: Is held while listeners are called in the thread that they are due in.
     """
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, end: Deadline, is_over: IsOver, patience: Patience) -> None:
         self.lock = threading.RLock()
-        self._bounds = bounds
+        self._end, self._is_over, self._patience = end, is_over, patience
         self._queue: deque[Callable[[], None]] = deque()
         self._turn = threading.Lock()
         self._thread: int | None = None
@@ -158,15 +152,15 @@ class ListenerCalls:
         Raises:
             BaseException: What one of them raised.
         """
-        if not self._bounds.may_end or threading.get_ident() == self._thread:
+        if not self._end.may_come or threading.get_ident() == self._thread:
             with self.lock:
                 _call_each(listeners, values)
             return True
         outcome: Future[None] = Future()
-        self._put(partial(copy_context().run, _settle, outcome, listeners, values))
-        while not wait([outcome], _timeout(self._bounds)).done:
-            if self._bounds.grace() == 0:
-                _warn()
+        self._put(partial(copy_context().run, settle, outcome, _call_each, listeners, values))
+        while not wait([outcome], self._patience()).done:
+            if self._is_over():
+                _logger.warning(_NOT_AWAITED)
                 return False
         outcome.result()
         return True
@@ -193,47 +187,34 @@ class ListenerCalls:
             work()
 
 
-def _settle(outcome: Future[None], listeners: _Listeners, values: tuple[Any, ...]) -> None:
-    try:
-        _call_each(listeners, values)
-        outcome.set_result(None)
-    except BaseException as error:
-        outcome.set_exception(error)
-
-
 def _call_each(listeners: _Listeners, values: tuple[Any, ...]) -> None:
+    *first, last = values
     for listener in listeners:
-        answer = listener(*values)
-        if inspect.isawaitable(answer):
-            task = BackgroundTask(_awaited(answer))
-            task.start()
-            task.wait()
-            task.result()
+        call_user(partial(listener, *first), last, lambda: False, lambda: None)
 
 
-async def acall_listeners(bounds: Bounds, listeners: _Listeners, *values: Any) -> bool:
-    """Call the callbacks on the running loop; False if the batch ended before they did.
+async def acall_listeners(end: Deadline, is_over: IsOver, patience: Patience, listeners: _Listeners, *values: Any) -> bool:
+    """Call the callbacks on the running loop; False if the batch ended before they did. Parameters as of `ListenerCalls`.
 
     A synchronous listener holds the loop, and cannot be left.
     """
     ended = True
     for listener in listeners:
         answer = listener(*values)
-        if inspect.isawaitable(answer):
-            ended = await _ends(answer, bounds) and ended
+        if inspect.isawaitable(answer) and end.may_come:
+            ended = await _ends(answer, is_over, patience) and ended
+        elif inspect.isawaitable(answer):
+            await answer
     return ended
 
 
-async def _ends(answer: Awaitable[Any], bounds: Bounds) -> bool:
+async def _ends(answer: Awaitable[Any], is_over: IsOver, patience: Patience) -> bool:
     """Whether an asynchronous callback ends before its batch."""
-    if not bounds.may_end:
-        await answer
-        return True
     task = asyncio.ensure_future(answer)
     try:
-        while not (await asyncio.wait([task], timeout=_timeout(bounds)))[0]:
-            if bounds.grace() == 0:
-                _warn()
+        while not (await asyncio.wait([task], timeout=patience()))[0]:
+            if is_over():
+                _logger.warning(_NOT_AWAITED)
                 return False
         await task
         return True
@@ -241,15 +222,6 @@ async def _ends(answer: Awaitable[Any], bounds: Bounds) -> bool:
         if not task.done():
             task.add_done_callback(lambda left: left.cancelled() or left.exception())  # nobody else will look at it
             task.cancel()
-
-
-def _timeout(bounds: Bounds) -> float | None:
-    grace = bounds.grace()
-    return bounds.patience() if grace is None else grace
-
-
-def _warn() -> None:
-    _logger.warning("a listener (on_executing, on_executed or on_progress) is not waited for any longer: its batch of calls has ended")
 
 
 # ---------------------------------------------------------------------------------------------- threads
@@ -457,19 +429,6 @@ def _start_stalled() -> None:
             _start(job, depth, may_wait=True)
 
 
-def _threads_after_fork() -> None:
-    """Reset the state in a forked child process, which has none of its parent's threads but maybe a held lock."""
-    global _lock, _watched
-    _lock = threading.Lock()
-    _free.clear()
-    _depths.clear()
-    _watched = False
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_threads_after_fork)
-
-
 # ---------------------------------------------------------------------------------------------- event loops
 #
 # Event loops for the asynchronous tools of synchronous callers.
@@ -478,8 +437,6 @@ if hasattr(os, "register_at_fork"):
 # in another thread, and answers, the tool runs on it. All others run on one loop in a daemon thread. It starts when it is first needed
 # and lives as long as the process, so that what tools keep on it stays usable from one call to the next. A tool that itself waits, on
 # its loop, for a synchronous run would wait for its own loop; such an inner run is given another one, and so on.
-
-_T = TypeVar("_T")
 
 Home = Callable[[], asyncio.AbstractEventLoop | None]
 """A function that returns the loop that tools belong to; None if it is unknown or gone."""
@@ -506,7 +463,9 @@ class _LoopThread(threading.Thread):
     def run(self) -> None:
         asyncio.set_event_loop(self.loop)
         try:
-            self._serve()
+            while not self.ending:  # exceptions that pass through asyncio, or a tool that stops the loop, do not end other tools
+                with suppress(KeyboardInterrupt, SystemExit):
+                    self.loop.run_forever()
         finally:
             tasks = asyncio.all_tasks(self.loop)
             for task in tasks:
@@ -514,12 +473,6 @@ class _LoopThread(threading.Thread):
             self.loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
             self.loop.run_until_complete(self.loop.shutdown_asyncgens())
             self.loop.close()
-
-    def _serve(self) -> None:
-        """Run the loop permanently: exceptions that pass through asyncio, or a tool that stops the loop, do not end other tools."""
-        while not self.ending:
-            with suppress(KeyboardInterrupt, SystemExit):
-                self.loop.run_forever()
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
@@ -647,12 +600,22 @@ async def _awaited(awaitable: Awaitable[_T]) -> _T:
     return await awaitable
 
 
-def _loops_after_fork() -> None:
-    """Reset the loops in a forked child process. The parent's loops are kept unused: closing them would close shared files."""
-    global _lock
+def _threads_after_fork() -> None:
+    """Reset the state in a forked child process, which has none of its parent's threads but maybe a held lock.
+
+    The parent's loops are kept unused: closing them would close shared files.
+    """
+    global _lock, _watched
     _lock = threading.Lock()
+    _free.clear()
+    _depths.clear()
+    _watched = False
     _left_behind.extend(_loops)
     _loops.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads_after_fork)
 
 
 @atexit.register
@@ -662,7 +625,3 @@ def _stop_loops() -> None:
         thread.loop.call_soon_threadsafe(thread.loop.stop)
     for thread in _loops:
         thread.join(timeout=1.0)  # a tool that blocks its loop must not keep the program alive
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_loops_after_fork)

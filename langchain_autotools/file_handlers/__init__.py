@@ -58,7 +58,11 @@ def _apply_operation(folder: Folder, operation: Any) -> str:
     if not isinstance(path, str) or not isinstance(diff, str):
         raise ToolException("`path` and `diff` of an operation must be strings")
     if kind == "create_file":
-        folder.create(path, _created_text(diff))
+        lines = _shown_lines(diff)
+        for number, line in enumerate(lines, 1):
+            if not line.text.startswith("+"):
+                raise ToolException(f"line {number} of the diff must begin with `+`, like every line of a new file: {line.text!r}")
+        folder.create(path, _joined_lines([_Line(line.text[1:], line.end) for line in lines], "\n"))
         return f"Created {path}"
     if kind == "update_file":
         folder.edit(path, lambda text: _changed_text(text, diff))
@@ -341,6 +345,7 @@ def _range_of(view_range: Any, count: int) -> tuple[int, int]:
 
 
 def _lines_with(text: str, wanted: str) -> str:
+    """Return the numbers of the first lines in which a text begins, in words."""
     numbers: list[int] = []
     start, line, last = text.find(wanted), 1, 0
     while start >= 0 and len(numbers) < 20:
@@ -366,19 +371,6 @@ def _lines_with(text: str, wanted: str) -> str:
 # A new file is a diff of `+` lines alone. Source: the instructions for models in OpenAI's codex, the tests of `apply_diff` in its Agents
 # SDK. Stricter than these: lines that fit in two places, or that differ from the file in more than white space at their ends, are an
 # error. The place is never guessed.
-
-
-def _created_text(diff: str) -> str:
-    """Return the text of a new file.
-
-    Raises:
-        ToolException: A line does not begin with `+`.
-    """
-    lines = _shown_lines(diff)
-    for number, line in enumerate(lines, 1):
-        if not line.text.startswith("+"):
-            raise ToolException(f"line {number} of the diff must begin with `+`, like every line of a new file: {line.text!r}")
-    return _joined_lines([_Line(line.text[1:], line.end) for line in lines], "\n")
 
 
 def _changed_text(text: str, diff: str) -> str:

@@ -113,7 +113,10 @@ class Folder:
         *above, name = self._names(path)
         data = self._encoded(text, path)
         with self._lock, _reported(path), self._opened(above, make=True) as directory:
-            _create_file(directory, name, data)
+            with _written(directory, data, None) as temporary:
+                if _status_of(directory, name) is not None:
+                    raise FileExistsError
+                os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
 
     def edit(self, path: str, change: Callable[[str], str]) -> None:
         """Replace the text of a file by what `change` makes of it. What `change` raises leaves the file as it is."""
@@ -405,18 +408,6 @@ def _replace_file(directory: int, name: str, data: bytes, old: os.stat_result) -
     with _written(directory, data, stat.S_IMODE(old.st_mode) & 0o777) as temporary:
         if _version(_status_of(directory, name)) != _version(old):
             raise ToolException(f"{name} was changed by somebody else meanwhile: look at it again")
-        os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
-
-
-def _create_file(directory: int, name: str, data: bytes) -> None:
-    """Make a file that is new.
-
-    Raises:
-        FileExistsError: There is something of that name.
-    """
-    with _written(directory, data, None) as temporary:
-        if _status_of(directory, name) is not None:
-            raise FileExistsError
         os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
 
 

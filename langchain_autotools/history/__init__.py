@@ -142,6 +142,7 @@ def _mended(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -
         apply_removals,
         expand_runs,
         partial(apply_removals, last=True),
+        fold_chunks,  # between which a removal stood
         translate_functions,
         read_blocks,
         name_calls,
@@ -295,18 +296,14 @@ def merge_runs(messages: Sequence[BaseMessage], *, separator: str = "\n\n") -> l
     """
     merged: list[BaseMessage] = []
     for message in messages:
-        if merged and _joinable(merged[-1], message):
-            merged[-1] = _merged_pair(merged[-1], message, separator)
+        left = merged[-1] if merged else None
+        has_calls = isinstance(left, AIMessage) and (left.tool_calls or left.invalid_tool_calls)
+        alike = any(isinstance(left, role) and isinstance(message, role) for role in (HumanMessage, SystemMessage, AIMessage))
+        if left is not None and alike and not has_calls:
+            merged[-1] = _merged_pair(left, message, separator)
         else:
             merged.append(message)
     return merged
-
-
-def _joinable(left: BaseMessage, right: BaseMessage) -> bool:
-    role = next((role for role in (HumanMessage, SystemMessage, AIMessage) if isinstance(left, role)), None)
-    if role is None or not isinstance(right, role):
-        return False
-    return not isinstance(left, AIMessage) or not (left.tool_calls or left.invalid_tool_calls)
 
 
 def _merged_pair(left: BaseMessage, right: BaseMessage, separator: str) -> BaseMessage:

@@ -66,22 +66,15 @@ def split_generations(messages: Sequence[BaseMessage], *, start: int = 0) -> lis
             turn, results = message, 0
             generation = message.response_metadata.get("generation_id") or generation_id(message, position)
         elif isinstance(message, ToolMessage) and turn is not None:
-            call = _call_position(turn, message, results)
+            call, ids = message.response_metadata.get("tool_call_idx"), call_ids(turn)
+            if not isinstance(call, int):  # without such a call its place is its own among the results
+                call = ids.index(message.tool_call_id) if message.tool_call_id in ids else results
             results += 1
             number = message.response_metadata.get("message_order_idx", call + 1)
         else:
             turn = generation = None
         rows.append(GenerationRow(position=position, generation_id=generation, message_order_idx=number, tool_call_idx=call, message=data))
     return rows
-
-
-def _call_position(turn: AIMessage, result: ToolMessage, results: int) -> int:
-    """Return the position of the call that a result answers; without such a call, the result's own among the results."""
-    index = result.response_metadata.get("tool_call_idx")
-    if isinstance(index, int):
-        return index
-    ids = call_ids(turn)
-    return ids.index(result.tool_call_id) if result.tool_call_id in ids else results
 
 
 def join_generations(rows: Iterable[GenerationRow]) -> list[BaseMessage]:
@@ -139,7 +132,8 @@ def _carried(message: BaseMessage, source: int, problems: list[Problem]) -> list
     """Return the messages in a run message; the message itself, without carrier, if they cannot be read."""
     try:
         brought = carried_messages(message)
-        parts = _without_chunks(brought)
+        joined = None if brought is None else messages_of(fold_chunks(list(enumerate(brought)))[0])
+        parts = joined and [message_chunk_to_message(part) for part in joined]  # a client can have put chunks there
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # a history may come from anywhere
         parts = None
     if parts is None or any("messages" in own_metadata(part) for part in parts):
@@ -148,12 +142,6 @@ def _carried(message: BaseMessage, source: int, problems: list[Problem]) -> list
     if len(brought or ()) != len(own_metadata(message)["messages"]):
         problems.append(Problem(source, "foreign_message", "it carries messages that no run makes; these are left out"))
     return parts
-
-
-def _without_chunks(parts: list[BaseMessage] | None) -> list[BaseMessage] | None:
-    """Return the carried messages with chunks, which only a client can have put there, converted to messages."""
-    joined = None if parts is None else messages_of(fold_chunks(list(enumerate(parts)))[0])
-    return joined and [message_chunk_to_message(part) for part in joined]
 
 
 def _unfold(items: list[Item], runs: Mapping[int, list[BaseMessage]]) -> list[Item]:
@@ -189,7 +177,10 @@ def _unfold_beside(items: Sequence[tuple[Item, list[BaseMessage] | None]]) -> li
             if known.isdisjoint((*marks, *loose)):
                 unfolded.append((source, part))
             known.update(marks)
-    return _with_replaced(unfolded, edits) if edits else unfolded
+    if not edits:
+        return unfolded
+    marked = zip(unfolded, _with_marks(messages_of(unfolded)), strict=True)  # every copy of an edited message is replaced by the edited one
+    return [(source, next((edits[mark] for mark in marks if mark in edits), message)) for (source, message), (_, marks, _) in marked]
 
 
 def _with_marks(messages: Iterable[BaseMessage]) -> Iterator[_Marked]:
@@ -217,15 +208,6 @@ def _name(message: BaseMessage) -> str | None:
     return "\x1e".join([message.id, text_of(message), *map(str, calls)])
 
 
-def _with_replaced(items: list[Item], edits: Mapping[_Mark, BaseMessage]) -> list[Item]:
-    """Return the items with every copy of an edited message replaced by the edited one."""
-    marks_of = [marks for _, marks, _ in _with_marks(messages_of(items))]
-    return [
-        (source, next((edits[mark] for mark in marks if mark in edits), message))
-        for (source, message), marks in zip(items, marks_of, strict=True)
-    ]
-
-
 # ---------------------------------------------------------------------------------------------- edits made after the run
 
 
@@ -249,7 +231,9 @@ def _with_call_edits(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessa
 def _with_text_edit(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessage]:
     """Return the parts with the text of the run message if it was edited."""
     record, text = own_metadata(run), text_of(run)
-    spoken = [number for number, part in enumerate(parts) if _is_part_of_text(parts, number, record)]
+    last = max((number for number, part in enumerate(parts) if not isinstance(part, ToolMessage)), default=-1)
+    direct = record.get("stop_reason") == "return_direct"  # then the last results belong to the text
+    spoken = [number for number, part in enumerate(parts) if isinstance(part, AIMessage) or (direct and number > last)]
     texts = [text_of(parts[number]) for number in spoken]
     if _is_joined(text, [part for number, part in enumerate(parts) if number in spoken or isinstance(part, HumanMessage)]):
         return parts
@@ -265,13 +249,6 @@ def _with_text_edit(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessag
         edited[number] = _with_new_text(edited[number], "")
     edited[spoken[-1]] = _with_new_text(edited[spoken[-1]], rest)
     return edited
-
-
-def _is_part_of_text(parts: Sequence[BaseMessage], number: int, record: Mapping[str, Any]) -> bool:
-    """Whether a part's text belongs to the run's text: AI messages, and the final results of a `return_direct` run."""
-    if isinstance(parts[number], AIMessage):
-        return True
-    return record.get("stop_reason") == "return_direct" and all(isinstance(part, ToolMessage) for part in parts[number:])
 
 
 def _is_joined(text: str, spoken: Sequence[BaseMessage]) -> bool:

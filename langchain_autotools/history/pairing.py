@@ -9,15 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypeGuard
 
-from langchain_core.messages import (
-    AIMessage,
-    AIMessageChunk,
-    BaseMessage,
-    FunctionMessage,
-    HumanMessage,
-    RemoveMessage,
-    ToolMessage,
-)
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, FunctionMessage, HumanMessage, RemoveMessage, ToolMessage
 
 from ..errors import ConfigurationError
 from ..messages.blocks import NAMED_CALLS, holds_call
@@ -102,7 +94,7 @@ def pair(messages: Sequence[BaseMessage]) -> Pairing:
     latest: dict[str, _Open] = {}
     for position, message in enumerate(messages):
         if isinstance(message, ToolMessage):
-            _place(pairing, latest.get(message.tool_call_id), position, messages)
+            _place(pairing, latest.get(message.tool_call_id), position, message, messages)
         elif isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls):
             ids = [call_id or "" for call_id in call_ids(message)]
             turn = Turn(position, ids, [None] * len(ids))
@@ -113,15 +105,17 @@ def pair(messages: Sequence[BaseMessage]) -> Pairing:
     return pairing
 
 
-def _place(pairing: Pairing, entry: _Open | None, position: int, messages: Sequence[BaseMessage]) -> None:
+def _place(pairing: Pairing, entry: _Open | None, position: int, result: ToolMessage, messages: Sequence[BaseMessage]) -> None:
     if entry is None:
         pairing.orphans.append(position)
         return
     turn, waiting, message = entry
-    result = messages[position]
-    assert isinstance(result, ToolMessage)
-    if not waiting:
-        pairing.duplicates.append(_replaced(turn, position, messages))
+    if not waiting:  # a second result does not count, unless a run waited inside the call at the first
+        places = [place for place in turn.results if place is not None]
+        first = next(place for place in reversed(places) if getattr(messages[place], "tool_call_id", None) == result.tool_call_id)
+        if open_run(messages[first]) is not None:
+            turn.results[turn.results.index(first)] = position
+        pairing.duplicates.append(position if open_run(messages[first]) is None else first)
         return
     number = waiting[0]
     if len(waiting) > 1:  # several calls with one id: the first with the result's name is meant, else the first
@@ -129,16 +123,6 @@ def _place(pairing: Pairing, entry: _Open | None, position: int, messages: Seque
         number = next((number for number in waiting if calls[number].name == result.name), number)
     waiting.remove(number)
     turn.results[number] = position
-
-
-def _replaced(turn: Turn, position: int, messages: Sequence[BaseMessage]) -> int:
-    """Return the position of the result that does not count: a second one, unless a run waited inside the call at the first."""
-    known = {messages[place].tool_call_id: place for place in turn.results if place is not None}  # type: ignore[attr-defined]  # results
-    first = known[messages[position].tool_call_id]  # type: ignore[attr-defined]  # a ToolMessage
-    if open_run(messages[first]) is None:
-        return position
-    turn.results[turn.results.index(first)] = position
-    return first
 
 
 # ---------------------------------------------------------------------------------------------- the quick look

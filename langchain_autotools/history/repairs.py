@@ -18,7 +18,7 @@ from langchain_core.messages import (
 
 from ..chunks import sum_chunks
 from ..messages.blocks import holds_call
-from ..messages.calls import ToolCallRecord, call_ids, calls_of
+from ..messages.calls import call_ids, calls_of
 from ..messages.metadata import own_metadata, with_own_metadata
 from ..messages.run_messages import open_run
 from ..strict_json import read_object
@@ -76,17 +76,13 @@ def _joined_chunks(chunks: Sequence[AIMessageChunk]) -> list[BaseMessage]:
 def _chunk_groups(items: list[Item]) -> list[list[Item]]:
     groups: list[list[Item]] = []
     for item in items:
-        if groups and _belongs_to(groups[-1][-1][1], item[1]):
+        left, right = groups[-1][-1][1] if groups else None, item[1]
+        chunks = isinstance(left, AIMessageChunk) and isinstance(right, AIMessageChunk) and left.chunk_position != "last"
+        if left is not None and chunks and (not left.id or not right.id or left.id == right.id):
             groups[-1].append(item)
         else:
             groups.append([item])
     return groups
-
-
-def _belongs_to(left: BaseMessage, right: BaseMessage) -> bool:
-    if not isinstance(left, AIMessageChunk) or not isinstance(right, AIMessageChunk) or left.chunk_position == "last":
-        return False
-    return not left.id or not right.id or left.id == right.id
 
 
 def apply_removals(items: list[Item], *, last: bool = False) -> Finding:
@@ -125,31 +121,20 @@ def translate_functions(items: list[Item]) -> Finding:
     open_calls: dict[str, str] = {}  # name of each function that was called and not yet answered -> id of the call
     for source, message in items:
         new: BaseMessage = message
-        if isinstance(message, AIMessage) and not valid_or_invalid(message) and (call := _legacy_call(message)):
-            open_calls = {call["name"]: _derived_id(len(translated), 0)}
-            new = _as_tool_call(message, call, open_calls[call["name"]])
-        elif isinstance(message, FunctionMessage) and message.name in open_calls:
-            new = _as_result(message, open_calls.pop(message.name))
+        call: Any = message.additional_kwargs.get("function_call")
+        name = call.get("name") if isinstance(call, dict) else None
+        if isinstance(message, FunctionMessage) and message.name in open_calls:
+            fields = {name: value for name, value in message.__dict__.items() if name != "type"}
+            new = ToolMessage(tool_call_id=open_calls.pop(message.name), **fields)
+        elif isinstance(message, AIMessage) and isinstance(name, str) and name and not valid_or_invalid(message):
+            open_calls = {name: _derived_id(len(translated), 0)}
+            entry = _call_entry(name, str(call.get("arguments") or "{}"), open_calls[name])
+            extra = {key: value for key, value in message.additional_kwargs.items() if key != "function_call"}
+            new = _with_calls(message, [entry]).model_copy(update={"additional_kwargs": extra})
         if new is not message:
             problems.append(Problem(source, "legacy_function", "the former function form; it is rewritten as a tool call or its result"))
         translated.append((source, new))
     return (translated if problems else items), problems
-
-
-def _legacy_call(message: AIMessage) -> dict[str, Any] | None:
-    call = message.additional_kwargs.get("function_call")
-    return call if isinstance(call, dict) and isinstance(call.get("name"), str) and call["name"] else None
-
-
-def _as_tool_call(message: AIMessage, call: dict[str, Any], call_id: str) -> AIMessage:
-    extra = {key: value for key, value in message.additional_kwargs.items() if key != "function_call"}
-    entry = _call_entry(call["name"], str(call.get("arguments") or "{}"), call_id)
-    return _with_calls(message, [entry]).model_copy(update={"additional_kwargs": extra})
-
-
-def _as_result(message: FunctionMessage, call_id: str) -> ToolMessage:
-    fields = {name: value for name, value in message.__dict__.items() if name != "type"}
-    return ToolMessage(tool_call_id=call_id, **fields)
 
 
 # ---------------------------------------------------------------------------------------------- ids and names of calls
@@ -173,17 +158,15 @@ def name_calls(items: list[Item]) -> Finding:
         if not changed and not nameless:
             continue
         named[turn.at] = (source, with_call_ids(message, turn.ids, ids))
-        problems += [Problem(source, "call_id", _id_text(turn.ids[number], ids[number])) for number in changed]
+        for number in changed:
+            old = turn.ids[number]
+            what = f"two calls have the id {old!r}; the later one" if old else "a call without an id; it"
+            problems.append(Problem(source, "call_id", f"{what} gets the id {ids[number]!r}"))
         problems += [Problem(source, "call_name", f"a call without a name; it is called {_NO_NAME!r}")] if nameless else []
         for place, call_id in [(turn.results[number], ids[number]) for number in changed]:
             if place is not None:
                 named[place] = (named[place][0], named[place][1].model_copy(update={"tool_call_id": call_id}))
     return (named if problems else items), problems
-
-
-def _id_text(old: str, new: str) -> str:
-    what = f"two calls have the id {old!r}; the later one" if old else "a call without an id; it"
-    return f"{what} gets the id {new!r}"
 
 
 def _unique(ids: Sequence[str], at: int) -> list[str]:
@@ -276,13 +259,18 @@ def read_blocks(items: list[Item]) -> Finding:
         if not says_in_blocks(message):
             read.append((source, message))
         elif isinstance(message, AIMessage) and call_ids(message):
-            read.append((source, _without_vendors_calls(message)))
+            vendors = ids_of_vendors_calls(message.content)  # as calls of the caller's they would be sent twice under one id
+            valid = [call for call in message.tool_calls if call["id"] not in vendors]
+            invalid = [call for call in message.invalid_tool_calls if call["id"] not in vendors]
+            read.append((source, message.model_copy(update={"tool_calls": valid, "invalid_tool_calls": invalid})))
             problems.append(Problem(source, "call_in_content", _VENDORS))
         elif isinstance(message, AIMessage):
             read.append((source, _with_calls(message, [_call_in(block) for block in message.content if holds_call(block)])))
             problems.append(Problem(source, "call_in_content", "calls that stand in its content alone; they are read from there"))
         else:
-            read += [(source, part) for part in _results_and_rest(message)]
+            rest = [block for block in message.content if not is_result_block(block)]
+            read += [(source, _tool_message(block, message)) for block in message.content if is_result_block(block)]
+            read += [(source, message.model_copy(update={"content": rest}))] if rest and isinstance(message, HumanMessage) else []
             problems.append(Problem(source, "result_in_content", "results of calls in its content; each becomes a tool message"))
     return (read if problems else items), problems
 
@@ -290,24 +278,9 @@ def read_blocks(items: list[Item]) -> Finding:
 _VENDORS = "a call that the vendor has answered itself, in its content, stands among its calls too; it is the vendor's alone"
 
 
-def _without_vendors_calls(message: AIMessage) -> AIMessage:
-    """Return a message without the calls that the vendor has answered: as calls of the caller's they would be sent twice under one id."""
-    vendors = ids_of_vendors_calls(message.content)
-    lists = {"tool_calls": message.tool_calls, "invalid_tool_calls": message.invalid_tool_calls}
-    kept = {name: [call for call in calls if call["id"] not in vendors] for name, calls in lists.items()}  # type: ignore[attr-defined]
-    return message.model_copy(update=kept)
-
-
 def _call_in(block: Mapping[str, Any]) -> dict[str, Any]:
     raw = next((block[key] for key in ("input", "args", "arguments") if block.get(key)), block.get("partial_json") or {})
     return _call_entry(str(block.get("name") or ""), raw, str(block.get("call_id") or block.get("id") or ""))
-
-
-def _results_and_rest(message: BaseMessage) -> list[BaseMessage]:
-    """Return the results in a message as tool messages, followed by its other content."""
-    results: list[BaseMessage] = [_tool_message(block, message) for block in message.content if is_result_block(block)]
-    rest = [block for block in message.content if not is_result_block(block)]
-    return [*results, *([message.model_copy(update={"content": rest})] if rest and isinstance(message, HumanMessage) else [])]
 
 
 def _tool_message(block: Mapping[str, Any], message: BaseMessage) -> ToolMessage:
@@ -354,7 +327,9 @@ def orphans_dropped(items: list[Item], *, open_start: bool = False, open_end: bo
     start = next((place for place, (_, message) in enumerate(items) if isinstance(message, AIMessage)), len(items))
     doomed = {place for place in pair(messages_of(items)).orphans if not (open_start and place < start)}
     doomed |= {place for place, (_, message) in enumerate(items) if isinstance(message, FunctionMessage)}
-    in_content = _ids_in_content(items) if doomed else frozenset()
+    contents = [message.content for _, message in items if doomed and isinstance(message, AIMessage)]
+    blocks = [block.get("value", block) for content in contents for block in content if isinstance(block, dict)]  # not of a text
+    in_content = {str(block[key]) for block in blocks if isinstance(block, dict) for key in ("call_id", "id") if block.get(key)}
     answers = {place: answer for place in doomed if (answer := _answer_to_vendor(items[place][1], in_content)) is not None}
     if open_end and answers:
         kept_from = next(place for place in range(len(items), 0, -1) if not isinstance(items[place - 1][1], ToolMessage))
@@ -385,13 +360,6 @@ def _answer_to_vendor(message: BaseMessage, call_ids: Collection[str]) -> HumanM
         return None
     output = {"output": message.content, "is_error": message.status == "error"}
     return HumanMessage([{"type": kind, "call_id": message.tool_call_id, **output, **message.additional_kwargs}])
-
-
-def _ids_in_content(items: list[Item]) -> frozenset[str]:
-    """Return the ids of calls that exist only in the content of AI messages: those of the vendor's own tools."""
-    contents = [message.content for _, message in items if isinstance(message, AIMessage) and isinstance(message.content, list)]
-    blocks = [block.get("value", block) for content in contents for block in content if isinstance(block, dict)]
-    return frozenset(str(block[key]) for block in blocks if isinstance(block, dict) for key in ("call_id", "id") if block.get(key))
 
 
 def results_ordered(items: list[Item], *, strict: bool = True) -> Finding:
@@ -439,18 +407,16 @@ def dangling_answered(items: list[Item], *, open_end: bool) -> Finding:
         before = max(placed) if turned else turn.at  # the answer goes behind this one: the AI message, or the last result in its place
         for call_id, result in zip(turn.ids, turn.results, strict=True):
             if result is None:
-                answers.setdefault(before, []).append((source, _interrupted_result(calls[call_id])))
-                text = f"call {call_id!r} of {calls[call_id].name!r} has no result; it is answered with an error"
+                call = calls[call_id]
+                why = _INTERRUPTED if call.args is not None else _NOT_EXECUTABLE.format(why=(call.why or "").rstrip("."))
+                content = json.dumps({"error": why}, ensure_ascii=False)
+                interrupted = ToolMessage(content=content, tool_call_id=call.id, name=call.name or None, status="error")
+                answers.setdefault(before, []).append((source, interrupted))
+                text = f"call {call_id!r} of {call.name!r} has no result; it is answered with an error"
                 problems.append(Problem(source, "unanswered_call", text))
             elif result == before + 1:
                 before = result
     return [one for place, item in enumerate(items) for one in (item, *answers.get(place, ()))], problems
-
-
-def _interrupted_result(call: ToolCallRecord) -> ToolMessage:
-    text = _INTERRUPTED if call.args is not None else _NOT_EXECUTABLE.format(why=(call.why or "").rstrip("."))
-    content = json.dumps({"error": text}, ensure_ascii=False)
-    return ToolMessage(content=content, tool_call_id=call.id, name=call.name or None, status="error")
 
 
 def _follow(at: int, places: Collection[int]) -> bool:

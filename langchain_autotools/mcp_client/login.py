@@ -15,6 +15,7 @@ from base64 import b64encode, urlsafe_b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Coroutine, Mapping
 from contextlib import aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, NamedTuple, Protocol, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode, urljoin, urlsplit
 from weakref import WeakKeyDictionary
@@ -177,12 +178,7 @@ class StoredLogin:
     # ------------------------------------------------------------------------------------------ begin and finish
 
     async def begin(
-        self,
-        redirect_uri: str | None = None,
-        scope: str | None = None,
-        client_name: str | None = None,
-        client_id: str | None = None,
-        client_secret: str | SecretStr | None = None,
+        self, redirect_uri: str | None, scope: str | None, name: str | None, client_id: str | None, client_secret: str | SecretStr | None
     ) -> str:
         """Begin a login and return its URL. See `LogsIn.login_url`."""
         if client_secret is not None and client_id is None:
@@ -190,7 +186,7 @@ class StoredLogin:
         secret = client_secret.get_secret_value() if isinstance(client_secret, SecretStr) else client_secret
         client = None if client_id is None else {"client_id": client_id, "client_secret": secret}
         async with self._lock:
-            settings = await self._settings(_checked_uri(redirect_uri), client_name or _CLIENT_NAME, client)
+            settings = await self._settings(_checked_uri(redirect_uri), name or _CLIENT_NAME, client)
             if not settings["redirect_uri"]:
                 raise ConfigurationError("login_url needs redirect_uri: the URL of your service to which the human is sent back")
             async with _Http() as http:
@@ -311,7 +307,9 @@ class StoredLogin:
                 tokens = await login.tokens()
                 for _ in range(_MOST_TOKENS):  # where many requests run at once, the others may use up a token
                     used = tokens
-                    response = yield _signed(request, used)
+                    if used is not None:
+                        request.headers["Authorization"] = f"Bearer {used['access_token']}"
+                    response = yield request
                     insufficient = response.status_code == 403 and _field(response, "error") == "insufficient_scope"
                     if response.status_code != 401 and not insufficient:
                         return
@@ -332,7 +330,7 @@ class StoredLogin:
         Raises:
             LoginError: They cannot be renewed at the moment.
         """
-        stored = await self._tokens()
+        stored: Mapping[str, Any] | None = await self._get("tokens")
         expired = stored is not None and stored["expires_at"] is not None and stored["expires_at"] <= time.time()
         if stored is None or not (expired or (renew and stored == refused)):
             return stored
@@ -345,7 +343,7 @@ class StoredLogin:
     async def _renewed(self, old: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Return newer tokens; None if a human has to log in."""
         async with self._alone():
-            stored = await self._tokens()
+            stored: Mapping[str, Any] | None = await self._get("tokens")
             if stored != old:
                 return stored
             token = old["refresh_token"]
@@ -357,7 +355,7 @@ class StoredLogin:
             if answer.status not in (200, 201):
                 raise LoginError(f"the token for {self._label} cannot be renewed now ({answer.words})")
             made = self._tokens_of(old, answer)
-            stored = await self._tokens()
+            stored = await self._get("tokens")
             if stored != old:  # a login was finished meanwhile
                 return stored
             await self._set(made, "tokens")
@@ -367,7 +365,8 @@ class StoredLogin:
     async def _stored_by_others(self, old: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Return the tokens that another process got for a refresh token that was refused here; None if there are none."""
         end = time.monotonic() + _SECONDS_FOR_OTHERS
-        while (stored := await self._tokens()) == old:
+        stored: Mapping[str, Any] | None
+        while (stored := await self._get("tokens")) == old:
             if time.monotonic() > end:
                 self._refused = old["refresh_token"]
                 return None
@@ -436,11 +435,6 @@ class StoredLogin:
     def _key(self, *parts: str) -> str:
         return "_".join((self._prefix, *parts))
 
-    async def _tokens(self) -> Mapping[str, Any] | None:
-        """Return the stored tokens; None if there are none."""
-        tokens: Mapping[str, Any] | None = await self._get("tokens")
-        return tokens
-
     async def _get(self, *parts: str) -> Any:
         text = await called(self._storage.get, self._key(*parts))
         try:
@@ -451,12 +445,6 @@ class StoredLogin:
 
     async def _set(self, value: Any, *parts: str) -> None:
         await called(self._storage.set, self._key(*parts), None if value is None else json.dumps(value))
-
-
-def _signed(request: Any, tokens: Mapping[str, Any] | None) -> Any:
-    if tokens is not None:
-        request.headers["Authorization"] = f"Bearer {tokens['access_token']}"
-    return request
 
 
 def _token_request(http: "_Http", url: str, fields: Mapping[str, str], client: Mapping[str, Any], method: str) -> Any:
@@ -606,30 +594,6 @@ class _Reached(BaseException):
     """Raised where the SDK would show the login to a human. Not an `Exception`, which the SDK would log as an error."""
 
 
-class _OneClient:
-    """A storage for the SDK, with a client and without tokens. It stores nothing.
-
-    Args:
-        client: The client; None if it has to be registered.
-    """
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-
-    async def get_client_info(self) -> Any:
-        """Return the client."""
-        return self._client
-
-    async def get_tokens(self) -> None:
-        """Return no tokens."""
-
-    async def set_client_info(self, client_info: Any) -> None:
-        """Store nothing."""
-
-    async def set_tokens(self, tokens: Any) -> None:
-        """Store nothing."""
-
-
 async def _offer(
     http: _Http, url: str, settings: Mapping[str, Any], challenge: _Challenge, label: str
 ) -> tuple[str, dict[str, str], dict[str, Any]]:
@@ -672,6 +636,12 @@ def _provider(url: str, settings: Mapping[str, Any]) -> Any:
     async def leave(login: str) -> None:
         raise _Reached(login)
 
+    async def registered() -> Any:
+        return known
+
+    async def nothing(*_: Any) -> None:
+        """Return no token, and store nothing."""
+
     async def never() -> Any:
         raise NotImplementedError
 
@@ -682,7 +652,7 @@ def _provider(url: str, settings: Mapping[str, Any]) -> Any:
         "application_type": "web" if uri.startswith("https:") else "native",
     }
     known = None if client is None else OAuthClientInformationFull.model_validate({**client, "redirect_uris": [uri]})
-    storage: Any = _OneClient(known)
+    storage: Any = SimpleNamespace(get_client_info=registered, get_tokens=nothing, set_client_info=nothing, set_tokens=nothing)
     return OAuthClientProvider(url, OAuthClientMetadata.model_validate(about), storage, leave, never)
 
 

@@ -151,7 +151,8 @@ class Offer:
         output = OutputCheck(definition.get("outputSchema"), f"the output schema of the tool {own!r} of {server}")
 
         async def call_tool(context_of_call: ToolContext, /, **arguments: Any) -> tuple[Any, Any]:
-            content, artifact = await call(own, form.own_arguments(arguments), context_of_call)
+            given = {form.keys.get(argument, argument): value for argument, value in arguments.items()}  # by the server's own names
+            content, artifact = await call(own, given, context_of_call)
             output.check(artifact)
             return content, artifact
 

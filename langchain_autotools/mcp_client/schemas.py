@@ -67,10 +67,6 @@ class Form:
     notes: Sequence[str]
     check: "ArgumentCheck"
 
-    def own_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return arguments under the server's names."""
-        return {self.keys.get(name, name): value for name, value in arguments.items()}
-
 
 def adapted(schema: Any, label: str = "the schema") -> Form:
     """Return the form of a tool's arguments that every vendor takes; of a schema that they all take, that itself.
@@ -89,7 +85,7 @@ def adapted(schema: Any, label: str = "the schema") -> Form:
         tidied, invalid = _Document(own).tidied()
         flattened, lost = _Flattening(tidied).result()
         declared, keys = _with_legal_keys(flattened)
-        mended = _mended(declared)
+        mended = json.loads(mend_surrogates(json.dumps(declared, ensure_ascii=False)))
     except RecursionError:
         raise UnusableSchemaError(_TOO_LARGE) from None
     notes = [*(f"Arguments: {one}." for one in invalid), *lost]
@@ -344,15 +340,6 @@ def _noted(node: dict[str, Any], notes: Sequence[str]) -> dict[str, Any]:
         return node
     said = node.get("description")
     return {**node, "description": f"{said} ({', '.join(notes)})" if said else f"({', '.join(notes)})"}
-
-
-def _mended(value: Any) -> Any:
-    """Return JSON data whose texts every request can carry."""
-    if isinstance(value, str):
-        return mend_surrogates(value)
-    if isinstance(value, dict):
-        return {mend_surrogates(key): _mended(one) for key, one in value.items()}
-    return [_mended(one) for one in value] if isinstance(value, list) else value
 
 
 def _with_legal_keys(schema: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -653,15 +640,12 @@ class ArgumentCheck:
         if rule in ("additionalProperties", "unevaluatedProperties", "dependentRequired"):
             return str(error.message)
         if rule in ("anyOf", "oneOf"):
-            return self._alternatives(error)
+            first: dict[Any, str] = {}
+            for one in error.context:
+                first.setdefault(one.schema_path[0], self._described(one))
+            texts = [f"{number + 1}) {text}" for number, text in [*first.items()][:_PROBLEMS]]
+            return f"none of the alternatives fits: {'; '.join(texts)}"
         return _RULES.get(rule, f"must satisfy {rule}: {{}}" if rule else "is not allowed").format(_quoted(value, 200))
-
-    def _alternatives(self, error: Any) -> str:
-        first: dict[Any, str] = {}
-        for one in error.context:
-            first.setdefault(one.schema_path[0], self._described(one))
-        texts = [f"{number + 1}) {text}" for number, text in [*first.items()][:_PROBLEMS]]
-        return f"none of the alternatives fits: {'; '.join(texts)}"
 
 
 class OutputCheck:

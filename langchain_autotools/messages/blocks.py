@@ -42,19 +42,8 @@ _PLACES = ("url", "file_id", "file_uri", "fileUri", "file_url", "image_url", "au
 _NESTED = ("source", "file", "input_audio", "image_url", "resource", *INLINE_KEYS)
 _OF_BLOCKS = frozenset(
     {
-        *(
-            "type",
-            "id",
-            "index",
-            "extras",
-            "metadata",
-            "annotations",
-            "_meta",
-            "meta",
-            "cache_control",
-            "prompt_cache_breakpoint",
-            "status",
-        ),
+        *("type", "id", "index", "extras", "metadata", "annotations", "_meta", "meta"),
+        *("cache_control", "prompt_cache_breakpoint", "status"),
         *("mime_type", "mimeType", "source_type", "detail", "output_format", "text", "signature", "thought", "transformations"),
         *("videoMetadata", "video_metadata", "mediaResolution", "media_resolution", "part_metadata", "revised_prompt", "quality", "size"),
         *(*_DATA, *_PLACES, *_NESTED),
@@ -116,19 +105,15 @@ def unnumbered(content: str | list[Any]) -> str | list[Any]:
     return [{key: value for key, value in block.items() if key != "index"} if isinstance(block, dict) else block for block in content]
 
 
-def _in_dicts(content: str | list[Any]) -> str | list[Any]:
-    """Return content with its texts as blocks where other blocks stand beside them: core reads no bare text there."""
-    if isinstance(content, str) or not {str, dict} <= {*map(type, content)}:
-        return content
-    return [{"type": "text", "text": block} if isinstance(block, str) else block for block in content if block != ""]
-
-
 def whole_content(content: str | list[Any]) -> str | list[Any]:
     """Return content in the form of a whole reply: one text that says nothing else as a string, else blocks without numbers."""
     block = content[0] if len(content) == 1 else None
     if isinstance(block, dict) and block.get("type") == "text" and block.keys() <= _PLAIN_TEXT:
         return str(block.get("text", ""))
-    return _in_dicts(unnumbered(content))
+    content = unnumbered(content)
+    if isinstance(content, str) or not {str, dict} <= {*map(type, content)}:
+        return content
+    return [{"type": "text", "text": one} if isinstance(one, str) else one for one in content if one != ""]  # core reads no bare text here
 
 
 # ---------------------------------------------------------------------------------------------- provisional

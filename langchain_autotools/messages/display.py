@@ -48,7 +48,10 @@ def markdown_of(message: BaseMessage | HoldsRun) -> str:
                 re.sub("(?m)^", "> ", text) if taken else text,
                 *(f"{_code(call_text(calls[call_id]))} *no result*" for call_id in open_calls),
             ]
-    return "\n\n".join(part for part in [*parts, _summary_line(run)] if part)
+    own = own_metadata(run)
+    about = summary_text(own.get("turns", 1), run_usage(run), own.get("stop_reason", "complete"))
+    summary = f"*{_escaped_line(about)}*" if "stop_reason" in own else ""
+    return "\n\n".join(part for part in [*parts, summary] if part)
 
 
 def run_markdown(message: BaseMessage) -> str | None:
@@ -68,10 +71,6 @@ def _answered_call(call: ToolCallRecord | None, result: ToolMessage) -> str:
 
 def _all_calls(messages: list[BaseMessage]) -> list[ToolCallRecord]:
     return [call for message in messages if isinstance(message, AIMessage) for call in calls_of(message)]
-
-
-def _summary_line(message: BaseMessage) -> str:
-    return f"*{_escaped_line(_run_text(message))}*" if "stop_reason" in own_metadata(message) else ""
 
 
 # ---------------------------------------------------------------------------------------------- text that Markdown leaves alone
@@ -165,12 +164,6 @@ def call_text(call: ToolCallRecord) -> str:
     return escaped(f"{call.name}({call.arguments if call.args is None else ', '.join(named)})")
 
 
-def _run_text(run: BaseMessage) -> str:
-    """Return a run's summary: its turns, its tokens if known, and its stop reason if unusual."""
-    own = own_metadata(run)
-    return summary_text(own.get("turns", 1), run_usage(run), own.get("stop_reason", "complete"))
-
-
 def summary_text(turns: int, usage: Any, stop_reason: str) -> str:
     """Return the summary of a run with these values."""
     parts = [f"{turns} turn{'s' if turns != 1 else ''}"]
@@ -195,9 +188,4 @@ def show_runs() -> None:
     with suppress(Exception):  # no display is worth an import that fails
         formatter = sys.modules["IPython"].get_ipython().display_formatter.formatters["text/markdown"]
         if formatter.for_type_by_name(*_AI_MESSAGE) is None:
-            formatter.for_type_by_name(*_AI_MESSAGE, _markdown)
-
-
-def _markdown(message: Any) -> str | None:
-
-    return run_markdown(message)
+            formatter.for_type_by_name(*_AI_MESSAGE, run_markdown)

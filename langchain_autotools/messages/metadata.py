@@ -15,6 +15,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any, ClassVar, Final, TypeVar
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
@@ -109,12 +110,8 @@ def failover_marks(messages: Sequence[BaseMessage]) -> list[Mapping[str, Any]]:
 
 def open_cuts(messages: Sequence[BaseMessage]) -> list[Mapping[str, Any]]:
     """Return the marks of the cut replies that messages end in, in order: the same turn is to be gone on with."""
-    marks: list[Mapping[str, Any]] = []
-    for message in reversed(messages):
-        if not isinstance(message, AIMessage) or not is_cut_reply(message):
-            break
-        marks.append(failover_mark_of(message))
-    return marks[::-1]
+    cuts = takewhile(lambda message: isinstance(message, AIMessage) and is_cut_reply(message), reversed(messages))
+    return [*map(failover_mark_of, cuts)][::-1]
 
 
 # ---------------------------------------------------------------------------------------------- rejected
@@ -137,13 +134,14 @@ def with_rejected(message: _Reply, replies: Sequence[AIMessage]) -> _Reply:
         return message
     own = own_metadata(message)
     records = [record for reply in replies for record in _recorded_replies(reply)]
-    metadata = with_own_metadata(message.response_metadata, {**own, REJECTED: [*records, *_reply_records(message)]})
+    records += _valid_reply_records(own.get(REJECTED))
+    metadata = with_own_metadata(message.response_metadata, {**own, REJECTED: records})
     return message.model_copy(update={"response_metadata": metadata})
 
 
 def rejected_replies(message: AIMessage) -> Sequence[AIMessage]:
     """Return the replies in whose place a message stands, in order, each with its usage and metadata alone."""
-    return [AIMessage(**record) for record in _reply_records(message)]
+    return [AIMessage(**record) for record in _valid_reply_records(own_metadata(message).get(REJECTED))]
 
 
 def _recorded_replies(message: AIMessage) -> Sequence[dict[str, Any]]:
@@ -155,11 +153,7 @@ def _recorded_replies(message: AIMessage) -> Sequence[dict[str, Any]]:
         if isinstance(block, dict) and block.get("type") not in _NOT_BILLED_APART and not is_call_block(block)
     ]
     record = {"content": billed, "response_metadata": metadata, "usage_metadata": message.usage_metadata}
-    return (*_reply_records(message), record)
-
-
-def _reply_records(message: AIMessage) -> Sequence[dict[str, Any]]:
-    return _valid_reply_records(own_metadata(message).get(REJECTED))
+    return (*_valid_reply_records(own_metadata(message).get(REJECTED)), record)
 
 
 def without_cost(usage: Any) -> Any:

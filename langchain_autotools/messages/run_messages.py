@@ -5,18 +5,11 @@ import logging
 import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final, Literal, TypeVar, cast, get_args
 
-from langchain_core.messages import (
-    AIMessage,
-    AIMessageChunk,
-    BaseMessage,
-    HumanMessage,
-    ToolMessage,
-    messages_from_dict,
-    messages_to_dict,
-)
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage, messages_from_dict, messages_to_dict
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.utils import message_chunk_to_message
 
@@ -495,6 +488,7 @@ def derived_id(namespace: uuid.UUID, text: str) -> str:
 # Separators between the texts of a run's messages.
 
 
+@dataclass
 class Separators:
     """Tracks the texts of a run's messages, in order, and returns the separators between them.
 
@@ -509,10 +503,9 @@ class Separators:
         last: The last text; may be set in place of calling `before` while no separator is due.
     """
 
-    def __init__(self, separator: str) -> None:
-        self.separator = separator
-        self.is_due = False
-        self.last = ""
+    separator: str
+    is_due: bool = False
+    last: str = ""
 
     @property
     def pending(self) -> str:

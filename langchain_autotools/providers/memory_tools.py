@@ -1,5 +1,5 @@
 """The memory tool of the vendor that has one, for handlers that know no vendor."""
 
-from .anthropic.memory_tool import run_command
+from .anthropic.tools import run_command
 
 __all__ = ["run_command"]

@@ -13,7 +13,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Literal, overload
 
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import CONFIG_KEYS, ensure_config
@@ -286,7 +286,7 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
     """
 
     def __init__(
-        self, make: Callable[..., BaseChatModel], defaults: Mapping[str, Any], fields: Fields, prefix: str = "", steps: Sequence[_Step] = ()
+        self, make: Callable[..., Any], defaults: Mapping[str, Any], fields: Fields, prefix: str = "", steps: Sequence[_Step] = ()
     ) -> None:
         self._make = make
         self._defaults = dict(defaults)
@@ -357,7 +357,7 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         hint = f"did you mean {near[0]!r}? " if near else ""
         return f"the configuration has an unknown key {name!r}: {hint}configurable_fields allows {', '.join(known)}"
 
-    def _model(self, config: RunnableConfig | None) -> Any:
+    def _model(self, config: RunnableConfig | None) -> ToolRunningModel:
         """Return the model for a call, with the declared tools and options.
 
         Raises:
@@ -368,10 +368,10 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         chosen = {argument: configurable[name] for name, argument in self._argument_names(configurable).items()}
         return self._made({**self._defaults, **chosen})
 
-    def _made(self, arguments: Mapping[str, Any]) -> Any:
+    def _made(self, arguments: Mapping[str, Any]) -> ToolRunningModel:
         if not arguments.get("model"):
             raise ConfigurationError(f"which model? Say it in config={{'configurable': {{{self._prefix + 'model'!r}: ...}}}}")
-        model: Any = self._make(**arguments)
+        model: ToolRunningModel = self._make(**arguments)
         for name, args, kwargs in self._steps:
             model = getattr(model, name)(*args, **kwargs)
         return model
@@ -500,15 +500,13 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         Raises:
             ConfigurationError: Nothing says which model, or an argument cannot work.
         """
-        message: AIMessage = self._model(config).resume(history, decisions, config, **kwargs)
-        return message
+        return self._model(config).resume(history, decisions, config, **kwargs)
 
     async def aresume(
         self, history: LanguageModelInput, decisions: Any = True, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AIMessage:
         """Like `resume`, asynchronously."""
-        message: AIMessage = await self._model(config).aresume(history, decisions, config, **kwargs)
-        return message
+        return await self._model(config).aresume(history, decisions, config, **kwargs)
 
     def check(
         self, history: LanguageModelInput, decisions: Any = True, config: RunnableConfig | None = None, **kwargs: Any
@@ -524,8 +522,7 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         Raises:
             ConfigurationError: Nothing says which model, or an argument cannot work.
         """
-        problems: list[DecisionProblem] = self._model(config).check(history, decisions, **kwargs)
-        return problems
+        return self._model(config).check(history, decisions, **kwargs)
 
 
 def _with_tools(change: Callable[[Any], Any], steps: Sequence[_Step]) -> tuple[_Step, ...]:

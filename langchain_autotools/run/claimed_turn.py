@@ -113,13 +113,7 @@ def kept_value(outcome: RunOutcome, messages: Sequence[BaseMessage], *, owned: b
 
 
 def repeated(
-    value: Mapping[str, Any],
-    tools: RunTools,
-    given: Sequence[ToolCallResult],
-    output: RunOutput,
-    observer: RunObserver,
-    *,
-    withholds: bool,
+    value: Mapping[str, Any], tools: RunTools, given: Sequence[ToolCallResult], output: RunOutput, observer: RunObserver, *, withholds: bool
 ) -> tuple[list[AIMessageChunk], RunOutcome]:
     """Return the chunks of what another run has brought, and its outcome, from `kept_value`.
 

@@ -103,7 +103,7 @@ def open_calls(
             for a run inside a call.
     """
     if approvals is not None and (decisions is not None or approvals.concerns_calls):
-        approvals.check_key()
+        approvals.checked_key()
     message, results = open_end(history)
     known = [] if message is None else identities(message, _calls(message, decisions), results)
     waiting = [number for number, one in enumerate(known) if one.result is None]
@@ -111,7 +111,9 @@ def open_calls(
         refused = [(number, replace(known[number].call, args=None, why=_INTERRUPTED)) for number in waiting]
         return OpenCalls(message, refused) if message and refused else None
     if given and isinstance(given[-1], HumanMessage):
-        _check_end(given)
+        end = next((number for number in range(len(given), 0, -1) if not isinstance(given[number - 1], HumanMessage)), 0)
+        if pending_calls(given[:end]):
+            raise ConfigurationError(_MESSAGE_BEHIND)
     shown = _as_given(known, given)
     opened = open_results(results)
     decided: list[tuple[int, ToolCallRecord]] = []
@@ -133,13 +135,6 @@ def open_calls(
     return OpenCalls(message, sorted([*decided, *going_on], key=itemgetter(0)), opened)
 
 
-def _check_end(given: Sequence[BaseMessage]) -> None:
-    """Raise if the user's message stands behind calls that wait."""
-    end = next((number for number in range(len(given), 0, -1) if not isinstance(given[number - 1], HumanMessage)), 0)
-    if end < len(given) and pending_calls(given[:end]):
-        raise ConfigurationError(_MESSAGE_BEHIND)
-
-
 def _split(
     decisions: Any,
     opened: Sequence[ToolMessage],
@@ -157,7 +152,10 @@ def _split(
             refusals.append(_unbound_refusal(shown.uuid, shown.id, True))
         return decisions, {}
     calls = [one.call for one in known]
-    calls = calls if approvals is None else _of_handlers(calls, executor, approvals)
+    if approvals is not None:  # those under their handlers' names that need approval: about others nobody can have been asked
+        taken = executor.handled(calls)
+        judged = [approvals.judge_one(call, executor.prepared.arguments_of) for call in taken]
+        calls = [made if one.waits == "approval" else call for call, made, one in zip(calls, taken, judged, strict=True)]
     return continued_calls(executor, decisions, opened, message, calls, refusals)
 
 
@@ -165,13 +163,6 @@ def _unbound_refusal(uuid: str, call_id: str, decision: PlainDecision) -> Decisi
     """Return the error for a decision that is bound to no call, where one has to be."""
     text = _BINDS_NOTHING.format(id=call_id, decision=_SHORTHAND[decision is True])
     return refusal(uuid, call_id, text, "This call needs a decision of its own.")
-
-
-def _of_handlers(calls: Sequence[ToolCallRecord], executor: ToolExecutor, approvals: Approvals) -> list[ToolCallRecord]:
-    """Return the calls, those under their handlers' names that need approval: about others nobody can have been asked."""
-    taken = executor.handled(calls)
-    judged = [approvals.judge_one(call, executor.prepared.arguments_of) for call in taken]
-    return [made if one.waits == "approval" else call for call, made, one in zip(calls, taken, judged, strict=True)]
 
 
 def _calls(message: AIMessage, decisions: Resumed) -> list[ToolCallRecord]:
@@ -304,7 +295,8 @@ class _Resumed:
         """Return the call with a plain decision, which can only run a call that needs no approval."""
         if decision is False or isinstance(decision, str):
             return replace(call, args=None, why=decision or _REFUSED)
-        if decision is True and _is_rewritten(self.message, call):
+        raw = records_of(self.message).get(call.id, {}).get("arguments") if decision is True else None  # without a record the call counts
+        if raw is not None and (not isinstance(raw, str) or not equivalent(read_object(raw), call.args)):
             text = f"call {call.id!r} has other arguments than the model wrote: to execute it, give the arguments that it is to run with"
             raise refusal(_recorded_uuid(identity), call.id, text, "This call has other arguments than the model wrote.")
         (meant,) = self.executor.meant([replace(call, args={})], caller_tools=self.callers)
@@ -322,9 +314,3 @@ class _Resumed:
 def _recorded_uuid(identity: CallIdentity) -> str:
     """Return the `uuid` of a call as it is shown; empty for a call of which nothing is recorded."""
     return "" if identity.record is None else identity.uuid
-
-
-def _is_rewritten(message: AIMessage, call: ToolCallRecord) -> bool:
-    """Whether the recorded text of the arguments differs from the call. Without a record the call counts."""
-    raw = records_of(message).get(call.id, {}).get("arguments")
-    return raw is not None and (not isinstance(raw, str) or not equivalent(read_object(raw), call.args))

@@ -9,28 +9,10 @@ from typing import Any, ClassVar, cast
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
+from .. import event_types as kinds
 from ..deadline import DeadlinePassed
 from ..event_bus import NobodyListens, Scope, current_scope
-from ..event_types import (
-    CallArgumentsDelta,
-    CallDiscarded,
-    CallProgress,
-    CallReady,
-    CallResult,
-    CallsPending,
-    CallStarted,
-    MessageDiscarded,
-    MessageDone,
-    ReasoningDelta,
-    RunEnded,
-    RunEvent,
-    RunFailed,
-    RunStarted,
-    TextDelta,
-    TurnUsage,
-    VendorCallDone,
-    VendorCallStarted,
-)
+from ..event_types import CallArgumentsDelta, RunEvent, TextDelta
 from ..executor import ToolCallResult, pending_calls
 from ..executor.batch import CallObserver
 from ..messages.blocks import deltas_of
@@ -62,7 +44,7 @@ _CONCERN_ONE_ANOTHER = (
 
 
 class RunEvents(RunObserver, TurnWrapper):
-    """Emits the events of one run, as its observer and as a wrapper of its turns.
+    """Emits the events of one run, as its observer, as that of its calls, and as a wrapper of its turns.
 
     Args:
         place: The position of the run, with its listener.
@@ -111,7 +93,7 @@ class RunEvents(RunObserver, TurnWrapper):
             if place.run_id is not None and place.call_id is not None and self._listener.has_left(place.run_id, place.call_id):
                 self._over = True
                 self._listener.end(run_id)
-            self._tell(RunStarted(**self._about, name=name))
+            self._tell(kinds.RunStarted(**self._about, name=name))
 
     @property
     def due(self) -> bool:  # type: ignore[override]
@@ -177,7 +159,7 @@ class RunEvents(RunObserver, TurnWrapper):
                 separator, self._separator = self._separator, ""
                 self._tell(TextDelta(**self._about, message_id=message_id, text=text, separator=separator))
             else:
-                self._tell(ReasoningDelta(**self._about, message_id=message_id, text=text))
+                self._tell(kinds.ReasoningDelta(**self._about, message_id=message_id, text=text))
         return part if extra.__class__ is dict else self._noted(part, message_id)
 
     def _noted(self, part: AIMessage, message_id: str) -> TurnPart:
@@ -224,13 +206,13 @@ class RunEvents(RunObserver, TurnWrapper):
         self._discard(_AGAIN)
         if self._message_id is not None:
             self._attempt += 1
-            self._tell(MessageDiscarded(**self._about, message_id=self._message_id, attempt=self._attempt))
+            self._tell(kinds.MessageDiscarded(**self._about, message_id=self._message_id, attempt=self._attempt))
             self._message_id = None
 
     def _piece(self, message_id: str, piece: Any) -> None:
         about = {**self._about, "message_id": message_id, "call_id": piece.call_id}
         if piece.name is not None and piece.call_id not in self._written:
-            self._tell(CallStarted(**about, name=piece.name, index=len(self._written), provisional=True))
+            self._tell(kinds.CallStarted(**about, name=piece.name, index=len(self._written), provisional=True))
             self._written[piece.call_id] = message_id
         if piece.text and piece.call_id in self._written:
             self._tell(CallArgumentsDelta(**about, text=piece.text))
@@ -255,23 +237,23 @@ class RunEvents(RunObserver, TurnWrapper):
             self._joints.before(text_of(message))
             self._joints.ended(message)
             self._separator = self._joints.pending
-            self._tell(MessageDone(**self._about, message=message))
+            self._tell(kinds.MessageDone(**self._about, message=message))
             if message.usage_metadata is not None:
-                self._tell(TurnUsage(**self._about, message_id=str(message.id), turn=turn, usage=message.usage_metadata))
+                self._tell(kinds.TurnUsage(**self._about, message_id=str(message.id), turn=turn, usage=message.usage_metadata))
 
     def _discard(self, reason: str) -> None:
         """Emit that unfinished calls were discarded."""
         written, self._written = self._written, {}
         for call_id, message_id in written.items():
-            self._tell(CallDiscarded(**self._about, message_id=message_id, call_id=call_id, reason=reason))
+            self._tell(kinds.CallDiscarded(**self._about, message_id=message_id, call_id=call_id, reason=reason))
 
     def _ready(self, message: AIMessage, calls: Sequence[tuple[int, ToolCallRecord]]) -> None:
         about = {**self._about, "message_id": str(message.id)}
         for index, call in calls:
             if self._written.pop(call.id, None) is None:
-                self._tell(CallStarted(**about, call_id=call.id, name=call.spelling, index=index, provisional=False))
+                self._tell(kinds.CallStarted(**about, call_id=call.id, name=call.spelling, index=index, provisional=False))
             self._waiting[call.id] = call, index, str(message.id)
-            self._tell(CallReady(**about, call=call, index=index))
+            self._tell(kinds.CallReady(**about, call=call, index=index))
 
     # ------------------------------------------------------------------------------------------ calls
 
@@ -281,9 +263,22 @@ class RunEvents(RunObserver, TurnWrapper):
         every = [*calls_of(message), *awaited_calls(message)]
         self._ready(message, [(index, call) for index, call in enumerate(every) if call.id in found])
 
-    def progressed(self, call_id: str, value: Any) -> None:
+    def watch(self) -> CallObserver:
+        """Return the observer of one turn's calls."""
+        return self
+
+    def waking(self, wake: Callable[[], None]) -> AbstractContextManager[None]:
+        """Return a context in which a function is called at each event."""
+        return self._listener.waking(wake)
+
+    def entered(self, call: ToolCallRecord) -> None:
+        """Record that a call begins, in the context in which its tools will run: runs inside them are told of, if anybody listens."""
+        listener = self._listener.for_tools
+        current_scope.set(None if listener is None else Scope(listener, self._run_id, call.id, is_outermost=False))
+
+    def progressed(self, call: ToolCallRecord, value: Any) -> None:
         """Emit a tool's progress report."""
-        self._tell(CallProgress(**self._about, call_id=call_id, value=value))
+        self._tell(kinds.CallProgress(**self._about, call_id=call.id, value=value))
 
     def answered(self, result: ToolCallResult) -> None:
         """Emit the result of a call, once."""
@@ -294,27 +289,18 @@ class RunEvents(RunObserver, TurnWrapper):
                 self._listener.leave(self._run_id, call_id)
                 call = call if result.call.decision is None else replace(call, decision=result.call.decision)
                 outcome: dict[str, Any] = {"message": result.message, "duration": result.duration, "executed": result.executed}
-                self._tell(CallResult(**self._about, call=call, index=index, **outcome))
+                self._tell(kinds.CallResult(**self._about, call=call, index=index, **outcome))
 
     def result_done(self, result: ToolCallResult) -> None:
         """Emit that a result's message is complete."""
         self.answered(result)
-        self._tell(MessageDone(**self._about, message=result.message))
-
-    def place_of(self, call_id: str) -> Scope | None:
-        """Return the place of runs inside the tool of a call; None without a listener."""
-        listener = self._listener.for_tools
-        return None if listener is None else Scope(listener, self._run_id, call_id, is_outermost=False)
-
-    def watch(self) -> "_CallWatch":
-        """Return an observer of the calls of a batch."""
-        return _CallWatch(self)
+        self._tell(kinds.MessageDone(**self._about, message=result.message))
 
     def messages_taken(self, messages: Sequence[HumanMessage]) -> None:
         """Emit that messages of the user have joined the run."""
         self._joints.ask()
         self._separator = self._joints.pending
-        self._tell_all(MessageDone(**self._about, message=message) for message in messages)
+        self._tell_all(kinds.MessageDone(**self._about, message=message) for message in messages)
 
     # ------------------------------------------------------------------------------------------ the end
 
@@ -326,18 +312,18 @@ class RunEvents(RunObserver, TurnWrapper):
         for one in shown:
             self._waiting.pop(one.id, None)
         if shown or opened:
-            self._tell(CallsPending(**self._about, calls=(*shown, *pending_calls(opened))))
+            self._tell(kinds.CallsPending(**self._about, calls=(*shown, *pending_calls(opened))))
 
     def ended(self, reason: StopReason, turns: int, usage: UsageMetadata | None, message: Callable[[], AIMessage]) -> None:
         """Emit the end of the run; `message` returns the run message on request."""
         if self.place.is_outermost:
             self._listener.come_to(message)
-        self._end(RunEnded(**self._about, stop_reason=reason, turns=turns, usage=usage), _NO_ANSWER)
+        self._end(kinds.RunEnded(**self._about, stop_reason=reason, turns=turns, usage=usage), _NO_ANSWER)
 
     def stopped(self, error: BaseException) -> None:
         """Emit a failure of the run, unless the error means that the run was left."""
         if isinstance(error, Exception) and not isinstance(error, DeadlinePassed):
-            self._end(RunFailed(**self._about, error=error), _NO_ANSWER)
+            self._end(kinds.RunFailed(**self._about, error=error), _NO_ANSWER)
         else:
             self.leave()
 
@@ -347,9 +333,9 @@ class RunEvents(RunObserver, TurnWrapper):
 
     def leave(self) -> None:
         """Emit that the run was left, and nothing after that."""
-        self._end(RunEnded(**self._about, stop_reason="cancelled", turns=self._turn), _LEFT)
+        self._end(kinds.RunEnded(**self._about, stop_reason="cancelled", turns=self._turn), _LEFT)
 
-    def _end(self, event: RunEnded | RunFailed, reason: str) -> None:
+    def _end(self, event: kinds.RunEnded | kinds.RunFailed, reason: str) -> None:
         if self._over:
             return
         self._tell_all(self._vendor_calls.left())
@@ -357,7 +343,7 @@ class RunEvents(RunObserver, TurnWrapper):
         waiting, self._waiting = self._waiting, {}
         for call_id, (_, _, message_id) in waiting.items():
             self._listener.leave(self._run_id, call_id)
-            self._tell(CallDiscarded(**self._about, message_id=message_id, call_id=call_id, reason=reason))
+            self._tell(kinds.CallDiscarded(**self._about, message_id=message_id, call_id=call_id, reason=reason))
         self._listener.end(self._run_id)
         self._tell(event)
         self._over = True
@@ -371,34 +357,6 @@ def _locked(lock: threading.RLock, method: Callable[..., Any]) -> Callable[..., 
     return locked
 
 
-class _CallWatch(CallObserver):
-    """Observes the calls of a batch; made by `RunEvents.watch`."""
-
-    def __init__(self, events: RunEvents) -> None:
-        self._events = events
-
-    @property
-    def due(self) -> bool:
-        """Whether events wait for a reader who gets them with the next chunk."""
-        return self._events.due
-
-    def waking(self, wake: Callable[[], None]) -> AbstractContextManager[None]:
-        """Return a context in which a function is called at each event."""
-        return self._events.place.listener.waking(wake)
-
-    def entered(self, call: ToolCallRecord) -> None:
-        """Record that a call begins, in the context in which its tools will run."""
-        current_scope.set(self._events.place_of(call.id))
-
-    def progressed(self, call: ToolCallRecord, value: Any) -> None:
-        """Emit a tool's progress report."""
-        self._events.progressed(call.id, value)
-
-    def answered(self, result: ToolCallResult) -> None:
-        """Emit a call's result."""
-        self._events.answered(result)
-
-
 # ----------------------------------------------------------------------------------- the vendor's own calls, so that each start has its end
 
 
@@ -406,7 +364,7 @@ class _VendorCalls:
     """Keeps the open calls of the vendor's own tools in a run. One may end in a later turn than it began in."""
 
     def __init__(self) -> None:
-        self._open: dict[str, VendorCallStarted] = {}
+        self._open: dict[str, kinds.VendorCallStarted] = {}
 
     def of(self, event: RunEvent) -> Iterator[RunEvent]:
         """Yield the event of a turn, behind the start that it lacks."""
@@ -417,24 +375,24 @@ class _VendorCalls:
         """Yield the ends of the calls that are open: nothing more comes of them."""
         calls, self._open = self._open, {}
         for call in calls.values():
-            yield VendorCallDone(**{**vars(call), "failed": True})
+            yield kinds.VendorCallDone(**{**vars(call), "failed": True})
 
-    def _begin(self, event: VendorCallStarted) -> Iterator[RunEvent]:
+    def _begin(self, event: kinds.VendorCallStarted) -> Iterator[RunEvent]:
         begun = self._open.get(event.call_id)
         self._open[event.call_id] = event if begun is None or event.args is not None else begun
         if begun is None:  # a second one only adds what it is called with
             yield event
 
-    def _end(self, event: VendorCallDone) -> Iterator[RunEvent]:
+    def _end(self, event: kinds.VendorCallDone) -> Iterator[RunEvent]:
         begun = self._open.pop(event.call_id, None)
         if begun is None:
-            yield VendorCallStarted(**{name: value for name, value in vars(event).items() if name not in ("output", "failed")})
+            yield kinds.VendorCallStarted(**{name: value for name, value in vars(event).items() if name not in ("output", "failed")})
             yield event
         else:  # a result in a later reply says neither the name nor the arguments
             yield replace(event, name=begun.name, args=begun.args if event.args is None else event.args)
 
 
 _RULES: Mapping[type[RunEvent], Callable[[_VendorCalls, Any], Iterator[RunEvent]]] = {
-    VendorCallStarted: _VendorCalls._begin,
-    VendorCallDone: _VendorCalls._end,
+    kinds.VendorCallStarted: _VendorCalls._begin,
+    kinds.VendorCallDone: _VendorCalls._end,
 }

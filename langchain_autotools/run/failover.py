@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mappi
 from contextlib import aclosing, closing
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, ClassVar, Final, Literal, TypeVar, cast, get_args
 
 from langchain_core.exceptions import (
@@ -49,7 +50,7 @@ from ..turn.model import SingleTurnChatModel
 from ..turn.tools import format_tools, is_builtin
 from .adopted_models import AdoptedChatModel
 from .run import cut_message
-from .settings import RUN_KEYWORDS, AfterText, is_parsed, wire_form
+from .settings import RUN_KEYWORDS, AfterText, RunFields, is_parsed, wire_form
 from .turn_wrappers import (
     NOTHING_DECLARED,
     AsyncProceed,
@@ -200,7 +201,7 @@ _OF_SOME: Final = frozenset({"seed"})
 _SERVER_STATE: Final = frozenset({"previous_response_id", "conversation", "container"})
 """Keywords that continue what only one server knows."""
 
-_OF_RUNS: Final = RUN_KEYWORDS | {"approval_key", "fallbacks", "fallback_on", "fallback_attempts", "cooldown", "after_text"}
+_OF_RUNS: Final = RUN_KEYWORDS | (RunFields.model_fields.keys() - {"tools", "handlers", "middleware"})
 """The fields of a model that configure a run."""
 
 _OF_ACCOUNTS: Final = ("api_key", "token_provider", "credentials", "organization", "project")
@@ -698,7 +699,6 @@ def _check_fallbacks(model: Any, tools: Sequence[Any]) -> None:
 
 
 _Part = TypeVar("_Part")
-_END: Any = object()
 
 
 def _first_in_time(parts: Iterator[_Part], seconds: float | None) -> Generator[_Part, None, None]:
@@ -709,21 +709,18 @@ def _first_in_time(parts: Iterator[_Part], seconds: float | None) -> Generator[_
     """
     try:
         if seconds is not None:
-            first = _first(parts, seconds)
-            if first is _END:
-                return
-            yield first
+            yield from _first(parts, seconds)
         yield from parts
     finally:
         getattr(parts, "close", lambda: None)()
 
 
-def _first(parts: Iterator[_Part], seconds: float) -> _Part:
+def _first(parts: Iterator[_Part], seconds: float) -> Sequence[_Part]:
     deadline = _BeginDeadline(seconds)
     token = reply_begins.set(deadline.release)
     try:
         with deadline.in_sight():
-            return next(parts, _END)
+            return [*islice(parts, 1)]
     except DeadlinePassed as passed:
         if passed.deadline is not deadline:
             raise
@@ -737,20 +734,20 @@ async def _afirst_in_time(parts: AsyncGenerator[_Part, None], seconds: float | N
     """Like `_first_in_time`, asynchronously."""
     async with aclosing(parts):
         if seconds is not None:
-            first = await _afirst(parts, seconds)
-            if first is _END:
-                return
-            yield first
+            for first in await _afirst(parts, seconds):
+                yield first
         async for part in parts:
             yield part
 
 
-async def _afirst(parts: AsyncGenerator[_Part, None], seconds: float) -> _Part:
+async def _afirst(parts: AsyncGenerator[_Part, None], seconds: float) -> Sequence[_Part]:
     try:
         async with asyncio.timeout(seconds) as scope:
             token = reply_begins.set(lambda: scope.reschedule(None))
             try:
-                return await anext(parts, _END)
+                async for part in parts:
+                    return [part]
+                return []
             finally:
                 reply_begins.reset(token)
     except TimeoutError:

@@ -1,7 +1,7 @@
 """Models or agents as tools: what their runs may use of what the run around has left."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +20,7 @@ _USED_UP = "Not run: the {limit} of this run is used up. Answer with what is kno
 _LEAST: Mapping[str, Any] = {"token_budget": 1, "max_tool_calls": 0, "max_cost": Decimal("1e-12")}
 
 
+@dataclass(eq=False, repr=False)
 class InnerRuns:
     """The runs inside the tools of one run. A wrapper around each of its calls.
 
@@ -29,13 +30,13 @@ class InnerRuns:
         around: Counts what the run uses, for the run around it; None if none counts it.
     """
 
-    def __init__(self, limits: Limits, prices: Mapping[str, Mapping[str, Any]], around: InnerUsage | None = None) -> None:
-        self._around = around
-        self._limits = limits
-        self._prices = prices
-        self._tokens = self._calls = 0
-        self._messages: Sequence[BaseMessage] = ()
-        self._used: list[InnerUsage] = []
+    _limits: Limits
+    _prices: Mapping[str, Mapping[str, Any]]
+    _around: InnerUsage | None = None
+    _tokens: int = 0
+    _calls: int = 0
+    _messages: Sequence[BaseMessage] = ()
+    _used: list[InnerUsage] = field(default_factory=list)
 
     def begin(self, progress: Progress, messages: Sequence[BaseMessage]) -> None:
         """Record what the run has used before it answers the calls of a turn.
@@ -77,15 +78,11 @@ class InnerRuns:
         if limits.max_tool_calls is not None:
             left["max_tool_calls"] = max(0, limits.max_tool_calls - self._calls - sum(used.tool_calls for used in self._used))
         if limits.max_cost is not None:
-            left["max_cost"] = self._cost_left(limits.max_cost, InnerUsage(replies))
+            from ..pricing import cost_of_replies  # here, because it costs every other program its import
+
+            spent = cost_of_replies([*paid_replies(self._messages), *InnerUsage(replies).as_messages()], self._prices)
+            left["max_cost"] = Decimal(0) if spent is None else Decimal(str(limits.max_cost)) - spent
         return left
-
-    def _cost_left(self, limit: Any, inside: InnerUsage) -> Decimal:
-        """Return what is left of the maximum cost; 0 if what was spent is not known."""
-        from ..pricing import cost_of_replies  # here, because it costs every other program its import
-
-        spent = cost_of_replies([*paid_replies(self._messages), *inside.as_messages()], self._prices)
-        return Decimal(0) if spent is None else Decimal(str(limit)) - spent
 
     def _bounded(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the settings of a run inside by name, bounded by what is left."""

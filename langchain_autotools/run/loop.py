@@ -251,7 +251,8 @@ def tool_loop(
         outcome = yield from run.conversation(found)
     except _Cut as cut:
         outcome = yield from run.at_limit(*cut.args)
-    run.progress.note_end(outcome.stop_reason)
+    if outcome.stop_reason in _NAMES:
+        run.progress.note_end(outcome.stop_reason)
     return outcome
 
 
@@ -419,7 +420,7 @@ class _Run:
             self._plan.used.count_calls(allowed)
         stopped = {one.id for one in wanted[allowed:]}
         why = _OVERDUE if overdue else _NO_CALLS_LEFT
-        return [(number, _without(call, stopped, why)) for number, call in answered]
+        return [(number, _without(call, stopped, why)) for number, call in answered] if stopped else answered
 
     def _run_tools(self, message: AIMessage, answered: list[tuple[int, ToolCallRecord]]) -> Generator[Action, Any, list[ToolCallResult]]:
         positions = {call.id: number for number, call in answered}
@@ -569,8 +570,6 @@ class Progress:
 
     def note_end(self, reason: StopReason) -> None:
         """Log the end of the run if a limit has ended it."""
-        if reason not in _NAMES:
-            return
         value = getattr(self.limits, reason)
         shown = reason if value is None else f"{reason}={value}"  # the deadline may be that of a run around this one
         _logger.warning("a run has ended at its limit %s, after %d turns and %d tool calls", shown, self.turns, self.tool_calls)

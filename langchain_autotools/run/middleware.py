@@ -1,4 +1,4 @@
-"""LangChain's middleware in a run: its hooks around models' requests, around tools' calls.
+"""What a program changes in the requests or calls of a run: its `before_turn`, its LangChain middleware.
 
 A middleware is a function around a whole reply, and a turn is streamed. So the middleware runs beside the turn, in a thread or task of
 its own, and the turn's own thread or task makes the requests that it asks for. What may be shown leaves at once; a reply whose text has
@@ -6,26 +6,28 @@ left can neither be made again nor be replaced.
 """
 
 import asyncio
+import inspect
 import json
 import logging
 import queue
 import threading
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from contextvars import copy_context
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, SystemMessage, ToolMessage
 
 from ..chunks import ChunkSum
-from ..compat import middleware_types, new_graph_runtime
+from ..compat import middleware_types, new_graph_runtime, should_stream
 from ..deadline import Deadline
 from ..errors import ConfigurationError
 from ..executor import ToolExecutor
 from ..executor.call import ToolRun
+from ..executor.names import tool_keys, tool_name
 from ..executor.plan import PlannedCall
 from ..executor.results import ToolCallResult, is_changed, tool_message_of
 from ..executor.steps import PENDING, CallWrapper, Outcome, Steps, Wrap, ends_as
@@ -34,9 +36,10 @@ from ..executor.user_functions import NOTHING, run_beside
 from ..messages.blocks import is_call_block
 from ..messages.incremental import copy_containers
 from ..messages.metadata import KEY, with_rejected
+from ..turn.stored_messages import canonical_message
 from ..turn.tools import is_builtin
-from .before_turn import declared_name, with_changes
-from .turn_wrappers import ENDS, AsyncProceed, Proceed, Restart, Stored, TurnPart, TurnRequest, TurnWrapper, generator_of
+from .settings import check_output, drop_settings, form_of
+from .turn_wrappers import ENDS, AsyncProceed, Proceed, Restart, Stored, TurnPart, TurnRequest, TurnWrapper
 
 _logger = logging.getLogger("langchain_autotools")
 MODEL_HOOKS = ("wrap_model_call", "awrap_model_call")
@@ -133,6 +136,127 @@ def _keys(schema: Any) -> Iterable[str]:
     return [key for kind in getattr(schema, "__mro__", ()) for key in getattr(kind, "__annotations__", ())]
 
 
+# ---------------------------------------------------------------------------------------------- `before_turn`
+
+
+@dataclass(frozen=True)
+class NextTurn:
+    """The next request of a run, which `before_turn` gets and may return changed, by `dataclasses.replace`.
+
+    Attributes:
+        number: The number of the request in its run, from 1 on. Changing it has no effect.
+        messages: The messages to send. A change holds for this request alone.
+        model: The model that makes it.
+        tools: The names of the declared tools. Those that are left out are not declared, and their calls do not run in this turn.
+        tool_choice: The tool choice of this request alone; as it comes, the choice of the call, which asks in the first request only.
+        keywords: The keyword arguments for the vendor, such as `temperature`.
+    """
+
+    number: int
+    messages: Sequence[BaseMessage]
+    model: Any
+    tools: Sequence[str]
+    tool_choice: Any
+    keywords: Mapping[str, Any]
+
+
+class BeforeTurn(TurnWrapper):
+    """A wrapper that has the caller's function change each request before any model gets it.
+
+    Args:
+        function: Gets a `NextTurn`, and returns one, or None for no change. Asynchronous only in asynchronous runs.
+    """
+
+    layer: ClassVar[str] = "before_turn"
+
+    def __init__(self, function: Callable[[NextTurn], Any]) -> None:
+        self._function = function
+
+    def wrap_turn(self, request: TurnRequest, proceed: Proceed) -> Iterator[TurnPart]:
+        """Make the turn of the changed request.
+
+        Raises:
+            ConfigurationError: The change cannot work, or the function is asynchronous.
+        """
+        turn = _next_turn(request)
+        changed = self._function(turn)
+        if inspect.isawaitable(changed):
+            getattr(changed, "close", lambda: None)()
+            raise ConfigurationError("before_turn is asynchronous: a synchronous run cannot await it")
+        return proceed(_applied(request, turn, changed))
+
+    async def awrap_turn(self, request: TurnRequest, proceed: AsyncProceed) -> AsyncIterator[TurnPart]:
+        """Make the turn of the changed request asynchronously.
+
+        Raises:
+            ConfigurationError: The change cannot work.
+        """
+        turn = _next_turn(request)
+        changed = self._function(turn)
+        if inspect.isawaitable(changed):
+            changed = await changed
+        async with aclosing(cast("AsyncGenerator[Any, None]", proceed(_applied(request, turn, changed)))) as parts:
+            async for part in parts:
+                yield part
+
+
+def _next_turn(request: TurnRequest) -> NextTurn:
+    names = tuple(map(declared_name, request.tools))
+    return NextTurn(request.number, tuple(request.messages), request.model, names, request.tool_choice, dict(request.keywords))
+
+
+def _applied(request: TurnRequest, turn: NextTurn, changed: Any) -> TurnRequest:
+    """Return the request with the changes of a turn.
+
+    Raises:
+        ConfigurationError: They cannot work.
+    """
+    if changed is None or changed is turn:
+        return request
+    if not isinstance(changed, NextTurn):
+        raise ConfigurationError(f"before_turn must return the NextTurn, changed or not, or None, not {type(changed).__name__}")
+    declared = {declared_name(tool): tool for tool in request.tools}
+    names = set(tool_keys(changed.tools, declared))
+    unknown = sorted(names - set(turn.tools))
+    if unknown:
+        raise ConfigurationError(f"before_turn names tools that are not declared: {', '.join(map(repr, unknown))}")
+    tools = request.tools if names == set(turn.tools) else [tool for tool in request.tools if declared_name(tool) in names]
+    if not isinstance(changed.messages, Sequence) or not all(isinstance(one, BaseMessage) for one in changed.messages):
+        raise ConfigurationError("the messages of before_turn must be a list of messages")
+    return with_changes(request, list(changed.messages), changed.model, tools, changed.tool_choice, changed.keywords)
+
+
+def declared_name(tool: Any) -> str:
+    """Return the name of a declared tool."""
+    return tool_name(tool) if isinstance(tool, Mapping) else str(tool.name)
+
+
+def with_changes(
+    request: TurnRequest, messages: Sequence[BaseMessage], model: Any, tools: Sequence[Any], tool_choice: Any, keywords: Mapping[str, Any]
+) -> TurnRequest:
+    """Return a request with changes, checked as a model's own settings are, in the form of its model's wire.
+
+    Raises:
+        ConfigurationError: A change cannot work.
+    """
+    run_only = keywords != request.keywords and drop_settings(request.model, dict(keywords)) is not None
+    if run_only or (keywords != request.keywords and {"tools", "tool_choice"} & keywords.keys()):
+        raise ConfigurationError("the keywords of one turn are the vendor's: settings of a run, tools and tool_choice have no effect there")
+    if model is not request.model:
+        model = request.model._for_one_turn(model, tools)
+        request = replace(request, streams=request.streams and should_stream(model, {"tools": tools}, async_api=False))
+    same_choice = tool_choice is request.tool_choice or tool_choice == request.tool_choice
+    made = replace(request, messages=messages, model=model, keywords=keywords)
+    if same_choice and tools is request.tools:
+        return made
+    made = replace(made, tools=tools, tool_choice=tool_choice, insists=request.insists or not same_choice)
+    form = form_of(model, made)
+    if request.form.choice.allowed is not None:  # what the call restricts holds in each of its turns
+        form = replace(form, choice=form.choice.within(request.form.choice))
+    check_output(keywords, made.caller_tools, form.names)
+    return replace(made, form=form)
+
+
 # ---------------------------------------------------------------------------------------------- the requests and replies of one turn
 
 
@@ -184,7 +308,8 @@ class Attempt:
 
     def end(self) -> AIMessage:
         """Return the whole reply in its stored form."""
-        self.message = self.request.model._stored_message(self._whole or self._sum.message(), self.request.output_version)
+        whole = canonical_message(self._whole or self._sum.message())
+        self.message = self.request.model._stored_message(whole, self.request.output_version)
         return self.message
 
 
@@ -419,7 +544,7 @@ async def _alayer(
 
 
 async def _attempt_parts(proceed: AsyncProceed, attempt: Attempt) -> AsyncIterator[TurnPart]:
-    async with aclosing(generator_of(cast("AsyncIterator[Any]", proceed(attempt.request)))) as parts:
+    async with aclosing(cast("AsyncGenerator[Any, None]", proceed(attempt.request))) as parts:
         async for part in parts:
             for out in attempt.feed(part):
                 yield out
@@ -583,8 +708,7 @@ class _MiddlewareCall:
         try:
             return self._outcome(wrap(self._request(), lambda request: self._answer(carry(self._steps(request)))))
         except _StaysPending as left:
-            outcome: Outcome = left.args[0]
-            return outcome
+            return cast("Outcome", left.args[0])
         except Exception as error:
             return self._failed(error)
 
@@ -598,8 +722,7 @@ class _MiddlewareCall:
         try:
             return self._outcome(await wrap(self._request(), handler))
         except _StaysPending as left:
-            outcome: Outcome = left.args[0]
-            return outcome
+            return cast("Outcome", left.args[0])
         except Exception as error:
             return self._failed(error)
 

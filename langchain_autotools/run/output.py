@@ -15,7 +15,7 @@ from langchain_core.messages.tool import ToolCallChunk
 from ..chunks import growing_text, new_chunk
 from ..compat import UNPARSABLE
 from ..messages.blocks import is_call_block
-from ..messages.calls import ToolCallRecord, entries_of_awaited, id_of_item, records_of
+from ..messages.calls import AWAITS, ToolCallRecord, entries_of_awaited, id_of_item, records_of
 from ..messages.metadata import ASKED, CACHED_ID, KEY, attach_messages, text_of, without_cached_id
 from ..messages.run_messages import OPEN_CALLS, Separators, generation_id, numbered, serialize_messages, shown_entries
 from ..strict_json import read_object
@@ -67,6 +67,7 @@ class RunOutput:
     def __post_init__(self, separator: str) -> None:
         self._joints = Separators(separator)
         self._listed = self.listed
+        self._version = {"output_version": "v1"} if self.blocks else {}
 
     def anew(self) -> "RunOutput":
         """Return the outward side of the same run, of which nothing has left yet."""
@@ -158,16 +159,13 @@ class RunOutput:
         if isinstance(content, list):
             self._listed = True
             of_blocks = self._of_vendor(metadata)
-        return new_chunk(content, extra, None, {**of_blocks, **self._version()})
+        return new_chunk(content, extra, None, {**of_blocks, **self._version})
 
     def _of_vendor(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
         """Return the vendor's name, by which core reads blocks; nothing behind another one's, as `+` would put both together."""
         name = metadata.get("model_provider")
         self._provider = self._provider or name
         return {"model_provider": name} if name and name == self._provider else {}
-
-    def _version(self) -> dict[str, Any]:
-        return {"output_version": "v1"} if self.blocks else {}
 
     def _separated(self, chunk: AIMessageChunk, text: str) -> list[AIMessageChunk]:
         """Return the chunk, preceded by a separator if one is due."""
@@ -179,7 +177,7 @@ class RunOutput:
         if not self.blocks and not self._listed:
             return AIMessageChunk(content=text)
         block = {"type": "text", "text": text, "index": self._new_index()}
-        return AIMessageChunk(content=[block], response_metadata=self._version())
+        return AIMessageChunk(content=[block], response_metadata=self._version)
 
     def _new_index(self) -> int:
         self._next_index += 1
@@ -218,7 +216,7 @@ class RunOutput:
         if isinstance(message, HumanMessage):
             self._joints.ask()
         metadata: dict[str, Any] = {KEY: {"messages": serialize_messages([message])}} if self.carry_messages else {}
-        chunk = AIMessageChunk(content=[] if self.blocks or self._listed else "", response_metadata={**metadata, **self._version()})
+        chunk = AIMessageChunk(content=[] if self.blocks or self._listed else "", response_metadata={**metadata, **self._version})
         attach_messages(chunk, [message])
         return chunk
 
@@ -243,9 +241,6 @@ class RunOutput:
             text = text_of(result)
             if text:
                 yield from self._separated(self._text_chunk(text), text)
-        yield self._last(outcome)
-
-    def _last(self, outcome: RunOutcome) -> AIMessageChunk:
         message = self._message or AIMessage(content="")
         metadata = {key: value for key, value in message.response_metadata.items() if key not in _PART_OF_TURN | _OF_VENDOR}
         metadata |= self._of_vendor(message.response_metadata)
@@ -257,13 +252,13 @@ class RunOutput:
             content=[*self._call_blocks(message, calls), *self._found_items(outcome)] or ([] if self.blocks else ""),
             id=message.id,
             additional_kwargs={key: value for key, value in message.additional_kwargs.items() if not isinstance(value, str)},
-            response_metadata={**metadata, KEY: {**self._records(outcome), **brought, **run}, **self._version()},
+            response_metadata={**metadata, KEY: {**self._records(outcome), **brought, **run}, **self._version},
             tool_call_chunks=calls,
             usage_metadata=message.usage_metadata,
             chunk_position="last",
         )
         attach_messages(chunk, [])
-        return chunk
+        yield chunk
 
     def _call_blocks(self, message: AIMessage, calls: Sequence[ToolCallChunk]) -> str | list[Any]:
         """Return the calls left to the caller as content blocks if the content of messages contains calls."""
@@ -284,16 +279,17 @@ class RunOutput:
 
     def _records(self, outcome: RunOutcome) -> dict[str, Any]:
         """Return the records of the calls left to the caller, so that they are sent back as the model wrote them."""
-        wanted = {call.id for call in outcome.pending}
-        opened = shown_entries(None, outcome.opened) if outcome.opened else ()
         own = (self._message.response_metadata.get(KEY) or {}) if self._message else {}
-        kept = {key: value for key, value in own.items() if key not in ("calls", "awaits")}
-        awaited = [entry for call_id, entry in entries_of_awaited(outcome.asked).items() if call_id in wanted] if outcome.asked else []
-        kept |= {"awaits": awaited} if awaited else {}
-        kept |= {OPEN_CALLS: opened} if opened else {}
-        kept |= {ASKED: outcome.asked.id} if wanted and self._message is None and outcome.asked else {}
-        records = [entry for call_id, entry in records_of(outcome.asked).items() if call_id in wanted] if outcome.asked else []
-        return {**kept, "calls": records} if records else kept
+        kept = {key: value for key, value in own.items() if key not in ("calls", AWAITS)}
+        asked, wanted = outcome.asked, {call.id for call in outcome.pending}
+        if outcome.opened:
+            kept[OPEN_CALLS] = shown_entries(None, outcome.opened)
+        if asked is not None and wanted:
+            entries = {AWAITS: entries_of_awaited(asked), "calls": records_of(asked)}
+            left = {key: [entry for call_id, entry in known.items() if call_id in wanted] for key, known in entries.items()}
+            kept |= {key: known for key, known in left.items() if known}
+            kept |= {ASKED: asked.id} if self._message is None else {}
+        return kept
 
 
 def _first_text(content: str | list[Any]) -> int:

@@ -8,14 +8,14 @@ import logging
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from types import TracebackType
-from typing import Any, Final, Literal, NamedTuple, Self, cast
+from typing import Any, Final, Literal, Self, cast
 
-from langchain_core.callbacks import AsyncCallbackManager, AsyncCallbackManagerForChainRun, CallbackManager, CallbackManagerForChainRun
-from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.callbacks import AsyncCallbackManager, CallbackManager
+from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, BaseMessageChunk, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, patch_config
@@ -23,7 +23,7 @@ from langchain_core.runnables.config import ensure_config, patch_config
 from ..chunks import ChunkSum, sum_chunks
 from ..compat import should_stream, unvalidated
 from ..errors import AlreadyResumedError, ConfigurationError, LimitReachedError, cut_traceback
-from ..executor import AsyncToolCallBatch, PendingCall, ToolCallBatch, ToolCallResult, pending_calls
+from ..executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, pending_calls
 from ..executor.approvals import Approvals
 from ..executor.nested_runs import current_nested_runs
 from ..history import repair
@@ -47,18 +47,9 @@ Chunks = Sequence[AIMessageChunk]
 """Chunks that leave at once."""
 
 
-class Phase(NamedTuple):
-    """The processing of one action of a call.
-
-    Attributes:
-        steps: The parts of a turn, or the results of calls; an asynchronous generator for an asynchronous driver.
-        take: Processes a step, and returns the chunks that leave at once.
-        done: Ends the phase after its last step, and returns such chunks.
-    """
-
-    steps: Any
-    take: Callable[[Any], Chunks]
-    done: Callable[[], Chunks]
+Phase = tuple[Any, Callable[[Any], Chunks], Callable[[], Chunks]]
+"""The processing of one action of a call: its steps, which are the parts of a turn or the results of calls (for an asynchronous driver an
+asynchronous iterable), the function that processes a step, and the one that ends the phase; both return chunks that leave at once."""
 
 
 def drive(
@@ -74,7 +65,7 @@ def drive(
         streamed: Whether the caller receives the chunks.
     """
     driven = model._driven(input, keywords, streamed=streamed)
-    with driven.trace(config) as trace:
+    with driven.trace(config, streamed=streamed) as trace:
         yield from driven.begin(trace)
         while (phase := driven.phase(trace.child)) is not None:
             trace.steps, take, done = phase
@@ -93,7 +84,7 @@ async def adrive(
 ) -> AsyncGenerator[Any, None]:
     """Like `drive`, asynchronously."""
     driven = model._driven(input, keywords, streamed=streamed, async_api=True)
-    async with await driven.atrace(config) as trace:
+    async with await driven.atrace(config, streamed=streamed) as trace:
         for chunk in driven.begin(trace):
             yield chunk
         while (phase := driven.phase(trace.child)) is not None:
@@ -128,7 +119,6 @@ class Run:
         parts: What is optional of it.
         request: Its requests, but for their messages, choice and configuration.
         open_start: Whether the messages go on with a conversation that the server keeps.
-        streamed: Whether the caller receives the chunks.
         async_api: Whether the driver is asynchronous.
     """
 
@@ -140,7 +130,6 @@ class Run:
         request: TurnRequest,
         *,
         open_start: bool = False,
-        streamed: bool = True,
         async_api: bool = False,
     ) -> None:
         history = repair(messages, open_end=True, open_start=open_start)
@@ -148,7 +137,6 @@ class Run:
         self.settings = settings
         self.outcome: RunOutcome | None = None
         self._parts = parts
-        self._streamed = streamed
         self._async_api = async_api
         self._request = request
         self._whole_form: Callable[[AIMessage], AIMessage] = request.model._whole_message
@@ -163,8 +151,10 @@ class Run:
         )
         plan = settings.plan
         found = open_calls(history, plan.decisions, settings.executor, plan.caller_tools, settings.approvals, messages)
-        history = history if plan.decisions is None else _without_open_results(history)
-        too_costly = None if parts.meter is None else parts.meter(request, history)
+        if plan.decisions is not None:  # the calls inside whose results runs wait are answered anew
+            opened = [id(one) for one in open_results(open_end(history)[1])]
+            history = [message for message in history if id(message) not in opened]
+        too_costly = None if parts.meter is None else parts.meter(request, history).exceeded
         self._loop = tool_loop(history, plan, parts.clock, found, parts.end.is_set, too_costly)
         self._cache: dict[str, Any] = {}
         if (around := current_nested_runs.get()) is not None:
@@ -183,17 +173,17 @@ class Run:
         if plan.waiting and not {one.id for one in history if one.id}.isdisjoint(one.id for one in plan.waiting):
             raise ConfigurationError("the history has a message with the id of message= already: give it an id of its own, or none")
 
-    def trace(self, config: RunnableConfig | None) -> "Trace":
+    def trace(self, config: RunnableConfig | None, *, streamed: bool) -> "Trace":
         """Begin the trace, the parent run of turns and tool calls."""
         config, known, start = self._parent_run(config)
-        manager: CallbackManagerForChainRun = CallbackManager.configure(*known).on_chain_start(**start)
-        return Trace(self, self._request.model, config, manager, start["name"], streamed=self._streamed)
+        manager = CallbackManager.configure(*known).on_chain_start(**start)
+        return Trace(self, patch_config(config, callbacks=manager.get_child()), streamed, manager, start["name"])
 
-    async def atrace(self, config: RunnableConfig | None) -> "Trace":
+    async def atrace(self, config: RunnableConfig | None, *, streamed: bool) -> "Trace":
         """Like `trace`, asynchronously."""
         config, known, start = self._parent_run(config)
-        manager: AsyncCallbackManagerForChainRun = await AsyncCallbackManager.configure(*known).on_chain_start(**start)
-        return Trace(self, self._request.model, config, manager, start["name"], streamed=self._streamed)
+        manager = await AsyncCallbackManager.configure(*known).on_chain_start(**start)
+        return Trace(self, patch_config(config, callbacks=manager.get_child()), streamed, manager, start["name"])
 
     def _parent_run(self, config: RunnableConfig | None) -> tuple[RunnableConfig, tuple[Any, ...], dict[str, Any]]:
         """Return the whole configuration of the parent run, what its callback manager is made of, and what it starts with."""
@@ -206,7 +196,7 @@ class Run:
     def begin(self, trace: "Trace") -> Chunks:
         """Begin the run; return the chunks that leave at once."""
         if self._observer.listens:
-            self._observer.begin(*trace.identity())
+            self._observer.begin(str(trace.manager.run_id), trace.name)
         return [self._output.hand_over()] if self._observer.due else ()
 
     # ------------------------------------------------------------------------------------------ steps
@@ -238,12 +228,12 @@ class Run:
             return None
         if isinstance(action, CallModel):
             request = replace(self._request, messages=list(action.messages), choice=action.choice, number=action.number, config=config)
-            return Phase((turns.amake if self._async_api else turns.make)(request), self.part, self.turn_done)
+            return ((turns.amake if self._async_api else turns.make)(request), self.part, self.turn_done)
         if isinstance(action, RunTools):
             return self._answering(AsyncToolCallBatch if self._async_api else ToolCallBatch, action, config)
         if isinstance(action, EndRun):
-            return Phase((claimed.aending if self._async_api else claimed.ending)(action.value), self.part, tuple)
-        return Phase(_NoSteps(), self.part, partial(self._taken, action.asked, action.messages))
+            return ((claimed.aending if self._async_api else claimed.ending)(action.value), self.part, tuple)
+        return (_NoSteps(), self.part, partial(self._taken, action.asked, action.messages))
 
     def part(self, part: TurnPart) -> Chunks:
         """Process a part of a turn (a chunk, the whole message or a mark); return the chunks that leave at once."""
@@ -256,17 +246,13 @@ class Run:
             out = () if self.settings.last_text_only else self._turn_chunks(self._chunks, part)
         elif isinstance(part, Stored):
             self._stored = part.message
-        elif isinstance(part, Discarded):
-            self._void()
+        elif isinstance(part, Discarded):  # the reply so far is void; what of it has left stays in the run message
+            void, self._chunks = self._chunks, ChunkSum()
+            if void and not self.settings.last_text_only:
+                self._output.leave_apart(void.chunks, replaces=False)
         elif isinstance(part, BaseMessage):
             return self.part(ai_message(part))
         return out if out or not self._observer.due else [self._output.hand_over()]
-
-    def _void(self) -> None:
-        """Discard the reply so far; what of it has left stays in the run message."""
-        parts, self._chunks = self._chunks, ChunkSum()
-        if parts and not self.settings.last_text_only:
-            self._output.leave_apart(parts.chunks, replaces=False)
 
     def _turn_chunks(self, parts: ChunkSum, message: AIMessage | None = None) -> list[AIMessageChunk]:
         """Return the outgoing chunks for a turn's chunks, or for the message in their place."""
@@ -282,8 +268,8 @@ class Run:
         self._chunks, self._whole, self._stored = ChunkSum(), None, None
         if stored is not None and parts and not self.settings.last_text_only:
             self._output.leave_apart(parts.chunks, replaces=True)
-        whole = stored or came_whole or parts.message()
-        calls, blocked = turn_calls(canonical_message(whole))
+        whole = canonical_message(stored or came_whole or parts.message())
+        calls, blocked = turn_calls(whole)
         withheld: list[AIMessageChunk] = []
         if self.settings.last_text_only and not calls and not is_paused(whole):
             withheld = self._turn_chunks(parts, came_whole)
@@ -359,7 +345,7 @@ class Run:
         self._observer.calls_begin(action.message, action.calls)
         if self._failure is not None:
             raise self._failure
-        return Phase(batch.delivery, partial(self.result, action), self.tools_done)
+        return (batch.delivery, partial(self.result, action), self.tools_done)
 
     def result(self, action: RunTools, result: ToolCallResult | None) -> Chunks:
         """Process the next result, in call order, and return its chunk. For None: an empty chunk."""
@@ -415,18 +401,14 @@ class Run:
         if outcome.not_taken:
             _logger.warning(_NOT_SENT, outcome.stop_reason)
         if (around := current_nested_runs.get()) is not None:
-            around.leave_open(self._open_calls(outcome))
+            awaited = pending_calls(self._output.handed_out) if outcome.stop_reason == "calls_pending" and not outcome.pending else ()
+            left = [replace(call, name=call.shown_name) for call in outcome.pending]  # the tool around says which they are
+            around.leave_open([call for call in left or awaited if call.name not in self.settings.plan.ends])
         if outcome.asked is not None:
             readable = [call for call in outcome.pending if not is_unreadable(call)]
             self._observer.pending(outcome.asked, readable, outcome.opened)
         self._observer.ended(outcome.stop_reason, outcome.turns, outcome.usage, partial(self._run_message, outcome))
         return list(self._output.end(outcome))
-
-    def _open_calls(self, outcome: RunOutcome) -> Sequence[ToolCallRecord | PendingCall]:
-        """Return the calls that the run ends with, except those that were forced to end it."""
-        awaited = pending_calls(self._output.handed_out) if outcome.stop_reason == "calls_pending" and not outcome.pending else ()
-        left = [replace(call, name=call.shown_name) for call in outcome.pending]  # the tool around says which they are
-        return [call for call in left or awaited if call.name not in self.settings.plan.ends]
 
     def _run_message(self, outcome: RunOutcome) -> AIMessage:
         """Return the run message, composed of the messages of the run."""
@@ -450,9 +432,9 @@ class Run:
 
     # ------------------------------------------------------------------------------------------ failure
 
-    def failed(self, error: BaseException) -> None:
+    def failed(self, error: BaseException, *, streamed: bool) -> None:
         """Attach the completed messages that the caller does not have to the exception, every call of them answered."""
-        if self._streamed:
+        if streamed:
             self._output.delivered()
         if self._waiting:
             _logger.warning(_NOT_SENT, type(error).__name__)
@@ -499,12 +481,6 @@ class _NoSteps(tuple[None, ...]):
         raise StopAsyncIteration
 
 
-def _without_open_results(history: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return a history without the results that it ends in and inside whose calls runs wait."""
-    opened = [id(one) for one in open_results(open_end(history)[1])]
-    return [message for message in history if id(message) not in opened]
-
-
 def cut_message(message: AIMessage) -> AIMessage | None:
     """Return the text of a cut reply as a message; None without text. Unfinished reasoning and calls are dropped."""
     content = message.content
@@ -537,17 +513,32 @@ class SingleAnswer:
     def __init__(self, model: Any, input: LanguageModelInput, keywords: dict[str, Any], *, streamed: bool, async_api: bool) -> None:
         if keywords.pop("resume", None) is not None:
             raise ConfigurationError("resume takes a model with tools=[...] or handlers={...}; elsewhere a message answers a call")
-        cancel, given = keywords.pop("cancel", None), drop_settings(model, keywords)
-        values = {name: getattr(model, name) for name in ("deadline", "on_limit")} if given is None else given
+        cancel, values = keywords.pop("cancel", None), drop_settings(model, keywords) or vars(model)
         self._seconds, self._raises = values["deadline"], values["on_limit"] == "raise"
-        own = {**values, "cancel": cancel, "journal": None, "message_separator": "", "max_cost": None}
-        self._parts: RunParts = run_parts(own, model._turn_wrappers())
+        self._parts: RunParts = run_parts({"cancel": cancel, "deadline": self._seconds}, model._turn_wrappers())
         self._observer = self._parts.observer
         self._stored_form = model._reply_message
         self._streamed = streamed
         self._is_requested = False
         self._make = self._parts.turns.amake if async_api else self._parts.turns.make
-        self._request = _single_request(model, input, keywords, self._parts, streamed=streamed, async_api=async_api)
+        streams = (streamed or self._observer.listens) and should_stream(model, keywords, async_api=async_api)
+        declared = keywords.pop("tools") if keywords.get("tools") else ()
+        choice = keywords.pop("tool_choice") if keywords.get("tool_choice") is not None else None
+        form = NOTHING_DECLARED
+        if declared or choice is not None:
+            form = WireForm(model, format_request_tools(model, declared), ToolChoice(asked=choice))
+        self._request = TurnRequest(
+            model=model,
+            messages=input,
+            choice="requested",
+            keywords=keywords,
+            end=self._parts.end,
+            tools=declared,
+            tool_choice=choice,
+            form=form,
+            streams=streams,
+            output_version=model.output_version,
+        )
         self._chunks = ChunkSum()
         self._last: AIMessageChunk | None = None
         self._whole: BaseMessage | None = None
@@ -555,18 +546,20 @@ class SingleAnswer:
         self._message: BaseMessage | None = None
         self._is_told = False
 
-    def trace(self, config: RunnableConfig | None) -> "Trace":
+    def trace(self, config: RunnableConfig | None, *, streamed: bool) -> "Trace":
         """Return the trace: the caller's own, with the reply's LLM run in it."""
-        return Trace(self, self._request.model, config, streamed=self._streamed)
+        return Trace(self, config, streamed)
 
-    async def atrace(self, config: RunnableConfig | None) -> "Trace":
+    async def atrace(self, config: RunnableConfig | None, *, streamed: bool) -> "Trace":
         """Like `trace`."""
-        return self.trace(config)
+        return Trace(self, config, streamed)
 
     def begin(self, trace: "Trace") -> Chunks:
         """Begin the reply."""
         if self._observer.listens:
-            self._observer.begin(*trace.identity())
+            known = ensure_config(trace.child)
+            name = known.get("run_name") or self._request.model.get_name()
+            self._observer.begin(str(known.get("run_id") or uuid.uuid4()), name)
         return ()
 
     def phase(self, config: RunnableConfig | None) -> Phase | None:
@@ -575,7 +568,7 @@ class SingleAnswer:
         if self._is_requested:
             return None
         self._is_requested = True
-        return Phase(self._make(replace(self._request, config=config)), self.part, self.turn_done)
+        return (self._make(replace(self._request, config=config)), self.part, self.turn_done)
 
     def part(self, part: TurnPart) -> Chunks:
         """Process a part of the turn (a chunk, the whole message or a mark); return the chunk, which leaves at once.
@@ -666,12 +659,12 @@ class SingleAnswer:
         """Return the whole message."""
         return cast("AIMessage", self._message)
 
-    def failed(self, error: BaseException) -> None:
+    def failed(self, error: BaseException, *, streamed: bool) -> None:
         """Attach a message that the caller does not have to the exception."""
         reply = take_reply(error)
         if reply is not None and self._message is None:
             self._message = self._as_stored(reply if self._last is None else self._chunks.message())
-        delivered = self._streamed and (self._last is not None or reply is None)
+        delivered = streamed and (self._last is not None or reply is None)
         if self._message is not None and not delivered:
             attach_messages(error, [self._message])
         self._observer.stopped(error)
@@ -686,29 +679,6 @@ class SingleAnswer:
         self._observer.leave()
 
 
-def _single_request(
-    model: Any, input: LanguageModelInput, keywords: dict[str, Any], parts: RunParts, *, streamed: bool, async_api: bool
-) -> TurnRequest:
-    streams = (streamed or parts.observer.listens) and should_stream(model, keywords, async_api=async_api)
-    declared = keywords.pop("tools") if keywords.get("tools") else ()
-    choice = keywords.pop("tool_choice") if keywords.get("tool_choice") is not None else None
-    form = NOTHING_DECLARED
-    if declared or choice is not None:
-        form = WireForm(model, format_request_tools(model, declared), ToolChoice(asked=choice))
-    return TurnRequest(
-        model=model,
-        messages=input,
-        choice="requested",
-        keywords=keywords,
-        end=parts.end,
-        tools=declared,
-        tool_choice=choice,
-        form=form,
-        streams=streams,
-        output_version=model.output_version,
-    )
-
-
 Driven = Run | SingleAnswer
 """What is driven."""
 
@@ -716,42 +686,32 @@ Driven = Run | SingleAnswer
 # ---------------------------------------------------------------------------------------------- the trace in LangChain's callbacks
 
 
+@dataclass(eq=False, repr=False)
 class Trace:
     """The trace of one call: its parent run, where it has one; else the LLM run is the caller's.
 
     As a context manager it reports an exception that ends the call, or that it was left, and cuts tracebacks (`cut_traceback`).
 
-    Args:
-        driven: What is traced.
-        model: The model.
-        config: LangChain's configuration.
-        manager: The callback manager of the parent run; None without one.
-        name: The name of the parent run.
-        streamed: Whether the caller receives the chunks.
-
     Attributes:
         child: The configuration of turns and tool calls.
-        total: The sum of the chunks; None if nobody needs it.
+        streamed: Whether the caller receives the chunks.
+        manager: The callback manager of the parent run; None without one, and once its end is reported.
+        name: The name of the parent run.
         steps: The steps of the current phase, which are closed where an exception ends the call.
+        total: The sum of the chunks; None if nobody needs it.
     """
 
-    def __init__(
-        self,
-        driven: "Driven",
-        model: BaseChatModel,
-        config: RunnableConfig | None,
-        manager: CallbackManagerForChainRun | AsyncCallbackManagerForChainRun | None = None,
-        name: str | None = None,
-        *,
-        streamed: bool,
-    ) -> None:
-        self._driven = driven
-        self._model = model
-        self._manager: Any = manager
-        self._name = name
-        self.child = config if manager is None else patch_config(config, callbacks=manager.get_child())
-        self.total = ChunkSum() if manager is not None and (manager.handlers or not streamed) else None
-        self.steps: Any = ()
+    _driven: "Driven"
+    child: RunnableConfig | None
+    streamed: bool
+    manager: Any = None
+    name: str = ""
+    steps: Any = ()
+    total: ChunkSum | None = None
+
+    def __post_init__(self) -> None:
+        if self.manager is not None and (self.manager.handlers or not self.streamed):
+            self.total = ChunkSum()
 
     def __enter__(self) -> Self:
         return self
@@ -761,8 +721,8 @@ class Trace:
             return
         try:
             getattr(self.steps, "close", tuple)()
-            if self._manager is not None:
-                self._manager.on_chain_error(error)
+            if self.manager is not None:
+                self.manager.on_chain_error(error)
         except BaseException as another:
             self._ended_by(another, another.__traceback__)
             raise
@@ -779,8 +739,8 @@ class Trace:
                 closing.push_async_callback(self._driven.aabandon)
                 if hasattr(self.steps, "aclose"):
                     await self.steps.aclose()
-            if self._manager is not None:
-                await self._manager.on_chain_error(error)
+            if self.manager is not None:
+                await self.manager.on_chain_error(error)
         except BaseException as another:
             self._ended_by(another, another.__traceback__)
             raise
@@ -791,15 +751,8 @@ class Trace:
         if isinstance(error, GeneratorExit):
             self._driven.left()
         else:
-            self._driven.failed(error)
+            self._driven.failed(error, streamed=self.streamed)
             cut_traceback(error, trace)
-
-    def identity(self) -> tuple[str, str]:
-        """Return the id and the name by which listeners know the call."""
-        if self._manager is not None:
-            return str(self._manager.run_id), str(self._name)
-        known = ensure_config(self.child)
-        return str(known.get("run_id") or uuid.uuid4()), known.get("run_name") or self._model.get_name()
 
     def recorded(self, chunks: Chunks) -> Chunks:
         """Return chunks that leave, recorded for their sum."""
@@ -809,15 +762,12 @@ class Trace:
 
     def end(self, message: AIMessage | None) -> None:
         """Report the end of the parent run, with the message or the sum of the chunks."""
-        if (manager := self._over()) is not None:
+        manager, self.manager = self.manager, None
+        if manager is not None:
             manager.on_chain_end(message or (self.total.message() if self.total else None))
 
     async def aend(self, message: AIMessage | None) -> None:
         """Like `end`, asynchronously."""
-        if (manager := self._over()) is not None:
+        manager, self.manager = self.manager, None
+        if manager is not None:
             await manager.on_chain_end(message or (self.total.message() if self.total else None))
-
-    def _over(self) -> Any:
-        """Return the manager of the parent run, whose end is reported once."""
-        manager, self._manager = self._manager, None
-        return manager

@@ -23,7 +23,7 @@ from ..errors import ConfigurationError
 from ..event_bus import current_scope
 from ..executor import ToolExecutor
 from ..executor.approvals import Admission, Approvals, Reservation
-from ..executor.executor import EXECUTION, Setting, checked_listener, read_settings, setting
+from ..executor.executor import EXECUTION, Setting, read_settings
 from ..executor.names import OtherwiseNamed, tool_keys, tool_name
 from ..executor.nested_runs import current_nested_runs
 from ..executor.run_tool import is_run_tool
@@ -34,17 +34,7 @@ from ..turn.model import MISTAKEN, Secret, describe_fields
 from ..turn.tools import Formatter, format_request_tools, format_tool_choice, format_tools, is_builtin
 from .decisions import read_resume
 from .loop import Limits, OnLimit, RunPlan
-from .turn_wrappers import (
-    AsyncProceed,
-    Proceed,
-    RunClaims,
-    RunObserver,
-    TurnPart,
-    TurnRequest,
-    Turns,
-    TurnWrapper,
-    WireForm,
-)
+from .turn_wrappers import AsyncProceed, Proceed, RunClaims, RunObserver, TurnPart, TurnRequest, Turns, TurnWrapper, WireForm
 
 _OUTPUT = "ls_structured_output_format"
 """The keyword of a call whose output has a schema, as LangChain's tracing knows it."""
@@ -61,7 +51,7 @@ AfterText = Literal["continue", "raise"]
 # `Setting` in its type says is all that is known of it anywhere else: which values are refused, and how those of several places are joined.
 
 
-_of_runs = partial(setting, at=("call",))
+_of_runs = partial(Setting.of, at=("call",))
 """A setting that no executor has."""
 
 
@@ -124,7 +114,7 @@ class RunFields(BaseModel, defer_build=True):
     on_limit: Annotated[OnLimit, _ON_LIMIT] = "answer"
     """Action when a limit is reached: `answer` requests one last answer without tools, `return` returns the run as it is,
     `raise` raises `LimitReachedError`."""
-    before_turn: Annotated[Any, Setting(checked_listener, at=("call",))] = Field(default=None, exclude=True, repr=False)
+    before_turn: Annotated[Any, Setting(EXECUTION["on_executed"].check, at=("call",))] = Field(default=None, exclude=True, repr=False)
     """Function that may change the next request of a run: it gets a `NextTurn` and returns one, or None. May be asynchronous in
     asynchronous runs."""
     middleware: Any = Field(default=(), exclude=True, repr=False)
@@ -214,9 +204,7 @@ class Configured(Formatter, Protocol):
     tools: Any
     handlers: Any
     output_version: str | None
-    context_window: int | None
     profile: Any
-    middleware: Any
     _not_per_call: ClassVar[frozenset[str]]
     _first_request_only: ClassVar[frozenset[str]]
 
@@ -279,24 +267,20 @@ def toolbox_of(model: Configured) -> Toolbox:
     Raises:
         ConfigurationError: Something in `tools` can be neither executed nor declared.
     """
-    builtin: list[Any] = []
     tools = () if model.tools is None else model.tools
+    if isinstance(tools, str) or not isinstance(tools, ToolExecutor | Mapping | Sequence):
+        raise ConfigurationError(f"tools must be a list, a mapping or a ToolExecutor, not {type(tools).__name__}")
+    builtin = [tool for tool in tools if is_builtin(tool)] if isinstance(tools, Sequence) else []
     if isinstance(tools, ToolExecutor):
         executor = tools
-    elif isinstance(tools, Mapping):
-        executor = ToolExecutor(callable_tools(tools) if model.skip_invalid_tools else tools)
-    elif isinstance(tools, str) or not isinstance(tools, Sequence):
-        raise ConfigurationError(f"tools must be a list, a mapping or a ToolExecutor, not {type(tools).__name__}")
     else:
-        builtin = [tool for tool in tools if is_builtin(tool)]
-        own_tools = [tool for tool in tools if not is_builtin(tool)]
-        executor = ToolExecutor(callable_tools(own_tools) if model.skip_invalid_tools else own_tools)
+        given = tools if isinstance(tools, Mapping) else [tool for tool in tools if not is_builtin(tool)]
+        executor = ToolExecutor(callable_tools(given) if model.skip_invalid_tools else given)
     on_client = model.client_tool_names(builtin)
     if model.handlers:
         executor = executor.with_handlers(model.handlers, on_client)
-    own = [
-        (name, tool) for name, tool in executor.tools.items() if name not in on_client
-    ]  # what runs the vendor's is not declared beside it
+    # what runs the vendor's is not declared beside it
+    own = [(name, tool) for name, tool in executor.tools.items() if name not in on_client]
     objects = [*own, *((tool_name(tool), tool) for tool in builtin)]
     declarations = format_tools(model, [tool for _, tool in objects], checked=True)
     sources = [tool for tool in (tools if isinstance(tools, Sequence) else ()) if isinstance(tool, ToolSource)]
@@ -331,8 +315,8 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
     optional: dict[str, Any] = {}
     if _OUTPUT in keywords:
         check_output(keywords, caller_tools, form.choice.allowed)
-        alone = not (own.tools or own.handlers or added or toolbox.caller_tools)
-        optional["outputs"] = None if alone else {*_output_names(keywords)}
+        alone, called = not (own.tools or own.handlers or added or toolbox.caller_tools), (_called_form(keywords) or {}).get("schema")
+        optional["outputs"] = None if alone else {tool_name(called)} if isinstance(called, Mapping) else set()
     executor = own.between(call, of_fields) if call or of_fields else own
     if form.choice.single or executor.approvals is not None:
         executor = copy(executor)
@@ -408,18 +392,15 @@ def check_output(keywords: Mapping[str, Any], declared: Collection[str], allowed
     Raises:
         ConfigurationError: It is such a choice.
     """
-    form = keywords.get(_OUTPUT)
-    method = form.get("kwargs", {}).get("method") if isinstance(form, Mapping) else None
-    if method == "function_calling" and allowed is not None and not {*declared} & {*allowed}:
+    if _called_form(keywords) is not None and allowed is not None and not {*declared} & {*allowed}:
         names = " or ".join(map(repr, declared))
         raise ConfigurationError(f"the output is a call of {names}, which this tool_choice leaves out: allow it, or leave tool_choice out")
 
 
-def _output_names(keywords: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the name of the tool whose call holds the structured output; nothing where the text does."""
-    form = keywords[_OUTPUT]
-    if isinstance(form, Mapping) and form.get("kwargs", {}).get("method") == "function_calling" and isinstance(form.get("schema"), Mapping):
-        yield tool_name(form["schema"])
+def _called_form(keywords: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the form of structured output that a call holds; None where there is none, or the text holds it."""
+    form = keywords.get(_OUTPUT)
+    return form if isinstance(form, Mapping) and form.get("kwargs", {}).get("method") == "function_calling" else None
 
 
 def is_parsed(model: Any, keywords: Mapping[str, Any]) -> bool:
@@ -551,10 +532,6 @@ _UNWRAPPED = Turns()
 """Turns without wrappers: LLM runs of core alone."""
 
 
-def _random_uuid(message_id: str, call_id: str) -> str:
-    return str(uuid.uuid4())
-
-
 _UNOBSERVED = RunObserver()
 """An observer that does nothing, for runs without a listener."""
 
@@ -572,8 +549,7 @@ class RunParts:
         observer: Observes the run.
         turns: Makes its turns.
         admissions: What admits its calls besides approvals, one after another.
-        meter: Returns the function that tells whether the next request, of a run with these requests and input, would cost too much;
-            None if there is no such limit.
+        meter: Returns the `CostMeter` of a run with these requests and this input; None if no cost is limited.
         call_wrappers: What stands around each of its calls, the outermost first.
         new_uuid: Makes the UUID of a call that waits, of the ids of its message and of the call.
         claimed: What it has claimed in the caller's store.
@@ -584,55 +560,50 @@ class RunParts:
     observer: RunObserver = _UNOBSERVED
     turns: Turns = _UNWRAPPED
     admissions: Sequence[Admission] = ()
-    meter: Callable[[TurnRequest, Sequence[BaseMessage]], Callable[[Sequence[BaseMessage]], bool]] | None = None
+    meter: Callable[[TurnRequest, Sequence[BaseMessage]], Any] | None = None
     call_wrappers: Sequence[CallWrapper] = ()
-    new_uuid: Callable[[str, str], str] = _random_uuid
+    new_uuid: Callable[[str, str], str] = lambda message_id, call_id: str(uuid.uuid4())
     claimed: RunClaims = _UNCLAIMED
 
 
-def _meter(values: Mapping[str, Any], request: TurnRequest, history: Sequence[BaseMessage]) -> Callable[[Sequence[BaseMessage]], bool]:
-    from ..pricing import CostMeter  # here, because it costs every other program its import
-
-    return CostMeter(values["max_cost"], values["prices"] or {}, request, history).exceeded
-
-
 def run_parts(
-    values: Mapping[str, Any], wrappers: Iterable[TurnWrapper], call_wrappers: Sequence[CallWrapper] = (), claim: Any = None
+    values: Mapping[str, Any],
+    wrappers: Iterable[TurnWrapper],
+    call_wrappers: Sequence[CallWrapper] = (),
+    approvals: Approvals | None = None,
 ) -> RunParts:
     """Compose the optional parts of a run, or of a single reply.
 
     Args:
-        values: The settings of the call, as `call_settings` returns them.
+        values: The settings of the call, as `call_settings` returns them; of a single reply its end alone.
         wrappers: Wrappers of turns that the model and the call bring.
         call_wrappers: Wrappers of calls, likewise, the outermost first.
-        claim: The caller's store of claims; None for none.
+        approvals: What calls need before they run; None for nothing.
     """
-    cancel, seconds, journal = values["cancel"], values["deadline"], values["journal"]
-    around = list(wrappers)
-    clock, new_uuid = time.monotonic, _random_uuid
-    admissions: Sequence[Admission] = ()
+    cancel, seconds, journal = values["cancel"], values["deadline"], values.get("journal")
+    around, parts = list(wrappers), dict[str, Any](call_wrappers=call_wrappers)
     if journal is not None:
         around.append(journal)
-        admissions = (Reservation(journal.entries),)
-        cancel, seconds, clock, new_uuid = journal.is_cancelled, journal.left(seconds), journal.now, journal.uuid
-    end = deadline_after(seconds) if cancel is None else deadline_of(cancel, seconds)
+        cancel, seconds = journal.is_cancelled, journal.left(seconds)
+        parts |= {"admissions": (Reservation(journal.entries),), "clock": journal.now, "new_uuid": journal.uuid}
+    parts["end"] = end = deadline_after(seconds) if cancel is None else deadline_of(cancel, seconds)
     if end is not NEVER:
         around.append(_Bounded())
-    observer: RunObserver = _UNOBSERVED
     if (place := current_scope.get()) is not None:
         from .event_emitter import RunEvents  # here, because it costs every other program its import
 
-        observer = events = RunEvents(place, values["message_separator"])
+        parts["observer"] = events = RunEvents(place, values.get("message_separator", ""))
         around.append(events)
-    claimed = _UNCLAIMED
-    if claim is not None:
+    if approvals is not None and approvals.claim is not None:
         from .claimed_turn import ClaimedTurn  # here, because it costs every other program its import
 
-        claimed = turn = ClaimedTurn(claim, end)
+        parts["claimed"] = turn = ClaimedTurn(approvals.claim, end)
         around.append(turn)
-    turns = Turns(around) if around else _UNWRAPPED
-    meter = None if values["max_cost"] is None else partial(_meter, values)
-    return RunParts(end, clock, observer, turns, admissions, meter, call_wrappers, new_uuid, claimed)
+    if values.get("max_cost") is not None:
+        from ..pricing import CostMeter  # here, because it costs every other program its import
+
+        parts["meter"] = partial(CostMeter, values["max_cost"], values["prices"] or {})
+    return RunParts(turns=Turns(around) if around else _UNWRAPPED, **parts)
 
 
 class _Bounded(TurnWrapper):

@@ -36,11 +36,7 @@ class _RunAsModel(BaseChatModel):
         raise NotImplementedError("this stand-in only streams")
 
     def _stream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: CallbackManagerForLLMRun | None = None, **kwargs: Any
     ) -> Iterator[ChatGenerationChunk]:
         brought: list[BaseMessage] = []
         with _undelivered(brought):

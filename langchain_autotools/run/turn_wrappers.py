@@ -200,11 +200,6 @@ AsyncProceed = Callable[[TurnRequest], AsyncIterator[TurnPart]]
 _T = TypeVar("_T")
 
 
-def generator_of(parts: AsyncIterator[_T]) -> AsyncGenerator[_T, None]:
-    """Return core's stream as a generator, which it is though typed as an iterator; closing it closes its request."""
-    return cast("AsyncGenerator[_T, None]", parts)
-
-
 # ---------------------------------------------------------------------------------------------- wrappers
 
 
@@ -384,8 +379,8 @@ class Turns:
     def __init__(self, wrappers: Iterable[TurnWrapper] = ()) -> None:
         ordered = sorted(wrappers, key=lambda one: ORDER.index(one.layer), reverse=True)
         self._others = [one for one in ordered if ORDER.index(one.layer) > _OURS]
-        self.make: Proceed = self._guarded if self._others else _core
-        self.amake: AsyncProceed = self._aguarded if self._others else _acore
+        self.make: Proceed = self._guarded if self._others else lambda request: request.model._turn_parts(request)
+        self.amake: AsyncProceed = self._aguarded if self._others else lambda request: request.model._aturn_parts(request)
         for wrapper in ordered[len(self._others) :]:
             self.make, self.amake = partial(wrapper.wrap_turn, proceed=self.make), partial(wrapper.awrap_turn, proceed=self.amake)
 
@@ -397,7 +392,7 @@ class Turns:
             def opening(make: Proceed, request: TurnRequest) -> Iterator[TurnPart]:
                 guard.check()
                 parts = iter(make(request))
-                opened.callback(getattr(parts, "close", _nothing))
+                opened.callback(getattr(parts, "close", tuple))
                 return parts
 
             proceed: Proceed = partial(opening, guard.noted)
@@ -428,6 +423,7 @@ class Turns:
                     yield part
 
 
+@dataclass(eq=False, repr=False)
 class _Guard:
     """The guard of one turn: whatever wrappers do, the end that has come is an end, and a call runs only if its tool was declared.
 
@@ -435,9 +431,8 @@ class _Guard:
         request: The turn's request, outside of the wrappers.
     """
 
-    def __init__(self, request: TurnRequest) -> None:
-        self._end: BaseException | None = None
-        self._request = request
+    _request: TurnRequest
+    _end: BaseException | None = None
 
     def check(self) -> None:
         """Raise the end if it has come."""
@@ -446,14 +441,14 @@ class _Guard:
 
     def noted(self, request: TurnRequest) -> Iterator[TurnPart]:
         """Yield one LLM run of core, the innermost layer, with its notes about the turn as marks."""
-        with self._noting(), closing(cast("Generator[AIMessage, None, None]", _core(request))) as parts:
+        with self._noting(), closing(cast("Generator[AIMessage, None, None]", request.model._turn_parts(request))) as parts:
             for part in parts:
                 yield Restart() if is_restart(part) else self._narrowed(part, request)
 
     async def anoted(self, request: TurnRequest) -> AsyncIterator[TurnPart]:
         """Like `noted`, asynchronously."""
         with self._noting():
-            async with aclosing(cast("AsyncGenerator[AIMessage, None]", _acore(request))) as parts:
+            async with aclosing(cast("AsyncGenerator[AIMessage, None]", request.model._aturn_parts(request))) as parts:
                 async for part in parts:
                     yield Restart() if is_restart(part) else self._narrowed(part, request)
 
@@ -486,20 +481,6 @@ class _Guard:
         self.check()
 
 
-def _core(request: TurnRequest) -> Iterator[AIMessage]:
-    """Return one LLM run of core."""
-    parts: Iterator[AIMessage] = request.model._turn_parts(request)
-    return parts
-
-
-def _acore(request: TurnRequest) -> AsyncIterator[AIMessage]:
-    parts: AsyncIterator[AIMessage] = request.model._aturn_parts(request)
-    return parts
-
-
-def _nothing() -> None: ...
-
-
 async def _anothing() -> None: ...
 
 
@@ -521,7 +502,10 @@ def _restrict_calls(part: AIMessage, known: Mapping[str, Any], allowed: Mapping[
     if "blocked" in verdict and verdict["calls"]:
         changed["calls"] = [{**record, **_refusal(record, meaning)} for record in verdict["calls"]]
     if AWAITS in verdict:
-        changed[AWAITS] = [{**entry, **_refusal_of_item(entry, known, allowed)} for entry in verdict[AWAITS]]
+        changed[AWAITS] = []
+        for entry in verdict[AWAITS]:  # of the vendor's own items: each says which tools make such items
+            declared = [name for name in known if name in entry.get("tools", ())]
+            changed[AWAITS].append({**entry, **_left_out(str(entry["answer"]).removesuffix("_output"), declared, allowed)})
     return part.model_copy(update={"response_metadata": {**part.response_metadata, KEY: {**verdict, **changed}}}) if changed else part
 
 
@@ -537,12 +521,6 @@ def _refusal(record: Mapping[str, Any], meaning: Meaning) -> dict[str, Any]:
     meant = meaning.of(call)
     refused = [one.why for one in meant.inner or (meant,) if one.args is None]
     return {"why": refused[0]} if refused else {}
-
-
-def _refusal_of_item(entry: Mapping[str, Any], known: Collection[str], allowed: Collection[str]) -> dict[str, Any]:
-    """The same of a call that is the vendor's own item: its entry says which tools make such items."""
-    declared = [name for name in known if name in entry.get("tools", ())]
-    return _left_out(str(entry["answer"]).removesuffix("_output"), declared, allowed)
 
 
 def _left_out(name: str, declared: Collection[str], allowed: Any) -> dict[str, Any]:

@@ -21,21 +21,9 @@ from ..messages.blocks import standard_blocks
 from ..messages.display import printable, short_result, text_and_media
 from ..messages.metadata import text_of
 from ..strict_json import mend_surrogates
+from . import view_model as views
 from .markdown import markdown_parts
 from .page import part_text, value_text
-from .view_model import (
-    CallView,
-    EndView,
-    FileView,
-    MessageView,
-    PartView,
-    SourcesView,
-    VendorCallView,
-    ViewModel,
-    file_name,
-    source_name,
-    vendor_call_brief,
-)
 
 _UPDATE_SECONDS: Final = 0.2
 _IDLE_SECONDS: Final = 5.0  # a page that was closed is noticed when something is sent to it
@@ -120,18 +108,18 @@ class GradioChat:
         self.pending: list[PendingCall] = []
         self.is_running = False
         self.failed: str | None = None
-        self._view_model = ViewModel()
+        self._view_model = views.ViewModel()
         self._run_id = ""
-        self._shown: dict[PartView | str, _Message] = {}
+        self._shown: dict[views.PartView | str, _Message] = {}
 
     @property
     def messages(self) -> list[_Message]:
         """The messages, the value of `gr.Chatbot`."""
         return [message for part, message in self._shown.items() if message["content"] and not self._is_decided(part)]
 
-    def _is_decided(self, part: PartView | str) -> bool:
+    def _is_decided(self, part: views.PartView | str) -> bool:
         """Whether a part stands for a call that waited inside another one, and no longer waits: that one shows what came of it."""
-        if not isinstance(part, CallView) or part.record is not None or part.pending is None:
+        if not isinstance(part, views.CallView) or part.record is not None or part.pending is None:
             return False
         return part.pending not in self.pending
 
@@ -140,7 +128,8 @@ class GradioChat:
         event = public(event)
         if event.parent_run_id is None:
             self._run_id = event.run_id
-            self._note(event)
+            if (note := _NOTES.get(type(event))) is not None:
+                note(self, event)
             event = replace(event, run_id=_ALL)  # a call that waited in one run is answered in the next
         elif event.parent_run_id == self._run_id:
             event = replace(event, parent_run_id=_ALL)
@@ -148,11 +137,6 @@ class GradioChat:
         for part in self._view_model.changed:
             self._shown[part] = _message_of(part)
         self._view_model.changed.clear()
-
-    def _note(self, event: RunEvent) -> None:
-        note = _NOTES.get(type(event))
-        if note is not None:
-            note(self, event)
 
     def _run_started(self, event: kinds.RunStarted) -> None:
         self.is_running, self.failed = True, None
@@ -174,13 +158,10 @@ class GradioChat:
     def _calls_pending(self, event: kinds.CallsPending) -> None:
         self.pending = list(event.calls)
 
-    def _run_ended(self, event: kinds.RunEnded) -> None:
-        self.is_running = False
-        self.pending = self.pending if event.stop_reason == "calls_pending" else []
-        self.failed = None
-
-    def _run_failed(self, event: kinds.RunFailed) -> None:
-        self.is_running, self.pending, self.failed = False, [], event.run_id
+    def _ended(self, event: kinds.RunEnded | kinds.RunFailed) -> None:
+        reason = getattr(event, "stop_reason", None)
+        self.is_running, self.failed = False, event.run_id if reason is None else None
+        self.pending = self.pending if reason == "calls_pending" else []
 
     def _show(self, key: str, kind: str, content: str) -> None:
         if kind in _ROLES:
@@ -194,8 +175,8 @@ _NOTES: Final[Mapping[type[RunEvent], Callable[[GradioChat, Any], None]]] = {
     kinds.MessageDone: GradioChat._message,
     kinds.MessagesAdded: GradioChat._added,
     kinds.CallsPending: GradioChat._calls_pending,
-    kinds.RunEnded: GradioChat._run_ended,
-    kinds.RunFailed: GradioChat._run_failed,
+    kinds.RunEnded: GradioChat._ended,
+    kinds.RunFailed: GradioChat._ended,
 }
 """What is noted beside the view model."""
 
@@ -245,52 +226,33 @@ async def _read(events: AsyncIterator[RunEvent], chat: GradioChat, changed: asyn
 # ---------------------------------------------------------------------------------------------- messages
 
 
-def _message_of(part: PartView) -> _Message:
-    if isinstance(part, VendorCallView | SourcesView | FileView):
-        return _VENDOR_MESSAGES[type(part)](part)
-    if isinstance(part, CallView):
-        return {"role": "assistant", "content": _details(part), "metadata": _title(part)}
-    if isinstance(part, EndView):
-        return {"role": "assistant", "content": gradio_markdown(_end(part))}
-    if isinstance(part, MessageView):
-        return {"role": "user", "content": _gradio_message(part.message)}
-    shown = {"role": "assistant", "content": gradio_markdown(part.text)}
-    return {**shown, "metadata": {"title": "Reasoning"}} if part.is_reasoning else shown
+def _message_of(part: views.PartView) -> _Message:
+    message = _MESSAGES[type(part)](part)
+    return {"role": "assistant", **message} if isinstance(message, dict) else {"role": "assistant", "content": message}
 
 
-def _vendor_call_message(call: VendorCallView) -> _Message:
+def _text_message(written: views.TextView) -> _Message:
+    shown = {"content": gradio_markdown(written.text)}
+    return {**shown, "metadata": {"title": "Reasoning"}} if written.is_reasoning else shown
+
+
+def _vendor_call_message(call: views.VendorCallView) -> _Message:
     result = "" if call.done is None or call.done.output is None else value_text(call.done.output, indent=2)
     texts = [_gradio_code(short_result(text)) for text in (call.written, result) if text]
     state = call.status.replace("_", " ") if call.state == "running" else "" if call.state == "done" else call.state
-    brief = f"{state} {vendor_call_brief(call)}".strip()
+    brief = f"{state} {views.vendor_call_brief(call)}".strip()
     title = {"title": _gradio_words(call.name), "log": brief, "status": "pending" if call.state == "running" else "done"}
-    shown = "\n\n".join([*texts, *([_gradio_image(call.image)] if call.image else [])])
-    return {"role": "assistant", "content": shown or _gradio_words(call.state), "metadata": title}
-
-
-def _sources_message(found: SourcesView) -> _Message:
-    rows = (f"{number}. {_gradio_words(source_name(one))}{_address(one.url)}" for number, one in enumerate(found.sources, 1))
-    return {"role": "assistant", "content": "\n".join(rows)}
+    shown = "\n\n".join([*texts, *([_block(_image_tag({"url": call.image}))] if call.image else [])])
+    return {"content": shown or _gradio_words(call.state), "metadata": title}
 
 
 def _address(url: str | None) -> str:
-    return f" {_gradio_link(url)}" if is_page(url) else ""
+    """Return an address as a link of HTML within a line; nothing where it may be none."""
+    shown = escape(url).translate(_REFERENCES) if is_page(url) else ""
+    return f' <a href="{shown}" target="_blank" rel="noopener noreferrer nofollow">{shown}</a>' if shown else ""
 
 
-def _file_message(shown: FileView) -> _Message:
-    """Return a file that is no image: an image stands in its message."""
-    event = shown.event
-    return {"role": "assistant", "content": "" if event.mime_type.startswith("image/") else _gradio_words(file_name(event))}
-
-
-_VENDOR_MESSAGES: Mapping[type, Callable[[Any], _Message]] = {
-    VendorCallView: _vendor_call_message,
-    SourcesView: _sources_message,
-    FileView: _file_message,
-}
-
-
-def _title(call: CallView) -> dict[str, Any]:
+def _title(call: views.CallView) -> dict[str, Any]:
     """Return the heading of a call's panel, which Gradio opens while the call runs and folds afterwards."""
     state = call.state
     detail = _WORDS.get(state, call.discarded or "")
@@ -304,7 +266,7 @@ def _title(call: CallView) -> dict[str, Any]:
     return title if state == "waiting" else {**title, "status": "pending" if state in _BUSY else "done"}
 
 
-def _outcome(call: CallView, message: ToolMessage) -> str:
+def _outcome(call: views.CallView, message: ToolMessage) -> str:
     """Return the outcome of a call as text: an error's sentence, or the rejection of a call."""
     text = text_and_media(message)
     if message.status != "error":
@@ -319,7 +281,7 @@ def _outcome(call: CallView, message: ToolMessage) -> str:
     return f"Rejected: {decision.value}" if decision.value else "Rejected: it did not run."
 
 
-def _details(call: CallView) -> str:
+def _details(call: views.CallView) -> str:
     record = call.shown
     args: Any = call.written if record is None else record.args if record.args is not None else record.arguments
     if record is None and call.pending is not None:
@@ -334,7 +296,7 @@ def _details(call: CallView) -> str:
     return "\n\n".join([*(_gradio_code(short_result(text)) for text in texts if text), *said, *([images] if images else [])])
 
 
-def _end(end: EndView) -> str:
+def _end_text(end: views.EndView) -> str:
     if end.error is not None:
         return f"*The run failed: {_failure_text(end.error)}*"
     return "" if end.stop_reason in _EXPECTED else f"*The run was stopped: {str(end.stop_reason).replace('_', ' ')}*"
@@ -349,6 +311,22 @@ def _failure_text(error: BaseException) -> str:
         return "it was ended from outside"
     meaning = _OWN_MEANINGS.get(name) or next((text for end, text in _MEANINGS.items() if name.endswith(end) and name != end), None)
     return f"{meaning} ({name})" if meaning else name
+
+
+_MESSAGES: Final[Mapping[type, Callable[[Any], _Message | str]]] = {
+    views.MessageView: lambda given: {"role": "user", "content": _gradio_message(given.message)},
+    views.TextView: _text_message,
+    views.CallView: lambda call: {"content": _details(call), "metadata": _title(call)},
+    views.VendorCallView: _vendor_call_message,
+    views.SourcesView: lambda found: "\n".join(
+        f"{number}. {_gradio_words(views.source_name(one))}{_address(one.url)}" for number, one in enumerate(found.sources, 1)
+    ),
+    views.FileView: lambda shown: (
+        "" if shown.event.mime_type.startswith("image/") else _gradio_words(views.file_name(shown.event))  # an image stands in its message
+    ),
+    views.EndView: lambda end: gradio_markdown(_end_text(end)),
+}
+"""What each part is: a message of the assistant's, or its text."""
 
 
 # --------------------------------------------------------------------------------------- text of a model or a client as Markdown for Gradio
@@ -397,17 +375,6 @@ def _gradio_words(text: str) -> str:
 def _gradio_images(message: BaseMessage) -> str:
     """Return the images in a message, from their data. For an image elsewhere, which is not fetched, its address."""
     return "\n\n".join(_block(_image_tag(block)) for block in standard_blocks(message) if block["type"] == "image")
-
-
-def _gradio_image(address: str) -> str:
-    """Return an image from an address that holds its data."""
-    return _block(_image_tag({"url": address}))
-
-
-def _gradio_link(address: str) -> str:
-    """Return an address as a link of HTML within a line."""
-    shown = escape(address).translate(_REFERENCES)
-    return f'<a href="{shown}" target="_blank" rel="noopener noreferrer nofollow">{shown}</a>'
 
 
 def _gradio_message(message: BaseMessage) -> str:

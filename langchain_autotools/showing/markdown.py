@@ -116,10 +116,6 @@ def _heading(lines: _Lines, at: int, depth: int) -> _Found:
     return f'<p class="at-heading at-heading-{len(heading[1])}"><strong>{_inline(heading[2] or "")}</strong></p>', at + 1
 
 
-def _rule(lines: _Lines, at: int, depth: int) -> _Found:
-    return ("<hr>", at + 1) if _RULE.match(lines[at]) else None
-
-
 def _quote(lines: _Lines, at: int, depth: int) -> _Found:
     quoted = list(takewhile(_QUOTE.match, lines[at:]))
     if not quoted:
@@ -185,7 +181,14 @@ def _paragraph(lines: _Lines, at: int, depth: int) -> tuple[str, int]:
     return f"<p>{shown}</p>", end
 
 
-_RULES: Sequence[Callable[[_Lines, int, int], _Found]] = (_fence, _heading, _rule, _quote, _list, _table)
+_RULES: Sequence[Callable[[_Lines, int, int], _Found]] = (
+    _fence,
+    _heading,
+    lambda lines, at, _: ("<hr>", at + 1) if _RULE.match(lines[at]) else None,
+    _quote,
+    _list,
+    _table,
+)
 
 
 def _begins(lines: _Lines, at: int) -> bool:

@@ -19,9 +19,8 @@ from ..event_reader import AsyncEventStream, EventStream, aevents, events
 from ..event_types import RunEvent
 from ..messages.metadata import mark_shown
 from ..messages.run_messages import HoldsRun
-from .lines import Lines
 from .page import part_html, part_text
-from .view_model import EndView, PartView, ViewModel
+from .view_model import EndView, Lines, PartView, ViewModel
 
 _INTERVAL_SECONDS: Final = 0.08  # between two drawings, at least
 _REST_FACTOR: Final = 5  # how many times as long as a drawing took is left to the run before the next one
@@ -69,47 +68,39 @@ def show(stream: Any) -> Any:
             is closed then.
     """
     if isinstance(stream, HoldsRun):
-        return _show_ended(stream)
+        _show(events_of(stream))
+        mark_shown(stream.message)
+        return stream.message
     if isinstance(stream, AIMessage):
-        return _show_all(events_of(stream))
+        return _show(events_of(stream))
     if isinstance(stream, BaseMessage | list | tuple):
-        return _show_all(history_events([stream] if isinstance(stream, BaseMessage) else _messages_of(stream)))
-    if not isinstance(stream, Iterator | AsyncIterator):
+        history = [stream] if isinstance(stream, BaseMessage) else stream
+        if strange := [type(one).__name__ for one in history if not isinstance(one, BaseMessage)]:
+            raise ConfigurationError(f"show takes a history as a list of messages, and this one has a {strange[0]} in it")
+        return _show(history_events(history))
+    if isinstance(stream, AsyncIterator):
+        return _ashow(aevents(stream))
+    if not isinstance(stream, Iterator):
         raise ConfigurationError(_NOT_SHOWABLE.format(type(stream).__name__))
-    return _ashow(aevents(stream)) if isinstance(stream, AsyncIterator) else _show(events(stream))
+    told = events(stream)
+    _show(told)
+    return _run_message(told)
 
 
-def _show(stream: EventStream) -> AIMessage:
-    with _screen() as output, closing(stream):
-        for event in stream:
-            output.show(event)
-    return _run_message(stream)
-
-
-def _show_ended(run: HoldsRun) -> AIMessage:
-    _show_all(events_of(run))
-    mark_shown(run.message)
-    return run.message
-
-
-def _show_all(happened: Iterable[RunEvent | BaseMessage]) -> None:
-    with _screen() as output:
+def _show(happened: Any) -> None:
+    """Show events and messages, and close what gives them."""
+    with _screen() as output, closing(happened):
         for one in happened:
-            if isinstance(one, BaseMessage):
-                output.show_input(one)
-            else:
-                output.show(one)
-
-
-def _messages_of(history: Sequence[Any]) -> Sequence[BaseMessage]:
-    strange = next((one for one in history if not isinstance(one, BaseMessage)), None)
-    if strange is not None:
-        raise ConfigurationError(f"show takes a history as a list of messages, and this one has a {type(strange).__name__} in it")
-    return history
+            output.show(one)
 
 
 async def _ashow(stream: AsyncEventStream) -> AIMessage:
-    awake = asyncio.create_task(_stay_awake())
+    async def stay_awake() -> None:
+        """Keep an idle event loop awake to interrupts: a kernel cancels a cell's task without waking the loop."""
+        while True:
+            await asyncio.sleep(_NOTICED_SECONDS)
+
+    awake = asyncio.create_task(stay_awake())
     try:
         with _screen() as output:
             async with aclosing(stream):
@@ -118,12 +109,6 @@ async def _ashow(stream: AsyncEventStream) -> AIMessage:
     finally:
         awake.cancel()
     return _run_message(stream)
-
-
-async def _stay_awake() -> None:
-    """Keep an idle event loop awake to interrupts: a kernel cancels a cell's task without waking the loop."""
-    while True:
-        await asyncio.sleep(_NOTICED_SECONDS)
 
 
 def _run_message(stream: EventStream | AsyncEventStream) -> AIMessage:
@@ -142,11 +127,8 @@ class _Screen(Protocol):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
 
-    def show(self, event: RunEvent) -> None:
-        """Show an event."""
-
-    def show_input(self, message: BaseMessage) -> None:
-        """Show a message of a model's input."""
+    def show(self, one: RunEvent | BaseMessage) -> None:
+        """Show an event, or a message of a model's input."""
 
 
 def _screen() -> _Screen:
@@ -154,16 +136,11 @@ def _screen() -> _Screen:
     marimo = sys.modules.get("marimo")
     if marimo is not None and marimo.running_in_notebook():
         return CellScreen(_MarimoCell(), marimo.Thread)
-    if _shows_html():
-        return CellScreen(_JupyterCell(), threading.Thread)
-    return _LineScreen()
-
-
-def _shows_html() -> bool:
-    """Whether the program runs in an IPython that shows HTML, such as a notebook's."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    return shell is not None and "text/html" in shell.display_formatter.active_types
+    if shell is not None and "text/html" in shell.display_formatter.active_types:
+        return CellScreen(_JupyterCell(), threading.Thread)
+    return _LineScreen()
 
 
 class _LineScreen(Lines):
@@ -300,19 +277,13 @@ class CellScreen:
             self._thread = None
         return self
 
-    def show(self, event: RunEvent) -> None:
-        """Process an event, and have it drawn."""
+    def show(self, one: RunEvent | BaseMessage) -> None:
+        """Process an event, or a message of a model's input, and have it drawn."""
         with self._lock:
-            self._view_model.apply(event)
-        self._draw_soon()
-
-    def show_input(self, message: BaseMessage) -> None:
-        """Add a message of a model's input, and draw it."""
-        with self._lock:
-            self._view_model.add_input(message)
-        self._draw_soon()
-
-    def _draw_soon(self) -> None:
+            if isinstance(one, BaseMessage):
+                self._view_model.add_input(one)
+            else:
+                self._view_model.apply(one)
         self._changed.set()
         if self._thread is None and time.monotonic() >= self._due:
             self._draw()

@@ -1,9 +1,11 @@
 """The view model of runs: their events, combined to what a page, a notebook or a terminal shows of them."""
 
+import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeAlias
+from functools import partial
+from typing import Any, Final, NamedTuple, TextIO, TypeAlias
 
 from langchain_core.messages import AIMessage, BaseMessage
 
@@ -13,9 +15,10 @@ from ..encoders.public import public, public_message, titled_words_of_tool, to_j
 from ..event_types import NOTHING, EventTable, FileMade, RunEvent, SourceFound
 from ..executor.pending import PendingCall, full_name, page_id
 from ..messages.calls import ToolCallRecord
-from ..messages.display import call_text, escaped, quoted, summary_text, text_and_media
+from ..messages.display import call_text, escaped, printable, quoted, summary_text, text_and_media
 from ..messages.metadata import text_of
 from ..messages.run_messages import Separators
+from ..strict_json import mend_surrogates
 
 _LATEST: Final = 8  # how many reports of a call are kept
 _BRIEF: Final = 160
@@ -239,9 +242,17 @@ class Change(NamedTuple):
     part: PartView | None
 
     def lines(self) -> "Iterator[Line]":
-        """Yield what a terminal writes of it on lines of their own."""
-        shown = _SHOWN.get(type(self.event))
-        return iter(()) if shown is None or shown.lines is None else shown.lines(self.event, self.run, self.part)
+        """Yield what a terminal writes of it on lines of their own. The text of a run that no tool made is written as it comes."""
+        event, run, part = self
+        shown = _SHOWN.get(type(event))
+        if run.depth and isinstance(part, TextView) and not part.is_reasoning:
+            *whole, run.line = (run.line + getattr(event, "text", "")).split("\n")
+            yield from map(Line, whole)
+        elif shown is not None and shown.lines is not None:
+            if run.line:
+                yield Line(run.line)
+            run.line = ""
+            yield from shown.lines(event, run, part)
 
 
 class ViewModel:
@@ -298,13 +309,7 @@ class ViewModel:
     def _started(self, event: kinds.RunStarted, run: RunView) -> None:
         run.name = event.name
 
-    def _text(self, event: kinds.TextDelta, run: RunView) -> PartView:
-        return self._written(event, run, is_reasoning=False)
-
-    def _reasoning(self, event: kinds.ReasoningDelta, run: RunView) -> PartView:
-        return self._written(event, run, is_reasoning=True)
-
-    def _written(self, event: kinds.TextDelta | kinds.ReasoningDelta, run: RunView, *, is_reasoning: bool) -> PartView:
+    def _written(self, event: kinds.TextDelta | kinds.ReasoningDelta, run: RunView, *, is_reasoning: bool = False) -> PartView:
         last = run.parts[-1] if run.parts else None
         if not (isinstance(last, TextView) and (last.message_id, last.is_reasoning) == (event.message_id, is_reasoning)):
             last = TextView(event.message_id, is_reasoning)
@@ -320,9 +325,6 @@ class ViewModel:
             known = self._calls[key] = run, CallView(getattr(event, "name", ""))
             run.parts.append(known[1])
         return known[1]
-
-    def _call_started(self, event: kinds.CallStarted, run: RunView) -> PartView:
-        return self._call(event, run, begins=True)
 
     def _arguments(self, event: kinds.CallArgumentsDelta, run: RunView) -> PartView:
         call = self._call(event, run)
@@ -447,8 +449,12 @@ def file_name(event: FileMade) -> str:
 
 def vendor_call_brief(call: VendorCallView) -> str:
     """Return what a call is called with, for one line."""
-    words = ", ".join(value if isinstance(value, str) else to_json(value) for value in (call.args or {}).values())
-    line = escaped(" ".join(words[: 2 * _BRIEF].split()))
+    return brief(", ".join(value if isinstance(value, str) else to_json(value) for value in (call.args or {}).values()))
+
+
+def brief(text: str) -> str:
+    """Return the beginning of a text on one line."""
+    line = escaped(" ".join(text[: 2 * _BRIEF].split()))
     return f"{line[:_BRIEF]}…" if len(line) > _BRIEF else line
 
 
@@ -517,8 +523,6 @@ _PIECES: Final[Mapping[type[RunEvent], Callable[[JoinedText, Any], str]]] = {
 
 
 # ---------------------------------------------------------------------------------------------- lines of a terminal
-#
-# The text of a run that no tool made is no line: it is written as it comes.
 
 
 class Line(NamedTuple):
@@ -559,24 +563,6 @@ def _sources_of(event: Any, run: RunView) -> SourcesView | None:
     return next((part for part in run.parts if isinstance(part, SourcesView) and part.message_id == event.message_id), None)
 
 
-def _rest(run: RunView) -> Iterator[Line]:
-    """Yield the last line of the text of a run inside a tool, as far as it has come."""
-    if run.line:
-        yield Line(run.line)
-    run.line = ""
-
-
-def _text_lines(event: kinds.TextDelta, run: RunView, _: PartView) -> Iterator[Line]:
-    if run.depth:
-        *whole, run.line = (run.line + event.text).split("\n")
-        yield from map(Line, whole)
-
-
-def _ready_lines(event: kinds.CallReady, run: RunView, _: PartView) -> Iterator[Line]:
-    yield from _rest(run)
-    yield call_line(event.call)
-
-
 def _progress_lines(event: kinds.CallProgress, run: RunView, _: PartView) -> Iterator[Line]:
     value = event.value if isinstance(event.value, str) else to_json(event.value)
     yield Line(f"… {_called(event.call_id, run)}: {_one_line_of(value)}")
@@ -589,23 +575,14 @@ def _result_lines(event: kinds.CallResult, run: RunView, _: PartView) -> Iterato
     yield Line(f"← {_called(event.call_id, run, event.call.name)}: {_one_line_of(text_and_media(event.message))}", style)
 
 
-def _discarded_lines(event: kinds.CallDiscarded, run: RunView, _: PartView) -> Iterator[Line]:
-    yield Line(f"(a call came to nothing: {_one_line_of(event.reason)})")
-
-
 def _message_lines(event: kinds.MessageDone, run: RunView, _: PartView | None) -> Iterator[Line]:
     """Yield a message that a run took from its user; of another one, the sources behind it."""
     if event.message.type == "human":
         yield Line(quoted(event.message))
         return
-    yield from _rest(run)
     found = _sources_of(event, run)
     for number, one in enumerate(found.sources if found else (), 1):
         yield Line(f"[{number}] {_one_line_of(source_line(one))}")
-
-
-def _model_changed_lines(event: kinds.ModelChanged, run: RunView, _: None) -> Iterator[Line]:
-    yield Line(f"({_one_line_of(event.to_model)} goes on, after {_one_line_of(event.from_model)})")
 
 
 def _pending_lines(event: kinds.CallsPending, run: RunView, _: None) -> Iterator[Line]:
@@ -615,24 +592,13 @@ def _pending_lines(event: kinds.CallsPending, run: RunView, _: None) -> Iterator
             yield Line(f"  {title}: {_one_line_of(text)}")
 
 
-def _vendor_call_started_lines(event: kinds.VendorCallStarted, run: RunView, _: PartView) -> Iterator[Line]:
-    yield from _rest(run)
-    yield Line(f"⌕ {_one_line_of(event.name)}…", "call")
-
-
 def _vendor_call_lines(event: kinds.VendorCallDone, run: RunView, call: VendorCallView) -> Iterator[Line]:
     brief = vendor_call_brief(call)
     line = f"⌕ {_one_line_of(f'{event.name}: {brief}' if brief else event.name)}"
     yield Line(f"{line} (failed)", "failure") if event.failed else Line(line, "result")
 
 
-def _file_lines(event: kinds.FileMade, run: RunView, _: PartView) -> Iterator[Line]:
-    yield from _rest(run)
-    yield Line(f"[{_one_line_of(file_name(event))}]", "result")
-
-
 def _end_lines(event: kinds.RunEnded | kinds.RunFailed, run: RunView, end: EndView) -> Iterator[Line]:
-    yield from _rest(run)
     yield Line(f"[{end.text}]", "quiet" if end.error is None else "failure")
 
 
@@ -644,37 +610,127 @@ class _Shown(NamedTuple):
 
     Attributes:
         part: Changes the view of its run, and returns the part that has changed; None for nothing.
-        lines: Yields the lines of a terminal; None for none.
+        lines: Returns the lines of a terminal; None for none.
     """
 
     part: Callable[[ViewModel, Any, RunView], PartView | None] | None
-    lines: Callable[[Any, RunView, Any], Iterator[Line]] | None = None
+    lines: Callable[[Any, RunView, Any], Iterable[Line]] | None = None
 
 
 _SHOWN: Final = EventTable(
     "pages, notebooks and terminals",
     {
         kinds.RunStarted: _Shown(ViewModel._started),
-        kinds.TextDelta: _Shown(ViewModel._text, _text_lines),
-        kinds.ReasoningDelta: _Shown(ViewModel._reasoning),
-        kinds.CallStarted: _Shown(ViewModel._call_started),
+        kinds.TextDelta: _Shown(ViewModel._written),
+        kinds.ReasoningDelta: _Shown(partial(ViewModel._written, is_reasoning=True)),
+        kinds.CallStarted: _Shown(partial(ViewModel._call, begins=True)),
         kinds.CallArgumentsDelta: _Shown(ViewModel._arguments),
-        kinds.CallReady: _Shown(ViewModel._ready, _ready_lines),
-        kinds.CallDiscarded: _Shown(ViewModel._discarded, _discarded_lines),
+        kinds.CallReady: _Shown(ViewModel._ready, lambda event, run, _: [call_line(event.call)]),
+        kinds.CallDiscarded: _Shown(
+            ViewModel._discarded, lambda event, run, _: [Line(f"(a call came to nothing: {_one_line_of(event.reason)})")]
+        ),
         kinds.CallProgress: _Shown(ViewModel._progress, _progress_lines),
         kinds.CallResult: _Shown(ViewModel._result, _result_lines),
         kinds.MessageDone: _Shown(ViewModel._message_done, _message_lines),
         kinds.MessageDiscarded: _Shown(ViewModel._message_discarded),
-        kinds.ModelChanged: _Shown(NOTHING, _model_changed_lines),
+        kinds.ModelChanged: _Shown(
+            NOTHING, lambda event, run, _: [Line(f"({_one_line_of(event.to_model)} goes on, after {_one_line_of(event.from_model)})")]
+        ),
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: NOTHING,
         kinds.CallsPending: _Shown(ViewModel._pending, _pending_lines),
-        kinds.VendorCallStarted: _Shown(ViewModel._vendor_call, _vendor_call_started_lines),
+        kinds.VendorCallStarted: _Shown(ViewModel._vendor_call, lambda event, run, _: [Line(f"⌕ {_one_line_of(event.name)}…", "call")]),
         kinds.VendorCallProgress: _Shown(ViewModel._vendor_call_progress),
         kinds.VendorCallDone: _Shown(ViewModel._vendor_call_done, _vendor_call_lines),
         kinds.SourceFound: _Shown(ViewModel._source),
-        kinds.FileMade: _Shown(ViewModel._file, _file_lines),
+        kinds.FileMade: _Shown(ViewModel._file, lambda event, run, _: [Line(f"[{_one_line_of(file_name(event))}]", "result")]),
         kinds.RunEnded: _Shown(ViewModel._ended, _end_lines),
         kinds.RunFailed: _Shown(ViewModel._ended, _end_lines),
     },
 )
+
+
+# ---------------------------------------------------------------------------------------------- a terminal
+
+
+class Lines:
+    """Writes text as it arrives, and everything else on lines of its own. Runs inside tools are indented.
+
+    Args:
+        answers: Where the text of answers goes, and nothing else.
+        remarks: Where the rest goes: calls, progress, results, usage. May be the same place, as at a terminal.
+
+    Attributes:
+        joined: Joins the texts of messages.
+        last: The part of its run that the last event has changed; None for none.
+    """
+
+    def __init__(self, answers: TextIO, remarks: TextIO) -> None:
+        self._answers = answers
+        self._remarks = remarks
+        self.joined = JoinedText()
+        self._together = _same_place(answers, remarks)
+        self._line_is_open = False
+        self._closed_by_line = self._together
+        self._view_model = ViewModel()
+        self.last: PartView | None = None
+
+    def show(self, one: RunEvent | BaseMessage) -> None:
+        """Show an event, or a message of a model's input."""
+        if isinstance(one, BaseMessage):
+            self._line(quoted(public_message(one)), "quiet")
+            return
+        event, run, self.last = change = self._view_model.apply(one)
+        self._view_model.changed.clear()
+        if not run.depth:
+            self._answer(self.joined.piece(event))
+            if isinstance(self.last, EndView) and self.last.error is None:
+                self._end_answer()
+        for line in change.lines():
+            self._tell(line, run.depth)
+
+    def note(self, text: str) -> None:
+        """Write a remark on a line of its own."""
+        self._end_answer()
+        self._line(text, "quiet")
+
+    # ------------------------------------------------------------------------------------------ writing
+
+    def _answer(self, text: str) -> None:
+        # After the line of a result there is no need for the line end that separates two messages.
+        text = printable(mend_surrogates(text.lstrip("\n") if self._closed_by_line else text))
+        if text:
+            self._write(self._answers, text)
+            self._line_is_open = not text.endswith("\n")
+            self._closed_by_line = False
+
+    def _tell(self, line: Line, depth: int) -> None:
+        """Write a line about the last event, indented."""
+        self._line(*line, depth)
+
+    def _line(self, text: str, style: str, depth: int = 0) -> None:
+        """Write a line among the remarks, separated from the answers if they share a stream."""
+        if self._together:
+            self._end_answer()
+            self._closed_by_line = True
+        self._write(self._remarks, f"{'  ' * depth}{printable(mend_surrogates(text))}\n", style)
+
+    def _end_answer(self) -> None:
+        if self._line_is_open:
+            self._write(self._answers, "\n")
+        self._line_is_open = False
+
+    def _write(self, stream: TextIO, text: str, style: str = "") -> None:
+        """Write text to its stream; `style` is the kind of text."""
+        stream.write(text)
+        stream.flush()
+
+
+def _same_place(one: TextIO, other: TextIO) -> bool:
+    """Whether two streams have the same reader: one terminal, one file, one pipe."""
+    if one is other:
+        return True
+    try:
+        return os.path.sameopenfile(one.fileno(), other.fileno())
+    except (OSError, ValueError, AttributeError):
+        return False

@@ -8,6 +8,7 @@ where it does not, the calls are read by id, by name, by order or by shape (`ass
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..messages.calls import ToolCallRecord
@@ -21,6 +22,7 @@ _NAMELESS = "it names no tool"
 _MISNAMED = "it names two tools"
 
 
+@dataclass(eq=False, repr=False)
 class ToolCallAssembler:
     """Assembles the calls of one turn, in linear time.
 
@@ -28,12 +30,11 @@ class ToolCallAssembler:
         declared: The names of the tools that the model was told of; they help to tell a name in parts from two names.
     """
 
-    def __init__(self, declared: Collection[str] = ()) -> None:
-        self._declared = frozenset(declared)
-        self._groups: Groups = {}
-        self._order: list[int | None] = []
-        self._ids: dict[str, int | None] = {}
-        self._again: list[Fragment] = []
+    _declared: Collection[str] = ()
+    _groups: Groups = field(default_factory=dict)
+    _order: list[int | None] = field(default_factory=list)
+    _ids: dict[str, int | None] = field(default_factory=dict)
+    _again: list[Fragment] = field(default_factory=list)
 
     @property
     def begun(self) -> bool:
@@ -87,7 +88,7 @@ class ToolCallAssembler:
         alone = not any(slot.progress is Progress.EMPTY for slot in slots)
         if any(found.cumulative for slot in slots for found in slot.calls):
             for slot in slots:
-                slot.calls = [found.otherwise or found for found in slot.calls]
+                slot.calls[:] = [found.otherwise or found for found in slot.calls]
         calls = [call for slot in slots for call in _assembled(slot, alone=alone)]
         if calls:
             _logger.debug("%d tool calls told apart by %s, %d may run", len(calls), rule, sum(call.args is not None for call in calls))

@@ -255,16 +255,14 @@ def mend_json(text: str) -> str:
     return text
 
 
+@dataclass(slots=True)
 class JsonScanner:
     """Tracks whether the brackets and strings of a growing JSON text are closed, in linear time."""
 
-    __slots__ = ("_depth", "_escaped", "_in_string", "_seen")
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._in_string = False
-        self._escaped = False
-        self._seen = False
+    _depth: int = 0
+    _in_string: bool = False
+    _escaped: bool = False
+    _seen: bool = False
 
     @property
     def closed(self) -> bool:
@@ -282,20 +280,14 @@ class JsonScanner:
                 return
             position = match.end()
             character = match[0]
+            self._seen = self._seen or character != "\\"
             if character == "\\":
                 self._escaped = position == end
                 position += 1
+            elif character == '"':
+                self._in_string = not self._in_string
             else:
-                self._step(character)
-
-    def _step(self, character: str) -> None:
-        self._seen = True
-        if character == '"':
-            self._in_string = not self._in_string
-        elif character in "{[":
-            self._depth += 1
-        else:
-            self._depth = max(0, self._depth - 1)
+                self._depth = self._depth + 1 if character in "{[" else max(0, self._depth - 1)
 
 
 # ---------------------------------------------------------------------------------------------- one object, or several

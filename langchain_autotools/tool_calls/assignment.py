@@ -26,42 +26,28 @@ def read_groups(groups: Groups, order: Sequence[int | None], declared: Collectio
     """
     whole = _whole_calls(groups, order)
     distinct = _without_resent(whole) if whole else whole
-    if distinct and _are_alike(distinct):
+    if distinct and all(one.id is None and one.index in (None, 0) for one in distinct):  # which nothing tells apart
         return _read_alike(distinct, declared), "whole calls"
     if len(distinct) < len(whole):
-        groups, order = _by_index(distinct), [fragment.index for fragment in distinct]
-    named = {key for key, group in groups.items() if _has_name(group)}
+        order = [fragment.index for fragment in distinct]
+        groups = {key: [] for key in order}
+        for fragment in distinct:
+            groups[fragment.index].append(fragment)
+    named = {key for key, group in groups.items() if any(not isinstance(entry, str) and entry.name is not None for entry in group)}
     mixed: set[int | None] = set()
     if named and any(not _is_header(group[0]) for group in groups.values()):
         groups, mixed = _Adoption(groups, named).run(order)
-    if len(named) < 2:
-        slots = [slot for key, group in groups.items() for slot in _marked_if(_read_group(group, declared), key in mixed)]
-        if any(slot.name is None and slot.pieces for slot in slots):
-            _mark_empty(slots)
-        return slots, "id, name or order"
-    slots = []
+    slots: list[Slot] = []
     for key, group in groups.items():
-        read = _read_group if key is None else _read_index
-        slots += _marked_if(read(group, declared), key in mixed)
-    return _without_copies(slots), "index"
-
-
-def _by_index(fragments: Sequence[Fragment]) -> Groups:
-    groups: Groups = {}
-    for fragment in fragments:
-        groups.setdefault(fragment.index, []).append(fragment)
-    return groups
-
-
-def _has_name(group: Sequence[Fragment | str]) -> bool:
-    return any(not isinstance(entry, str) and entry.name is not None for entry in group)
-
-
-def _marked_if(slots: list[Slot], mixed: bool) -> list[Slot]:
-    if mixed:
-        for slot in slots:
+        found = _read_group(group, declared) if key is None or len(named) < 2 else _read_index(group, declared)
+        for slot in found if key in mixed else ():
             slot.ambiguity = MIXED
-    return slots
+        slots += found
+    if len(named) > 1:
+        return _without_copies(slots), "index"
+    if any(slot.name is None and slot.pieces for slot in slots):
+        _mark_empty(slots)
+    return slots, "id, name or order"
 
 
 def _read_index(fragments: Sequence[Fragment | str], declared: Collection[str]) -> list[Slot]:
@@ -102,16 +88,14 @@ class _Adoption:
     def _put(self, key: int | None, fragment: Fragment) -> None:
         self._groups.setdefault(key, []).append(fragment)
         if key in self._named:
-            if key not in self._slots or _begins_another(self._slots[key], fragment):
-                self._begin(key)
+            slot = self._slots.get(key)
+            other_id = slot is not None and fragment.name is not None and None not in (fragment.id, slot.id) and fragment.id != slot.id
+            if slot is None or (other_id and slot.progress is Progress.CLOSED):  # another call under its index (wire quirk A-35)
+                self._set_aside()
+                self._slots.pop(key, None)
+                self._slots[key] = Slot()
+                self._unfinished.append(key)
             self._slots[key].add(fragment)
-
-    def _begin(self, key: int | None) -> None:
-        """Begin a call under an index; an earlier call under the same index is complete."""
-        self._set_aside()
-        self._slots.pop(key, None)
-        self._slots[key] = Slot()
-        self._unfinished.append(key)
 
     def _home(self, key: int | None, fragment: Fragment) -> int | None:
         """Return the index of the call that a fragment under the nameless index `key` continues."""
@@ -138,13 +122,6 @@ class _Adoption:
             else:
                 unfinished.append(key)
         self._unfinished = unfinished
-
-
-def _begins_another(slot: Slot, fragment: Fragment) -> bool:
-    """Whether a fragment with a name and a new id begins another call under the index of a complete one (wire quirk A-35)."""
-    if fragment.name is None or None in (fragment.id, slot.id) or fragment.id == slot.id:
-        return False
-    return slot.progress is Progress.CLOSED
 
 
 def _without_copies(slots: list[Slot]) -> list[Slot]:
@@ -236,11 +213,6 @@ def _repeats(fragment: Fragment, originals: Sequence[Fragment]) -> bool:
     )
 
 
-def _are_alike(fragments: Sequence[Fragment]) -> bool:
-    """Whether no id, and no index above 0, distinguishes these whole calls."""
-    return all(fragment.id is None and fragment.index in (None, 0) for fragment in fragments)
-
-
 def _read_alike(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slot]:
     """Return one call per fragment; equal calls are ambiguous unless all fragments have the same header.
 
@@ -308,7 +280,10 @@ def _read_apart(fragments: Sequence[Fragment], declared: Collection[str]) -> lis
     if any(slot.name is None or (slot.misnamed and len(slots) > 1) for slot in slots):
         return _without_ids(fragments, declared)  # ids drift: a call goes on under an id that nothing started
     if len(slots) == 1:
-        return _one_id(fragments, slots, declared)
+        if slots[0].arguments:
+            return slots
+        others = _without_ids(fragments, declared)  # several, if a server gives the same id to all of them (wire quirk A-23)
+        return others if all(slot.arguments for slot in others) else slots
     if any(fragment.name is None for fragment in fragments):
         return slots
     return _named_by_id(fragments, slots, declared)
@@ -327,14 +302,6 @@ def _by_id(fragments: Sequence[Fragment], declared: Collection[str]) -> list[Slo
     return list(slots.values())
 
 
-def _one_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Collection[str]) -> list[Slot]:
-    """Return one call, or several if a server gives the same id to all of them (wire quirk A-23)."""
-    if all(slot.arguments for slot in slots):
-        return slots
-    others = _without_ids(fragments, declared)
-    return others if all(slot.arguments for slot in others) else slots
-
-
 def _named_by_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Collection[str]) -> list[Slot]:
     """Return the calls in fragments with id and name each: separated by id, unless ids drift while names repeat."""
     if all(slot.arguments for slot in slots):
@@ -346,7 +313,9 @@ def _named_by_id(fragments: Sequence[Fragment], slots: list[Slot], declared: Col
         return others
     drifts = any(fragment.text.strip() and not fragment.text.lstrip().startswith("{") for fragment in fragments)
     for slot in slots:
-        if drifts and not any(_agree(slot, other) for other in others):
+        one = slot.arguments
+        alike = [other.arguments for other in others if one and other.ambiguity is None and other.name == slot.name]
+        if drifts and not any(one and two and same(one.value, two.value) for two in alike):
             slot.ambiguity = slot.ambiguity or MIXED
     _mark_empty(slots)
     _mark_copies(slots, readable=False)
@@ -360,7 +329,7 @@ def _mark_copies(slots: Sequence[Slot], *, readable: bool) -> None:
         slots: All calls of a group.
         readable: Whether all of them make sense; if not, one copy is enough to mark it.
     """
-    keys = [_likeness(slot) for slot in slots]
+    keys = [(slot.name, canonical(one.value) if (one := slot.arguments) else f"broken {id(slot)}", slot.twin) for slot in slots]
     counts = Counter(key for key, slot in zip(keys, slots, strict=True) if slot.arguments and slot.arguments.value) or Counter(keys)
     if readable and min(counts.values()) < 2:
         return
@@ -369,16 +338,6 @@ def _mark_copies(slots: Sequence[Slot], *, readable: bool) -> None:
         if key in earlier:
             slot.ambiguity = slot.ambiguity or COPY
         earlier.add(key)
-
-
-def _likeness(slot: Slot) -> tuple[str | None, str, int]:
-    found = slot.arguments
-    return slot.name, canonical(found.value) if found else f"broken {id(slot)}", slot.twin
-
-
-def _agree(slot: Slot, other: Slot) -> bool:
-    one, two = slot.arguments, other.arguments
-    return bool(one and two and other.ambiguity is None and slot.name == other.name and same(one.value, two.value))
 
 
 # ---------------------------------------------------------------------------------------------- by order
@@ -424,17 +383,13 @@ class _InOrder:
     def feed(self, fragment: Fragment) -> None:
         """Start a call with the fragment, or continue one."""
         known = self._ids.get(fragment.id) if fragment.id and self._by_id else None
-        if known is not None and not self._is_another(known, fragment):
+        named = known is not None and None not in (fragment.name, known.name) and fragment.name != known.name
+        if known is not None and (not named or known.may_be_named_on(fragment.name or "", self._declared)):
             known.add(fragment, self._declared)
         elif known is not None or not self.slots or self._starts(fragment):
             self._begin(fragment)
         else:
             self._continue(fragment)
-
-    def _is_another(self, slot: Slot, fragment: Fragment) -> bool:
-        """Whether a fragment with the id of `slot` names another tool: two calls under one id (wire quirk A-23)."""
-        named = fragment.name is not None and slot.name is not None and fragment.name != slot.name
-        return named and not slot.may_be_named_on(fragment.name or "", self._declared)
 
     def _starts(self, fragment: Fragment) -> bool:
         latest = self.slots[-1]
@@ -476,8 +431,9 @@ class _InOrder:
         if not candidates:
             self._surplus(fragment)
             return
-        target = candidates[-1]
-        unclear = len(candidates) > 1 or self._mixed or self._is_copy(fragment.text, target)
+        target, again = candidates[-1], spell_text(fragment.text)
+        is_copy = again in self._whole and (again != "{}" or target.progress is Progress.OPEN)  # of an earlier call's arguments
+        unclear = len(candidates) > 1 or self._mixed or is_copy
         target.add(fragment, self._declared)
         if unclear:
             for slot in candidates:
@@ -500,11 +456,6 @@ class _InOrder:
         if progress in (Progress.OPEN, Progress.CLOSED):
             return progress is Progress.OPEN
         return slot.fragments == 1 and (slot is latest or progress is self._waits)
-
-    def _is_copy(self, text: str, target: Slot) -> bool:
-        """Whether `text` may repeat the arguments of an earlier call rather than continue `target`."""
-        again = spell_text(text)
-        return again in self._whole and (again != "{}" or target.progress is Progress.OPEN)
 
     def _surplus(self, fragment: Fragment) -> None:
         """Handle text that arrives when every call is complete: a copy, or surplus."""
@@ -584,7 +535,9 @@ class _ByShape:
         elif slot.progress is Progress.OPEN:
             self._go_on(slot, fragment)
         elif slot.progress is Progress.EMPTY and self._headers_first:
-            self._fill(slot, fragment)
+            if fragment.text and (slot.fragments > 1 or self._original(slot, fragment.text)):
+                self._mix(slot)  # two headers, and then arguments; or a header, and then those of another call once more
+            slot.add(fragment, self._declared)
         else:
             self._after(slot, fragment)
 
@@ -631,11 +584,6 @@ class _ByShape:
             if text == "{}":
                 self._mix(slot)
             self._inner.add(slot)
-        slot.add(fragment, self._declared)
-
-    def _fill(self, slot: Slot, fragment: Fragment) -> None:
-        if fragment.text and (slot.fragments > 1 or self._original(slot, fragment.text)):
-            self._mix(slot)  # two headers, and then arguments; or a header, and then those of another call once more
         slot.add(fragment, self._declared)
 
     def _mix(self, slot: Slot) -> None:

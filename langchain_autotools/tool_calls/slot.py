@@ -6,9 +6,8 @@ and `""`, `"null"` or `"None"` where nothing is meant.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property
 from typing import Any, Final
 
 from ..strict_json import read_json
@@ -164,6 +163,7 @@ class Progress(Enum):
     CLOSED = "whole"
 
 
+@dataclass(eq=False, repr=False)
 class Slot:
     """One call, or one candidate for a call.
 
@@ -179,23 +179,22 @@ class Slot:
         twin: The number of equal calls before it in its list.
     """
 
-    def __init__(self) -> None:
-        self.id: str | None = None
-        self.name: str | None = None
-        self.fragments = 0
-        self.extra: dict[str, Any] = {}
-        self.ambiguity: str | None = None
-        self.misnamed = False
-        self.copied = False
-        self.bare_again = 0
-        self.twin = 0
-        self.pieces: list[str] = []
-        self.first = ""
-        self._surplus = 0
-        self._scanner = JsonScanner()
-        self._scanned = 0
-        self._cumulative = True
-        self._spelled: tuple[int, str | None] = (0, None)
+    id: str | None = None
+    name: str | None = None
+    fragments: int = 0
+    extra: dict[str, Any] = field(default_factory=dict)
+    ambiguity: str | None = None
+    misnamed: bool = False
+    copied: bool = False
+    bare_again: int = 0
+    twin: int = 0
+    pieces: list[str] = field(default_factory=list)
+    first: str = ""
+    _surplus: int = 0
+    _scanner: JsonScanner = field(default_factory=JsonScanner)
+    _scanned: int = 0
+    _cumulative: bool = True
+    _read: tuple[int, list[Arguments]] = field(default=(-1, []))  # the number of pieces, and the arguments that they have been read as
 
     def add(self, fragment: Fragment, declared: Collection[str] = ()) -> None:
         """Add a fragment. The first id stays; a differing name is recorded, or appended if the name is incomplete."""
@@ -205,7 +204,10 @@ class Slot:
         if self.id is None:
             self.id = fragment.id
         if fragment.name is not None and fragment.name != self.name:
-            self._call_it(fragment.name, declared)
+            if self.name is None or self.may_be_named_on(fragment.name, declared):
+                self.name = (self.name or "") + fragment.name
+            else:
+                self.misnamed = True
         self.learn(fragment.extra)
         if fragment.doubt is not None:
             self.ambiguity = self.ambiguity or fragment.doubt
@@ -225,14 +227,6 @@ class Slot:
             self.ambiguity = self.ambiguity or "more text came after its arguments were whole"
         self.add(fragment, declared)
 
-    def _call_it(self, name: str, declared: Collection[str]) -> None:
-        if self.name is None:
-            self.name = name
-        elif self.may_be_named_on(name, declared):
-            self.name += name
-        else:
-            self.misnamed = True
-
     def may_be_named_on(self, name: str, declared: Collection[str]) -> bool:
         """Whether `name` can continue this call's name (wire quirk N-01): no arguments yet, and the result is a declared name."""
         if self.name is None or self.pieces or name in declared:
@@ -249,13 +243,11 @@ class Slot:
         """Append the text of another slot to this call."""
         self.pieces += other.pieces
         self.learn(other.extra)
-        self.__dict__.pop("calls", None)
 
     def replace_text(self, text: str) -> None:
         """Set the argument text to what all accounts of the call agree on."""
         if text != "".join(self.pieces):
-            self.pieces, self._scanner, self._scanned, self._spelled = [text], JsonScanner(), 0, (0, None)
-            self.__dict__.pop("calls", None)
+            self.pieces, self._scanner, self._scanned, self._read = [text], JsonScanner(), 0, (-1, [])
 
     @property
     def progress(self) -> Progress:
@@ -269,35 +261,29 @@ class Slot:
         self._scanned = len(pieces)
         if len(pieces) < 3 and "".join(pieces).strip() in ("{}", "null"):
             return Progress.BARE
-        if self._scanner.closed and (self.ambiguity or self._spelling is not None):
+        if self._scanner.closed and (self.ambiguity or (len(self.calls) == 1 and self.calls[0].value is not None)):
             return Progress.CLOSED
         if self._cumulative and len(pieces) > 1 and _is_object(pieces[-1]):
             return Progress.CLOSED
         return Progress.OPEN
 
     @property
-    def _spelling(self) -> str | None:
-        """Return the arguments so far in canonical form; None if they are not an object. (An ambiguous call is not parsed again.)"""
-        pieces, found = self._spelled
-        if pieces != len(self.pieces):
-            found = spelling(read_arguments(self.pieces))
-            self._spelled = (len(self.pieces), found)
-        return found
-
-    @property
     def spelled_arguments(self) -> str | None:
         """Return the arguments so far in canonical form, for comparison; None if they are empty or invalid."""
-        return None if self._spelling == "{}" else self._spelling
+        found = spelling(self.calls)
+        return None if found == "{}" else found
 
     @property
     def text(self) -> str:
         """Return the whole argument text."""
         return mend_json("".join(self.pieces))
 
-    @cached_property
+    @property
     def calls(self) -> list[Arguments]:
-        """Return the parsed arguments, one entry per call. All fragments must have arrived."""
-        return read_arguments(self.pieces)
+        """Return the arguments so far, parsed, one entry per call."""
+        if self._read[0] != len(self.pieces):
+            self._read = len(self.pieces), read_arguments(self.pieces)
+        return self._read[1]
 
     @property
     def arguments(self) -> Arguments | None:

@@ -380,6 +380,7 @@ class _Pieces(Note):
     pieces: Sequence[_Shown]
 
 
+@dataclass(eq=False, repr=False)
 class PartialCalls:
     """Assigns each fragment of a turn to its call by the id, or by the index that came with it.
 
@@ -387,12 +388,11 @@ class PartialCalls:
         is_used: Whether the history already has a call of an id: such a call will have another one.
     """
 
-    def __init__(self, is_used: Callable[[str], bool]) -> None:
-        self._is_used = is_used
-        self._begun: set[str] = set()
-        self._at: dict[int, str] = {}
-        self._apart: set[str] = set()  # calls whose pieces come by themselves, before the fragment that has them all
-        self._ahead = 0  # how many pieces have come before the fragments that they stand for, which come in the same order
+    _is_used: Callable[[str], bool]
+    _begun: set[str] = field(default_factory=set)
+    _at: dict[int, str] = field(default_factory=dict)
+    _apart: set[str] = field(default_factory=set)  # calls whose pieces come by themselves, before the fragment that has them all
+    _ahead: int = 0  # how many pieces have come before the fragments that they stand for, which come in the same order
 
     def shown(self, raw: AIMessage, left: AIMessageChunk | None, message_id: str | None) -> AIMessageChunk | None:
         """Return the outgoing chunk for a raw chunk, with its fragments of calls.

@@ -9,7 +9,7 @@ import sys
 import uuid
 from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing, closing, nullcontext, suppress
+from contextlib import aclosing, closing, nullcontext, suppress
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeVar, cast, overload
@@ -32,7 +32,7 @@ from ..executor.names import own_name, tool_name
 from ..messages.blocks import media_type, unnumbered, whole_content
 from ..messages.incremental import MessageMemo
 from ..messages.metadata import CACHED_ID, keep_reply, own_metadata, with_own_metadata, without_cost
-from .stored_messages import stored_message
+from .stored_messages import canonical_message, stored_form, with_output_version
 from .subclass_methods import check_raw_methods, derived_methods, install_overrides
 from .tools import ToolChoice, declaring, format_tool_choice, format_tools, listed, read_choice
 from .turn import Turn, combined_outputs, generation, in_time
@@ -105,13 +105,14 @@ def given_arguments(model: BaseModel, shown: Iterable[tuple[str | None, Any]]) -
 
 def tool_labels(tools: Any) -> list[str]:
     """Return the names of tools in any form; for a builtin tool without one, its type."""
-    return [*map(str, tools)] if isinstance(tools, Mapping) else [_tool_label(tool) for tool in tools or ()]
-
-
-def _tool_label(tool: object) -> str:
-    if isinstance(tool, Mapping):
-        return tool_name(tool) or str(next(iter(tool), "tool"))
-    return str(getattr(tool, "name", None) or getattr(tool, "__name__", type(tool).__name__))
+    if isinstance(tools, Mapping):
+        return [*map(str, tools)]
+    return [
+        tool_name(tool) or str(next(iter(tool), "tool"))
+        if isinstance(tool, Mapping)
+        else str(getattr(tool, "name", None) or getattr(tool, "__name__", type(tool).__name__))
+        for tool in tools or ()
+    ]
 
 
 # ----------------------------------------------------------------------------------- descriptions of fields, from the docstrings under them
@@ -158,6 +159,7 @@ def _docstrings(module: str) -> dict[str, dict[str, str]]:
 # A key may be given as text and is held as a `SecretStr`.
 
 
+_Part = TypeVar("_Part", bound=AIMessage)
 Held = TypeVar("Held")
 Given = TypeVar("Given")
 
@@ -188,7 +190,7 @@ class SingleTurnChatModel(BaseChatModel):
     lists_content: ClassVar[bool] = False
     """Whether the content of replies to requests with tools is always a list of blocks, never a string."""
 
-    _not_per_call: ClassVar[frozenset[str]] = frozenset({"skip_invalid_tools", "approval_key", "middleware", "handlers"})
+    _not_per_call: ClassVar[frozenset[str]] = frozenset({"skip_invalid_tools"})
     """Arguments of the constructor that are refused as keywords of a call, where they would have no effect."""
     _first_request_only: ClassVar[frozenset[str]] = frozenset()
     """Names of the parameters that apply only to the first request of a run: repeated, they would prevent its end."""
@@ -203,11 +205,16 @@ class SingleTurnChatModel(BaseChatModel):
         return given_arguments(self, super().__repr_args__())
 
     def _convert_input(self, model_input: LanguageModelInput) -> PromptValue:
+        if type(model_input) is list and all(issubclass(cls, BaseMessage) for cls in {*map(type, model_input)}):
+            return ChatPromptValue.model_construct(messages=readable_messages([*model_input]))
         try:
-            return _readable_prompt(super()._convert_input(model_input))
+            prompt = super()._convert_input(model_input)
         except (NotImplementedError, TypeError, ValueError):
             _refuse_fields(model_input)
             raise
+        messages = prompt.messages if isinstance(prompt, ChatPromptValue) else ()
+        made = readable_messages(messages)
+        return prompt if made is messages else ChatPromptValue.model_construct(messages=made)
 
     @property
     def _llm_type(self) -> str:
@@ -341,7 +348,7 @@ class SingleTurnChatModel(BaseChatModel):
         """
         if self._is_direct(super().stream, config, kwargs, async_api=False):
             return self._direct(input, config, stop, kwargs)
-        return _keeping_reply(cast("Generator[AIMessageChunk, None, None]", super().stream(input, config, stop=stop, **kwargs)))
+        return keeping_reply(cast("Generator[AIMessageChunk, None, None]", super().stream(input, config, stop=stop, **kwargs)))
 
     def astream(
         self, input: LanguageModelInput, config: RunnableConfig | None = None, *, stop: list[str] | None = None, **kwargs: Any
@@ -349,7 +356,7 @@ class SingleTurnChatModel(BaseChatModel):
         """Like `stream`, asynchronously."""
         if self._is_direct(super().astream, config, kwargs, async_api=True):
             return self._adirect(input, config, stop, kwargs)
-        return _akeeping_reply(cast("AsyncGenerator[AIMessageChunk, None]", super().astream(input, config, stop=stop, **kwargs)))
+        return akeeping_reply(cast("AsyncGenerator[AIMessageChunk, None]", super().astream(input, config, stop=stop, **kwargs)))
 
     # ------------------------------------------------------------------------------------------ streams without listeners
     #
@@ -359,9 +366,15 @@ class SingleTurnChatModel(BaseChatModel):
     def _is_direct(self, stream: Any, config: RunnableConfig | None, kwargs: dict[str, Any], *, async_api: bool) -> bool:
         """Whether a reply goes past core. (For v1 blocks core does more than notify handlers.)"""
         own, ours = (self._astream, SingleTurnChatModel._astream) if async_api else (self._stream, SingleTurnChatModel._stream)
-        if self.output_version == "v1" or getattr(own, "__func__", None) is not ours or not is_core(stream) or _is_watched(self, config):
+        if self.output_version == "v1" or getattr(own, "__func__", None) is not ours or not is_core(stream):
+            return False
+        callbacks = ensure_config(config).get("callbacks")
+        if CallbackManager.configure(callbacks, self.callbacks, self.verbose).handlers:  # also of the context or the environment
             return False
         return should_stream(self, kwargs, async_api=async_api)
+
+    def _check_call(self, kwargs: Mapping[str, Any]) -> None:
+        """Raise if keywords of a call cannot work."""
 
     def _direct_turn(
         self, input: LanguageModelInput, config: RunnableConfig | None, stop: list[str] | None, kwargs: dict[str, Any]
@@ -369,6 +382,7 @@ class SingleTurnChatModel(BaseChatModel):
         """Return the turn of a reply that goes past core, and the id that core would give its message."""
         for name in ("ls_structured_output_format", "structured_output_format"):  # what traces are told
             kwargs.pop(name, None)
+        self._check_call({"stop": stop, **kwargs})
         return self._turn(normalized_messages(self, input), kwargs), new_message_id(config)
 
     def _direct(
@@ -378,7 +392,7 @@ class SingleTurnChatModel(BaseChatModel):
         if self.rate_limiter:
             self.rate_limiter.acquire(blocking=True)
         replies = self.raw_stream(turn.messages, stop, **kwargs)
-        with _closed_after(replies):
+        with closing(cast("Generator[AIMessage, None, None]", replies)) if hasattr(replies, "close") else nullcontext():
             for raw in replies:
                 if (part := turn.feed(raw)) is not None:
                     fields = part.__dict__
@@ -408,11 +422,11 @@ class SingleTurnChatModel(BaseChatModel):
 
     def _reply_message(self, message: AIMessage) -> AIMessage:
         """Return the whole message of a reply, as it leaves."""
-        return self._stored_message(message, self.output_version, brief=True)
+        return self._stored_message(canonical_message(message), self.output_version, brief=True)
 
     def _stored_message(self, message: AIMessage, output_version: str | None, *, brief: bool = False) -> AIMessage:
-        """Return the message of a turn of this model in its stored form."""
-        return self._whole_message(stored_message(message, output_version, brief=brief))
+        """Return the canonical message of a turn of this model in its stored form."""
+        return self._whole_message(with_output_version(stored_form(message, brief=brief), output_version))
 
     def _whole_message(self, message: AIMessage) -> AIMessage:
         """Return a message with the content that it has as a whole, whether or not it was added up from chunks."""
@@ -425,16 +439,10 @@ class SingleTurnChatModel(BaseChatModel):
         return message.content if isinstance(message.content, str) else whole_content(message.content)
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any], *, runs: bool = False) -> Turn:
-        open_start, blocks = self.continues_conversation(kwargs), self.output_version == "v1"
-        whole = self._whole_message
-        return Turn(messages, kwargs, blocks=blocks, new_id=_new_call_id, whole=whole, open_start=open_start, runs=runs)
+        return Turn(self, messages, kwargs, runs=runs)
 
     def _stream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: CallbackManagerForLLMRun | None = None, **kwargs: Any
     ) -> Iterator[ChatGenerationChunk]:
         turn = self._turn(messages, kwargs)
         for part in _parts(turn, self.raw_stream(turn.messages, stop, **kwargs)):
@@ -463,11 +471,7 @@ class SingleTurnChatModel(BaseChatModel):
                 yield chunk
 
     def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
+        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: CallbackManagerForLLMRun | None = None, **kwargs: Any
     ) -> ChatResult:
         turn = self._turn(messages, kwargs)
         if type(self).raw_invoke is SingleTurnChatModel.raw_invoke:
@@ -612,10 +616,6 @@ def _identify_cached(generations: list[ChatGeneration], run_manager: Any) -> Non
 describe_fields(SingleTurnChatModel)
 
 
-def _new_call_id() -> str:
-    return f"call_{uuid.uuid4().hex}"
-
-
 class _LookedUpProfile(dict[str, Any]):
     """A profile that was looked up by the model's name, not given by the user."""
 
@@ -638,8 +638,8 @@ async def _aparts(turn: Turn, replies: AsyncGenerator[AIMessage, None]) -> Async
 # ---------------------------------------------------------------------------------------------- streams
 
 
-def _keeping_reply(chunks: Generator[AIMessageChunk, None, None]) -> Iterator[AIMessageChunk]:
-    """Yield the chunks of core's stream; an error of theirs keeps the reply."""
+def keeping_reply(chunks: Generator[_Part, None, None]) -> Iterator[_Part]:
+    """Yield the parts of an LLM run of core; an error of theirs keeps the reply."""
     try:
         with closing(chunks):
             yield from chunks
@@ -648,8 +648,8 @@ def _keeping_reply(chunks: Generator[AIMessageChunk, None, None]) -> Iterator[AI
         raise
 
 
-async def _akeeping_reply(chunks: AsyncGenerator[AIMessageChunk, None]) -> AsyncIterator[AIMessageChunk]:
-    """Like `_keeping_reply`, asynchronously."""
+async def akeeping_reply(chunks: AsyncGenerator[_Part, None]) -> AsyncGenerator[_Part, None]:
+    """Like `keeping_reply`, asynchronously."""
     try:
         async with aclosing(chunks):
             async for chunk in chunks:
@@ -657,17 +657,6 @@ async def _akeeping_reply(chunks: AsyncGenerator[AIMessageChunk, None]) -> Async
     except BaseException as error:
         keep_reply(error)
         raise
-
-
-def _closed_after(raw: Any) -> AbstractContextManager[Any]:
-    """Return a context manager that closes a raw stream at its end, where it can be closed: any iterable may be one."""
-    return closing(raw) if hasattr(raw, "close") else nullcontext(raw)
-
-
-def _is_watched(model: BaseChatModel, config: RunnableConfig | None) -> bool:
-    """Whether core has callback handlers for a stream: of the configuration, the model, the context or the environment."""
-    callbacks = ensure_config(config).get("callbacks")
-    return bool(CallbackManager.configure(callbacks, model.callbacks, model.verbose).handlers)
 
 
 # ---------------------------------------------------------------------------------------------- inputs
@@ -680,13 +669,6 @@ _V0: Mapping[Any, str] = {"url": "url", "base64": "data", "id": "id", "text": "u
 _PDF = "data:application/pdf;base64,"
 _MADE_BY_CORE = frozenset({"base64", "file_id", "filename", "mime_type", "url"})
 _known_readable: MessageMemo[BaseMessage] = MessageMemo()
-
-
-def _readable_prompt(prompt: PromptValue) -> PromptValue:
-    """Return a prompt without blocks that core fails at (see `readable_messages`)."""
-    messages = prompt.messages if isinstance(prompt, ChatPromptValue) else ()
-    made = readable_messages(messages)
-    return prompt if made is messages else ChatPromptValue.model_construct(messages=made)
 
 
 def readable_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
@@ -731,7 +713,7 @@ def _readable_block(block: dict[Any, Any]) -> dict[Any, Any]:
         mime_type = media_type(data)
         typed = {"mime_type": mime_type} if mime_type else {}
         block = {**block, key: data if isinstance(data, str) else b64encode(data).decode(), **typed}
-    return _wrapped(block) if _is_odd(kind, block) else block
+    return {"type": "non_standard", "value": block} if _is_odd(kind, block) else block
 
 
 def _is_odd(kind: str, block: dict[Any, Any]) -> bool:
@@ -748,10 +730,6 @@ def _is_odd(kind: str, block: dict[Any, Any]) -> bool:
         return key is None or not block.get(key) or ("id" in block and source != "id") or untyped
     is_data = any(key in block for key in ("url", "base64", "text"))
     return kind == "image" and is_data and "url" not in block and not (block.get("base64") and "mime_type" in block)
-
-
-def _wrapped(block: dict[Any, Any]) -> dict[Any, Any]:
-    return {"type": "non_standard", "value": block}
 
 
 def _refuse_fields(given: Any) -> None:

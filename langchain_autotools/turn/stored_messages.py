@@ -28,11 +28,6 @@ _REFUSAL = "refusal"
 _ALONE = frozenset({"calls", "blocked", "origin", REJECTED})
 
 
-def stored_message(message: AIMessage, output_version: str | None, *, brief: bool = False) -> AIMessage:
-    """Return a turn's message in its stored form: calls by the verdict, content in the model's configured form."""
-    return with_output_version(canonical_message(message, stored=True, brief=brief), output_version)
-
-
 def canonical_message(message: AIMessage, *, stored: bool = False, brief: bool = False) -> AIMessage:
     """Return a finished turn as one plain message, its calls rebuilt from the verdict.
 
@@ -55,9 +50,16 @@ def canonical_message(message: AIMessage, *, stored: bool = False, brief: bool =
             for record in records
             if not record["ok"]
         ]
-        if stored:
-            values["response_metadata"] = _stored(message.response_metadata, verdict, brief=brief)
-    return AIMessage(**values)
+    made = AIMessage(**values)
+    return stored_form(made, brief=brief) if stored else made
+
+
+def stored_form(message: AIMessage, *, brief: bool = False) -> AIMessage:
+    """Return a canonical message with what of the verdict a stored message keeps; `brief` as of `canonical_message`."""
+    verdict = message.response_metadata.get(KEY)
+    if not isinstance(verdict, Mapping) or "blocked" not in verdict:
+        return message
+    return message.model_copy(update={"response_metadata": _stored(message.response_metadata, verdict, brief=brief)})
 
 
 def caller_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
@@ -71,18 +73,15 @@ def caller_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
 def _stored(metadata: Mapping[str, Any], verdict: Mapping[str, Any], *, brief: bool, reasons: bool = False) -> dict[str, Any]:
     records = verdict["calls"]
     brief = brief and not verdict.keys() - _ALONE  # what a wire remembers of a reply holds for the calls as they were written
-    kept = [_stored_entry(record, brief=brief, reasons=reasons) for record in records]
+    names = ("id", "sent_id", "arguments", "wire_id", "extra", *(["why"] if reasons else []))
+    kept = [{name: record[name] for name in names if name in record} for record in records]
+    for entry, record in zip(kept, records, strict=True) if brief else ():
+        if not record["ok"] or as_text(read_json(record["arguments"])) == record["arguments"]:
+            del entry["arguments"]
     if brief and not adds_to_message(kept, mixed=len({record["ok"] for record in records}) > 1):
         kept = []
     own = {key: value for key, value in verdict.items() if key not in ("calls", "blocked")} | ({"calls": kept} if kept else {})
     return with_own_metadata(metadata, own)
-
-
-def _stored_entry(record: Mapping[str, Any], *, brief: bool, reasons: bool) -> dict[str, Any]:
-    names = ["id", "sent_id", "arguments", "wire_id", "extra", *(["why"] if reasons else [])]
-    if brief and (not record["ok"] or as_text(read_json(record["arguments"])) == record["arguments"]):
-        names.remove("arguments")
-    return {key: record[key] for key in names if key in record}
 
 
 # ---------------------------------------------------------------------------------------------- the content by the output version

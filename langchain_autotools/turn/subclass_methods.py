@@ -86,7 +86,7 @@ def _return_problem(name: str, method: Callable[..., Any]) -> str | None:
     with suppress(Exception):  # a name of a hint need not exist at all
         hint = get_type_hints(method).get("return")
     body = _body(method)
-    returned = [node.value for node in _returns(body) if node.value is not None]
+    returned = [node.value for node in _nodes(body) if isinstance(node, ast.Return) and node.value is not None]
     if (isinstance(hint, type) and issubclass(hint, _WHOLE)) or any(_is_whole(value, body, method) for value in returned):
         return "returns a message: `yield` it, as each chunk of the reply"
     return "neither yields nor returns anything: `yield` each chunk of the reply" if body and not returned else None
@@ -115,10 +115,6 @@ def _nodes(body: list[ast.stmt]) -> Iterator[ast.AST]:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             yield node
             waiting.extend(ast.iter_child_nodes(node))
-
-
-def _returns(body: list[ast.stmt]) -> list[ast.Return]:
-    return [node for node in _nodes(body) if isinstance(node, ast.Return)]
 
 
 def _is_whole(value: ast.expr, body: list[ast.stmt], method: Callable[..., Any]) -> bool:
@@ -170,7 +166,8 @@ def install_overrides(cls: Any, ours: Any, derived: Callable[[Collection[str]], 
         derived: Returns the methods that follow from those of these names.
     """
     own = {name: getattr(cls, name) for name in _READERS}
-    new = {name for name, method in own.items() if isfunction(method) and not _is_read(method, name, ours)}
+    known = {name: (getattr(ours, name), getattr(BaseChatModel, name)) for name in own}
+    new = {name for name, method in own.items() if isfunction(method) and not hasattr(method, _READ) and method not in known[name]}
     made = {name: mark_read(wraps(own[name])(_READERS[name](own[name]))) for name in new}
     for name, method in {**derived(made.keys()), **made}.items():
         setattr(cls, name, method)
@@ -193,10 +190,6 @@ def derived_methods(new: Collection[str], *, streams: bool) -> dict[str, Any]:
     elif "_astream" in {*new, *twins}:
         twins["_agenerate"] = _agenerate_of_astream
     return twins
-
-
-def _is_read(method: Any, name: str, ours: Any) -> bool:
-    return hasattr(method, _READ) or method in (getattr(ours, name), getattr(BaseChatModel, name))
 
 
 def mark_read(method: _Method) -> _Method:
@@ -370,14 +363,10 @@ def _unchanged(given: AIMessage, decided: AIMessage, *, runs: bool) -> AIMessage
     """
     if isinstance(given, AIMessageChunk) or decided.invalid_tool_calls or decided.tool_calls != given.tool_calls:
         return decided
-    if not runs and not own_metadata(given) and not _says_more(decided, given):
-        return given
+    if not runs and not own_metadata(given):  # a verdict may say more of the calls than the message does, be it in its content
+        own = own_metadata(canonical_message(decided, stored=True, brief=True))
+        known = [{"id": call.id, **({"extra": call.extra} if call.extra else {})} for call in calls_of(given)] if own else []
+        if not own or own == {"calls": known}:
+            return given
     metadata = with_own_metadata(given.response_metadata, own_metadata(decided))
     return given.model_copy(update={"id": decided.id, "response_metadata": metadata})
-
-
-def _says_more(decided: AIMessage, given: AIMessage) -> bool:
-    """Whether a stored verdict would say more of the calls than the message says itself, be it in its content."""
-    own = own_metadata(canonical_message(decided, stored=True, brief=True))
-    known = [{"id": call.id, **({"extra": call.extra} if call.extra else {})} for call in calls_of(given)] if own else []
-    return bool(own) and own != {"calls": known}

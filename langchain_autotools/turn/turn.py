@@ -8,6 +8,7 @@ import json
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Self, cast
 
@@ -35,13 +36,12 @@ class Turn:
     """One request and its reply.
 
     Args:
+        model: The model, which says whether content leaves as v1 content blocks, whether the messages go on with a conversation that the
+            server keeps, and what form a whole message leaves in.
         messages: The input as core hands it over; run messages are expanded, what a vendor would reject is repaired.
         keywords: The request's keyword arguments; `tools` names what is declared.
-        blocks: Whether content leaves as v1 content blocks.
-        new_id: Makes the id by which a call is known whose server gave it none of its own.
-        whole: Gives the whole message the form in which it leaves.
-        open_start: Whether the messages go on with a conversation that the server keeps.
         runs: Whether a run goes on from this turn.
+        new_id: Makes the id by which a call is known whose server gave it none of its own.
 
     Attributes:
         messages: The messages to send.
@@ -52,28 +52,26 @@ class Turn:
 
     def __init__(
         self,
+        model: Any,
         messages: Sequence[BaseMessage],
         keywords: Mapping[str, Any],
         *,
-        blocks: bool,
-        new_id: Callable[[], str],
-        whole: Callable[[AIMessage], AIMessage],
-        open_start: bool,
         runs: bool,
+        new_id: Callable[[], str] | None = None,
     ) -> None:
-        self.messages = to_send(messages, open_start=open_start)
+        self.messages = to_send(messages, open_start=model.continues_conversation(keywords))
         self.runs = runs
-        self._whole = whole
+        self._whole: Callable[[AIMessage], AIMessage] = model._whole_message
         names = {tool_name(tool) for tool in keywords.get("tools") or ()}
         self._accumulator = TurnAccumulator(
             declared=names,
             is_used=self._is_used,
-            is_taken=self._is_taken,
-            new_id=lambda _: new_id(),
-            sent_id=self._sent_id,
+            is_taken=lambda message_id: message_id in self._used_ids.of_messages,
+            new_id=lambda _: f"call_{uuid.uuid4().hex}" if new_id is None else new_id(),
+            sent_id=lambda position: f"call_{uuid.uuid5(_NAMESPACE, f'{self._digest}:{position}').hex[:24]}",
             runs=runs,
         )
-        self._writer = BlockWriter() if blocks else None
+        self._writer = BlockWriter() if model.output_version == "v1" else None
         self._partial_calls = None if current_scope.get() is None else PartialCalls(self._is_used)
         self.feed = self._way()
 
@@ -141,9 +139,6 @@ class Turn:
     def _is_used(self, call_id: str) -> bool:
         return call_id in self._used_ids.of_calls
 
-    def _is_taken(self, message_id: str) -> bool:
-        return message_id in self._used_ids.of_messages
-
     @cached_property
     def _used_ids(self) -> "_UsedIds":
         """The ids of all messages of the history and their calls, collected on first access."""
@@ -151,25 +146,19 @@ class Turn:
 
     @cached_property
     def _digest(self) -> str:
-        """The digest of the history, computed on first access."""
-        return fold_over(self.messages, _Digest, _Digest).state.hexdigest()
-
-    def _sent_id(self, position: int) -> str:
-        """Return the id to send for the turn's call at `position`, derived from the history so that a replay gives the same."""
-        return f"call_{uuid.uuid5(_NAMESPACE, f'{self._digest}:{position}').hex[:24]}"
+        """The digest of the history, computed on first access: ids to send are derived from it, so that a replay gives the same."""
+        return str(fold_over(self.messages, _Digest, _Digest).state.hexdigest())
 
 
+@dataclass(slots=True)
 class _UsedIds:
     """A fold that collects the ids of messages, and those of their calls."""
 
-    __slots__ = ("of_calls", "of_messages")
-
-    def __init__(self, of_messages: Iterable[str | None] = (), of_calls: Iterable[str | None] = ()) -> None:
-        self.of_messages = {*of_messages}
-        self.of_calls = {*of_calls}
+    of_messages: set[str | None] = field(default_factory=set)
+    of_calls: set[str | None] = field(default_factory=set)
 
     def copy(self) -> "_UsedIds":
-        return _UsedIds(self.of_messages, self.of_calls)
+        return _UsedIds({*self.of_messages}, {*self.of_calls})
 
     def read(self, messages: Sequence[BaseMessage]) -> None:
         for message in messages:
@@ -178,18 +167,14 @@ class _UsedIds:
                 self.of_calls.update(call_ids(message))
 
 
+@dataclass(slots=True)
 class _Digest:
     """A fold that makes a digest of the messages' content: without message ids, usage and metadata."""
 
-    __slots__ = ("state",)
-
-    def __init__(self) -> None:
-        self.state = hashlib.sha256()
+    state: Any = field(default_factory=hashlib.sha256)
 
     def copy(self) -> "_Digest":
-        made = _Digest()
-        made.state = self.state.copy()
-        return made
+        return _Digest(self.state.copy())
 
     def read(self, messages: Sequence[BaseMessage]) -> None:
         for message in messages:
@@ -248,7 +233,8 @@ def result_of(chunks: Iterable[AIMessageChunk], whole: Callable[[AIMessage], AIM
     message = canonical_message(sum_chunks(chunks))
     message = message if whole is None else whole(message)
     made = ChatGeneration(message=message, generation_info=_generation_info(message.response_metadata))
-    return ChatResult(generations=[made], llm_output=_llm_output(message.response_metadata))
+    output = {name: value for name, value in message.response_metadata.items() if name not in _OF_MESSAGE}
+    return ChatResult(generations=[made], llm_output=output)
 
 
 # ---------------------------------------------------------------------------------------------- what callback handlers get
@@ -264,11 +250,6 @@ _OF_MESSAGE = frozenset({*_OF_END, KEY, "headers", "output_version"})
 def _generation_info(metadata: Mapping[str, Any], *, streamed: bool = False) -> dict[str, Any] | None:
     """Return the finish reason of a turn; for a streamed one, which has no `llm_output`, also the model."""
     return {name: metadata[name] for name in (_OF_STREAM if streamed else _OF_END) if name in metadata} or None
-
-
-def _llm_output(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metadata of the reply: the model's name, token counts in the vendor's form, ids."""
-    return {name: value for name, value in metadata.items() if name not in _OF_MESSAGE}
 
 
 def combined_outputs(outputs: Iterable[Mapping[str, Any] | None]) -> dict[str, Any]:

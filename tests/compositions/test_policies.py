@@ -230,7 +230,7 @@ async def test_calls_that_wait_for_approval_have_their_policies_when_they_run(as
 def test_a_run_without_policies_enters_none_of_this(server: OpenAIServer) -> None:
     """Nothing of policies is called once the model is made, nor for tools that have no policy of their own."""
     files = {module.__file__ for module in (policies, policies)}
-    names = {(wrapping.__file__, name) for name in ("apply_policies", "policy_steps", "_Attempts")} | {(results.__file__, "shortened")}
+    names = {(wrapping.__file__, name) for name in ("apply_policies", "policy_steps", "_tries")} | {(results.__file__, "shortened")}
     model = chat(server, Station(), parallel=False)
     with entered() as functions:
         assert model.invoke([QUESTION]).text == "Let me look.\nWarm."

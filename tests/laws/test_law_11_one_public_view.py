@@ -18,9 +18,8 @@ from langchain_autotools.event_types import RunEvent
 from langchain_autotools.messages.metadata import KEY
 from langchain_autotools.messages.run_messages import open_run
 from langchain_autotools.showing.gradio_chat import GradioChat
-from langchain_autotools.showing.lines import Lines
 from langchain_autotools.showing.page import part_html, part_text
-from langchain_autotools.showing.view_model import ViewModel
+from langchain_autotools.showing.view_model import Lines, ViewModel
 from langchain_autotools.testing import ScriptedChatModel
 
 ORDER = (

@@ -57,6 +57,14 @@ def constructors() -> None:
     ChatLocal(tools=tools, max_tokens=9, model_path="own.gguf")
 
 
+def misspelt() -> None:
+    """A name that is no argument is refused, of a setting of runs and of one that an executor has too."""
+    ChatOpenAI(model="gpt-5", max_turn=3)  # type: ignore[call-arg]
+    ChatOpenAI(model="gpt-5", require_approval=True)  # type: ignore[call-arg]
+    ChatOpenAI(model="gpt-5", max_turns="3", max_concurrency="2")  # type: ignore[arg-type]
+    ToolExecutor([], max_concurrent=3)  # type: ignore[call-arg]
+
+
 def by_name() -> None:
     """A model made by its name is a chat model like any other, and knows what the package's classes know."""
     model = init_chat_model("openai:gpt-5", tools=[get_temperature])

@@ -3,12 +3,16 @@
 A pickle that would leave anything else out in silence is refused: keys apart, a copy that is made here must be as the model is.
 """
 
+import csv
 import json
+import os
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from functools import cache, lru_cache
 from inspect import Parameter, Signature
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar, cast
 
 from langchain_core.language_models import ModelProfile
@@ -26,71 +30,45 @@ from pydantic import (
 )
 
 from ..._version import DISTRIBUTION, __version__
-from ...addresses import public_url, query_of, without_query
-from ...errors import ConfigurationError, map_errors
+from ...addresses import public_url, query_of
+from ...errors import ConfigurationError
 from ...history.expansion import expand
 from ...messages.calls import calls_of
 from ...messages.run_messages import carried_messages
 from ...pickling import differing, findable, left_out, refuse
-from ...turn.model import names_of
+from ...turn.model import argument_names, names_of
 from .._encode.sources import ODD, block_text, document_text, extra, is_media, search_result_text, source_of, unwrapped
-from .._transport.secrets import (
-    digest,
-    has_password,
-    header_secrets,
-    headers_in_lines,
-    is_secret_header,
-    is_sent_beside,
-    portable,
-    public_params,
-    secret_names,
-    secret_values,
-    shown,
-)
+from .._transport import secrets
 from .._transport.timeouts import check_timeout, is_duration
-from .parameters import (
-    REFUSED,
-    Check,
-    Environment,
-    check_address,
-    check_async_client,
-    check_call,
-    check_client,
-    check_count,
-    check_headers,
-    check_key,
-    check_proxy,
-    check_values,
-    describe_validation_error,
-    unknown_name,
-    with_call_keywords,
-)
+from . import parameters
 from .structured_output import StructuredChatModel
 
 
 class PortableChatModel(StructuredChatModel, defer_build=True):
     """A vendor's chat model that can be copied and pickled without secrets."""
 
-    _environment: ClassVar[Environment] = Environment()
+    _environment: ClassVar[parameters.Environment] = parameters.Environment()
     """The environment variables of missing constructor arguments."""
     _key_field: ClassVar[str] = "api_key"
     _url_field: ClassVar[str] = "base_url"
     _proxy_field: ClassVar[str] = ""
     _headers_field: ClassVar[str] = "default_headers"
     """The names of the class's fields for the key, the base URL, the proxy and the headers; "": the class has no such field."""
+    _end_of_url: ClassVar[re.Pattern[str]] = re.compile(r"[?#].*\Z", re.DOTALL)
+    """The end of a base URL that is not part of the address of requests."""
 
     _uncopied: ClassVar[tuple[str, ...]] = ("http_client", "http_async_client")
     """Fields whose objects a copy shares because they hold locks and connections."""
 
     def _variable(self, what: str) -> str | None:
-        """Return the environment's key, base URL, organization, proxy or headers."""
-        return self._environment.read(what)
+        """Return the environment's key, base URL, organization, proxy or headers: the first that is not empty; None if there is none."""
+        names: tuple[str, ...] = getattr(self._environment, what)
+        return next((value for name in names if (value := os.environ.get(name))), None)
 
     @property
     def _proxy(self) -> str | None:
         """Return the URL of the proxy."""
-        proxy: str | None = getattr(self, self._proxy_field) if self._proxy_field else None
-        return proxy
+        return cast("str | None", getattr(self, self._proxy_field) if self._proxy_field else None)
 
     @property
     def _headers(self) -> Mapping[str, str]:
@@ -107,8 +85,8 @@ class PortableChatModel(StructuredChatModel, defer_build=True):
         key = getattr(self, self._key_field)
         text = key.get_secret_value() if isinstance(key, SecretStr) else key
         url: str | None = getattr(self, self._url_field)
-        read_by_sdk = header_secrets(headers_in_lines(self._variable("sdk_headers")))
-        return [*([text] if text and isinstance(text, str) else []), *read_by_sdk, *secret_values(self._headers, self._proxy, url)]
+        read_by_sdk = secrets.header_secrets(secrets.headers_in_lines(self._variable("sdk_headers")))
+        return [*([text] if text and isinstance(text, str) else []), *read_by_sdk, *secrets.secret_values(self._headers, self._proxy, url)]
 
     @property
     def _keys(self) -> tuple[str, ...]:
@@ -118,7 +96,7 @@ class PortableChatModel(StructuredChatModel, defer_build=True):
     def _portable_fields(self) -> dict[str, Any]:
         """Return replacements for the fields that hold secrets, clients and connections, for a pickle."""
         hidden = {**dict.fromkeys(self._uncopied), self._key_field: findable(getattr(self, self._key_field))}
-        return {**hidden, self._proxy_field: None if has_password(self._proxy) else self._proxy} if self._proxy_field else hidden
+        return {**hidden, self._proxy_field: None if secrets.has_password(self._proxy) else self._proxy} if self._proxy_field else hidden
 
     def __getstate__(self) -> dict[Any, Any]:
         """Return the state without secrets, clients and connections: an unpickled model takes its keys from the environment.
@@ -134,7 +112,7 @@ class PortableChatModel(StructuredChatModel, defer_build=True):
         return state
 
     def _without_secrets(self, state: dict[Any, Any]) -> dict[Any, Any]:
-        fields = {name: portable(name, value) for name, value in state["__dict__"].items()}
+        fields = {name: secrets.portable(name, value) for name, value in state["__dict__"].items()}
         return {**state, "__dict__": {**fields, **self._portable_fields()}}
 
     def _what_is_lost(self, state: dict[Any, Any]) -> str | None:
@@ -146,7 +124,7 @@ class PortableChatModel(StructuredChatModel, defer_build=True):
         changed = {name: value for name, value in own.items() if fields[name] != value and (name not in self._keys or callable(value))}
         lost = [one for name, value in changed.items() for one in differing(name, value, getattr(other, name))]
         declared = [tool for tool in self.tools if isinstance(tool, Mapping)] if isinstance(self.tools, Sequence) else []
-        remote = secret_names({"tools": declared, "mcp_servers": getattr(self, "mcp_servers", None)})
+        remote = secrets.secret_names({"tools": declared, "mcp_servers": getattr(self, "mcp_servers", None)})
         return left_out(type(self).__name__, [*lost, *remote], self._advice(lost))
 
     def _advice(self, lost: Sequence[str]) -> str | None:
@@ -158,7 +136,7 @@ class PortableChatModel(StructuredChatModel, defer_build=True):
         return f"no pickle holds a secret, and a copy takes {found}: set that in both processes"
 
     def _secret_names(self, kwargs: Mapping[str, Any]) -> list[str]:
-        return secret_names(kwargs)
+        return secrets.secret_names(kwargs)
 
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)
@@ -182,13 +160,16 @@ def _with_user(url: str | None, known: str | None) -> str | None:
         url: The address.
         known: The address that the environment says.
     """
-    is_secret = has_password(known) or portable("url", known) != known
+    is_secret = secrets.has_password(known) or secrets.portable("url", known) != known
     return known if url and known and is_secret and public_url(known) == public_url(url) else url
 
 
 # ---------------------------------------------------------------------------------------------- signature
 # The signature of a chat model's constructor: complete for programs, short and ordered by importance for people.
 
+
+Profiles = Mapping[str, Mapping[str, Any]]
+"""Profiles by the names of models."""
 
 _FIRST: Final = ("model", "tools")
 _SHOWN: Final = 48  # characters of names that `help` shows
@@ -255,11 +236,6 @@ _PICTURE = 765  # four tiles of 170 and a base of 85: OpenAI's count for 1024 x 
 _SMALL_PICTURE = 85
 _DOCUMENT = 1_000
 _TEXTS = ("text", "reasoning", "thinking", "refusal")
-
-
-def _estimate(text: str) -> int:
-    """Return the estimated number of tokens of a text."""
-    return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)
 
 
 def _messages_tokens(messages: Iterable[BaseMessage], tools: Sequence[Mapping[str, Any]], count: Callable[[str], int]) -> int:
@@ -334,9 +310,9 @@ _DICTS: Mapping[str, str] = dict.fromkeys(("extra_headers", "extra_query", "extr
 
 # Checks of parameter values that no vendor accepts, in the constructor and at a call.
 # What a vendor alone can judge (a temperature of 3, a limit above the model's) goes to the vendor.
-_NUMBERS: Mapping[str, Check] = dict.fromkeys(
+_NUMBERS: Mapping[str, parameters.Check] = dict.fromkeys(
     ("temperature", "top_p", "top_k", "max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "top_logprobs"),
-    check_count,
+    parameters.check_count,
 )
 """Parameters that must not be negative."""
 
@@ -350,6 +326,7 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
     """Whether `invoke` streams its request. None: only if a callback handler listens to chunks; False: never stream."""
 
     _ls_provider: ClassVar[str]
+    _profiles: ClassVar[Path | Profiles] = {}
     """The vendor's name in traces."""
     _variable_prefix: ClassVar[str] = ""
     """The prefix of the vendor's environment variables; "": the vendor's name in traces."""
@@ -372,13 +349,13 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
     _v0_content: ClassVar[str] = "text"
     """The form of message content under `output_version="v0"`."""
 
-    _refused: ClassVar[Mapping[str, str]] = REFUSED
+    _refused: ClassVar[Mapping[str, str]] = parameters.REFUSED
     """Constructor arguments of other packages that this class rejects, with the reason. None and False are accepted."""
-    _checks: ClassVar[Mapping[str, Check | None]] = {}
+    _checks: ClassVar[Mapping[str, parameters.Check | None]] = {}
     """Field checks in addition to those of every vendor's class; None removes one of these."""
     _connection: ClassVar[frozenset[str]] = frozenset()
     """The fields for the connection, in addition to those of every class. A call cannot change them."""
-    _numbers: ClassVar[Mapping[str, Check]] = _NUMBERS
+    _numbers: ClassVar[Mapping[str, parameters.Check]] = _NUMBERS
     """Checks of numeric request parameters, for the constructor and for a call."""
     _dicts: ClassVar[Mapping[str, str]] = _DICTS
     """Parameters of a call that are dicts, each with the likely intended name for an error message."""
@@ -392,22 +369,21 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
         unasked = {name for name in self._refused.keys() - known if kwargs.get(name) in (None, False)}
         given = {name: value for name, value in kwargs.items() if name not in unasked}
         if of_calls := (self._call_names & given.keys()) - known - self._refused.keys():
-            given = with_call_keywords(type(self).__name__, given, of_calls)
-        held = given.get("model_kwargs")
-        check_values(held if isinstance(held, Mapping) else {}, self._numbers, self._dicts)
+            given = parameters.with_call_keywords(type(self).__name__, given, of_calls)
+        if isinstance(held := given.get("model_kwargs"), Mapping):
+            parameters.check_values(held, self._numbers, self._dicts)
         try:
             super().__init__(*args, **given)
         except ValidationError as error:
             raise ConfigurationError(
-                f"{type(self).__name__}: {describe_validation_error(error, type(self), given)}"
+                f"{type(self).__name__}: {parameters.describe_validation_error(error, type(self), given)}"
             ) from None  # it holds all arguments
-        own = {name: check for name, check in self._numbers.items() if name in type(self).model_fields}
-        for name, check in {**own, **self._field_checks(), **self._checks}.items():
-            if check is None:
-                continue
-            names = names_of(type(self), name)
-            check(next((spelt for spelt in names if spelt in given), f"{names[0]} from the environment"), getattr(self, name))
-        check_values({"options": getattr(self, "options", None)}, self._numbers, {})
+        for field, check in _field_checks(type(self)).items():
+            if (value := getattr(self, field)) is not None:
+                names = names_of(type(self), field)
+                check(next((spelt for spelt in names if spelt in given), f"{names[0]} from the environment"), value)
+        if options := getattr(self, "options", None):
+            parameters.check_values({"options": options}, self._numbers, {})
         if self.model_kwargs:
             self._check_standing(self._standing_keywords)
 
@@ -417,30 +393,9 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
         if (made := cls.__dict__.get("__signature__")) is not None:  # which a class that is only a base has not
             type.__setattr__(cls, "__signature__", LazySignature(made))
 
-    @classmethod
-    def _field_checks(cls) -> dict[str, Check]:
-        """Return the field checks that all vendors' classes share."""
-        checks = {
-            "max_retries": check_count,
-            cls._model_field: _check_model,
-            cls._key_field: check_key,
-            cls._url_field: check_address,
-            cls._proxy_field: check_proxy,
-            cls._timeout_field: check_timeout,
-            "stream_chunk_timeout": _check_seconds,
-            cls._headers_field: check_headers,
-            "http_client": check_client,
-            "http_async_client": check_async_client,
-        }
-        return {name: check for name, check in checks.items() if name in cls.model_fields}
-
-    @model_validator(mode="after")
-    def _set_autotools_version(self) -> Self:
-        self._add_version(DISTRIBUTION, __version__)
-        return self
-
     @model_validator(mode="after")
     def _complete_and_check(self) -> Self:
+        self._add_version(DISTRIBUTION, __version__)
         self._complete_from_environment()
         self._check_parameters()
         return self
@@ -459,16 +414,19 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
             raise ValueError(f"output_version={self.output_version!r}: there are 'v0' ({self._v0_content}) and 'v1' (standard blocks)")
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        return ((name, shown(name or "", value)) for name, value in super().__repr_args__())
+        return ((name, secrets.shown(name or "", value)) for name, value in super().__repr_args__())
 
     def _public(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        return public_params({name: shown(name, value) for name, value in kwargs.items()})
+        return secrets.public_params({name: secrets.shown(name, value) for name, value in kwargs.items()})
 
     @model_serializer(mode="wrap")
     def _to_public(self, handler: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
         """Serialize without secrets; in Python mode headers and query parameters keep their values, as `SecretStr` does."""
         keeps = not info.mode_is_json()
-        return {name: value if keeps and is_sent_beside(name, value) else shown(name, value) for name, value in handler(self).items()}
+        return {
+            name: value if keeps and secrets.is_sent_beside(name, value) else secrets.shown(name, value)
+            for name, value in handler(self).items()
+        }
 
     def _get_invocation_params(self, stop: list[str] | None = None, **kwargs: Any) -> dict[str, Any]:
         """Return the request parameters for traces, without the secrets in headers, query parameters and server entries of a call.
@@ -476,19 +434,21 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
         Core asks this before anything else of every request.
         """
         self._check_call({"stop": stop, **kwargs})
-        return public_params(super()._get_invocation_params(stop, **{name: shown(name, value) for name, value in kwargs.items()}))
+        return secrets.public_params(
+            super()._get_invocation_params(stop, **{name: secrets.shown(name, value) for name, value in kwargs.items()})
+        )
 
     def _get_llm_string(self, stop: list[str] | None = None, **kwargs: Any) -> str:
         """Return the key of the LLM cache. It covers secret headers and parameters too, as a digest."""
         told = {**self._standing_keywords, **kwargs}
         plain = {name: convert_to_openai_tool(value) if isinstance(value, type) else value for name, value in told.items()}
-        return super()._get_llm_string(stop, **{name: shown(name, value, digest) for name, value in plain.items()})
+        return super()._get_llm_string(stop, **{name: secrets.shown(name, value, secrets.digest) for name, value in plain.items()})
 
     @classmethod
     def _unknown(cls, name: str) -> str:
         if name in cls._refused:
             return f"{cls.__name__} has no argument {name!r}: {cls._refused[name]}"
-        return unknown_name(cls, name, cls._argument_names() | cls._call_names)
+        return parameters.unknown_name(cls, name, cls._argument_names() | cls._call_names)
 
     def _check_standing(self, keywords: dict[str, Any]) -> None:
         """Raise if keywords of every call cannot work."""
@@ -500,9 +460,20 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
             raise ConfigurationError(f"{type(self).__name__}: {', '.join(keywords)} cannot be sent ({about})") from error
 
     def _check_call(self, kwargs: Mapping[str, Any]) -> None:
-        """Raise if keywords of a call cannot work."""
-        check_call(type(self), self._connection, kwargs)
-        check_values(kwargs, self._numbers, self._dicts)
+        """Raise if keywords of a call cannot work: one that sets the connection would leak a key to the server and to traces.
+
+        Raises:
+            ConfigurationError: One of them does, or has a value that cannot work.
+        """
+        given = [name for name in parameters.connection_names(type(self), self._connection) & kwargs.keys() if kwargs[name] is not None]
+        given += [name for name in kwargs if name.endswith("_api_key") and kwargs[name] is not None]
+        if given:
+            where = f", {type(self).__name__}({given[0]}=...)" if given[0] in argument_names(type(self)) else ""
+            raise ConfigurationError(
+                f"{given[0]} is for the constructor{where}: a call cannot change how the server is reached. "
+                "Make a model for it, which costs no connection of its own; headers of one call go in extra_headers={...}"
+            )
+        parameters.check_values(kwargs, self._numbers, self._dicts)
 
     if not TYPE_CHECKING:  # the type that core gives it is private to core
 
@@ -535,7 +506,7 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
 
     def known_models(self) -> list[str]:
         """Return the names of the vendor's models that have a built-in profile; may be empty."""
-        return []
+        return sorted(read_profiles(self._profiles))
 
     def served_models(self) -> list[str]:
         """Return the names of the models that the server lists. Makes one request, without retries.
@@ -544,8 +515,10 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
             ConfigurationError: There is no key.
             ProviderError: The server refuses, has no list, or cannot be reached.
         """
-        with map_errors(self._error_table()):
+        try:
             return self._served_models()
+        except Exception as error:
+            self._raise_translated(error)
 
     @abstractmethod
     def _served_models(self) -> list[str]:
@@ -588,20 +561,9 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
 
     @property
     def _address(self) -> str | None:
-        """The base URL of requests without its query; None: the vendor's own."""
+        """The base URL of requests without its end; None: the vendor's own."""
         url: str | None = getattr(self, self._url_field)
-        return url and without_query(url)
-
-    def _client_arguments(self) -> dict[str, Any]:
-        """Return the arguments that every SDK's client is made from."""
-        return {
-            "api_key": getattr(self, self._key_field),
-            "base_url": self._address,
-            "headers": tuple(self._headers.items()),
-            "proxy": self._proxy,
-            "http_client": getattr(self, "http_client", None),
-            "http_async_client": getattr(self, "http_async_client", None),
-        }
+        return url and self._end_of_url.sub("", url, count=1)
 
     def _profile_for(self, model: str) -> Mapping[str, Any]:
         """Return the profile of the requested model, which a call may name."""
@@ -647,15 +609,22 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
     def lc_secrets(self) -> dict[str, str]:
         """The secret fields, each with its environment variable."""
         prefix, environment = self._variable_prefix or self._ls_provider.upper(), self._environment
-        headers = _header_variables(prefix, self._headers_field, self._headers)
-        proxy = {self._proxy_field: [*environment.proxy, f"{prefix}_PROXY"][0]} if self._proxy_field and has_password(self._proxy) else {}
+        secret = [name for name in self._headers if secrets.is_secret_header(name)]
+        headers = {f"{self._headers_field}.{name}": re.sub(r"\W", "_", f"{prefix}_HEADER_{name}").upper() for name in secret}
+        proxy = (
+            {self._proxy_field: [*environment.proxy, f"{prefix}_PROXY"][0]}
+            if self._proxy_field and secrets.has_password(self._proxy)
+            else {}
+        )
         return {self._key_field: [*environment.key, f"{prefix}_API_KEY"][0], **headers, **proxy}
 
     # ------------------------------------------------------------------------------------------ tokens
 
     def get_num_tokens(self, text: str) -> int:
         """Return the number of tokens of a text, by `custom_get_token_ids` if given, else estimated. Makes no request."""
-        return len(self.custom_get_token_ids(text)) if self.custom_get_token_ids else _estimate(text)
+        if self.custom_get_token_ids:
+            return len(self.custom_get_token_ids(text))
+        return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)
 
     def get_num_tokens_from_messages(self, messages: Sequence[BaseMessage], tools: Sequence[Any] | None = None, **kwargs: Any) -> int:
         """Return the estimated number of tokens of a request with these messages and tools, offline (see `get_num_tokens`).
@@ -671,33 +640,40 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
         return _messages_tokens(messages, tools, self.get_num_tokens)
 
 
+@lru_cache(maxsize=256)
+def _field_checks(model: type[ProviderChatModel]) -> dict[str, parameters.Check]:
+    """Return the checks of a class's fields, each for a value that is not None."""
+    shared = {
+        **model._numbers,
+        "max_retries": parameters.check_count,
+        model._model_field: _check_model,
+        model._key_field: parameters.check_key,
+        model._url_field: parameters.check_address,
+        model._proxy_field: parameters.check_proxy,
+        model._timeout_field: check_timeout,
+        "stream_chunk_timeout": _check_seconds,
+        model._headers_field: parameters.check_headers,
+        "http_client": parameters.check_client,
+        "http_async_client": parameters.check_async_client,
+    }
+    checks = {**{name: check for name, check in shared.items() if name in model.model_fields}, **model._checks}
+    return {name: check for name, check in checks.items() if check is not None}
+
+
 def _check_seconds(name: str, value: Any) -> None:
     """Raise if a duration is not a positive number of seconds."""
-    if value is not None and not is_duration(value):
+    if not is_duration(value):
         raise ConfigurationError(f"{name} must be a number of seconds above 0, or None, not {value!r}")
 
 
 def _check_model(name: str, value: Any) -> None:
     """Raise if the name of the model is empty."""
-    if value is not None and not value.strip():
+    if not value.strip():
         raise ConfigurationError(f"{name} is empty: say which model")
 
 
-def _header_variables(vendor: str, field: str, headers: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the names of the secret headers in a field, each with its environment variable.
+# ---------------------------------------------------------------------------------------------- tables
 
-    Args:
-        vendor: The prefix of the variables' names.
-        field: The field that holds the headers.
-        headers: The headers.
-    """
-    secret = [name for name in headers or {} if is_secret_header(name)]
-    return {f"{field}.{name}": re.sub(r"\W", "_", f"{vendor}_HEADER_{name}").upper() for name in secret}
-
-
-# ---------------------------------------------------------------------------------------------- profiles
-#
-# Tables of the known properties of a vendor's models, for `model.profile`.
 
 _T = TypeVar("_T")
 
@@ -707,90 +683,58 @@ def by_name(table: Mapping[str, _T]) -> dict[str, _T]:
     return {name: row for names, row in table.items() for name in names.split()}
 
 
-def described(profiles: Mapping[str, Mapping[str, Any]], cards: str) -> dict[str, dict[str, Any]]:
-    """Return profiles with the vendor's descriptive data of its models added.
+# ---------------------------------------------------------------------------------------------- profiles
+#
+# What is known of vendors' models, for `model.profile`: a table beside each vendor's modules, read when a model is first made.
+#
+# The numbers are those that models.dev (MIT) published in November 2026. Of any other model nothing is claimed, and `profile={...}` says
+# what the user knows. A table is a CSV file with a row a model. Its `traits` are what the profile says with True, or behind a hyphen with
+# False: names of the profile's own, or of the groups below.
+
+_GROUPS = {
+    "images": ("image_inputs", "image_url_inputs", "attachment", "image_tool_message"),
+    "pdfs": ("pdf_inputs", "pdf_tool_message"),
+    "sound_and_video": ("audio_inputs", "video_inputs"),
+}
+_SILENT = (*(name for names in _GROUPS.values() for name in names), "image_outputs", "audio_outputs", "video_outputs", "reasoning_output")
+_OF_ALL = {
+    **dict.fromkeys(_SILENT, False),
+    **dict.fromkeys(("text_inputs", "text_outputs", "tool_calling", "tool_choice", "structured_output", "temperature"), True),
+}
+_ABOUT = ("name", "release_date", "last_updated", "status")
+
+
+def read_profiles(given: Path | Profiles) -> Profiles:
+    """Return the profiles of a table, or those that are given. Those who hand one on copy it."""
+    return _read(given) if isinstance(given, Path) else given
+
+
+@cache
+def _read(table: Path) -> Profiles:
+    with table.open(encoding="utf-8", newline="") as file:
+        return {row["model"]: _profile(row) for row in csv.DictReader(file)}
+
+
+def _profile(row: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {name: int(row[name]) for name in ("max_input_tokens", "max_output_tokens")}
+    found |= _OF_ALL | {name: row[name] for name in _ABOUT if row[name]} | ({"open_weights": False} if row["name"] else {})
+    for trait in row["traits"].split():
+        name = trait.removeprefix("-")
+        found |= dict.fromkeys(_GROUPS.get(name, (name,)), name == trait)
+    if efforts := row["reasoning_effort_levels"].split():
+        found["reasoning_effort_levels"] = efforts
+    if row["reasoning_effort_default"]:
+        found["reasoning_effort_default"] = row["reasoning_effort_default"]
+    return found
+
+
+def profile_in(table: Path, model: str, version: re.Pattern[str]) -> dict[str, Any]:
+    """Return the profile of a model; empty if there is none.
 
     Args:
-        profiles: The profiles, as of `by_name`.
-        cards: A line a model, its parts divided by `|`: its name, the name that people read, the day of its release and, after a
-            space, that of its last update where it is another, then `open` where its weights are, and its status where it has one.
-    """
-    rows = {name: dict(row) for name, row in by_name(profiles).items()}
-    for line in cards.strip().splitlines():
-        name, title, days, *marks = (part.strip() for part in line.split("|"))
-        released, _, updated = days.partition(" ")
-        rows[name] |= {"name": title, "release_date": released, "last_updated": updated or released, "open_weights": "open" in marks}
-        if marks and marks[-1] != "open":
-            rows[name]["status"] = marks[-1]
-    return rows
-
-
-def profile_in(profiles: Mapping[str, Mapping[str, Any]], model: str, version: re.Pattern[str]) -> dict[str, Any]:
-    """Return the entry of a table for a model; empty if there is none.
-
-    Args:
-        profiles: The profiles by lower-case name.
+        table: The vendor's table, which has lower-case names.
         model: The model's name.
         version: The end of a name that says a version: such a name is taken for that without it where it does not stand in the table.
     """
-    name = model.lower()
+    profiles, name = _read(table), model.lower()
     return deepcopy(dict(profiles.get(name) or profiles.get(version.sub("", name)) or {}))
-
-
-def profile(
-    input_tokens: int,
-    output_tokens: int,
-    *,
-    images: bool = False,
-    pdfs: bool = False,
-    sound_and_video: bool = False,
-    reasoning: bool = False,
-    efforts: Sequence[str] | None = None,
-    default_effort: str | None = None,
-    structured: bool = True,
-    temperature: bool = True,
-    streams_calls: bool = True,
-    **more: Any,
-) -> dict[str, Any]:
-    """Return the profile of a model that calls tools and reads and writes text.
-
-    Args:
-        input_tokens: The most tokens of a request.
-        output_tokens: The most tokens of a reply.
-        images: Whether it reads images.
-        pdfs: Whether it reads PDFs.
-        sound_and_video: Whether it reads sound and video.
-        reasoning: Whether it reasons before it answers.
-        efforts: The reasoning efforts that it takes.
-        default_effort: The effort where none is asked for.
-        structured: Whether its replies can be held to a schema.
-        temperature: Whether it takes a sampling temperature.
-        streams_calls: Whether calls arrive piece by piece.
-        **more: Whatever else the profile says; it goes before what is said here of every model.
-    """
-    return {
-        "max_input_tokens": input_tokens,
-        "max_output_tokens": output_tokens,
-        "text_inputs": True,
-        "image_inputs": images,
-        "image_url_inputs": images,
-        "attachment": images,
-        "pdf_inputs": pdfs,
-        "audio_inputs": sound_and_video,
-        "video_inputs": sound_and_video,
-        "image_tool_message": images,
-        "pdf_tool_message": pdfs,
-        "text_outputs": True,
-        "image_outputs": False,
-        "audio_outputs": False,
-        "video_outputs": False,
-        "reasoning_output": reasoning,
-        "tool_calling": True,
-        "tool_choice": True,
-        **({"tool_call_streaming": True} if streams_calls else {}),
-        "structured_output": structured,
-        "temperature": temperature,
-        **({"reasoning_effort_levels": list(efforts)} if efforts else {}),
-        **({"reasoning_effort_default": default_effort} if default_effort else {}),
-        **more,
-    }

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from langchain_core import exceptions
 from langchain_core.exceptions import ModelError
@@ -106,7 +106,7 @@ class ErrorMapping:
     # ------------------------------------------------------------------------------------------ what is raised
 
     def table(self, secrets: Callable[[], Iterable[str]] = list) -> ErrorTable:
-        """Return the table by which `errors.map_errors` translates errors of the SDK, and of the HTTP library while it reads a body.
+        """Return the table by which `errors.translated` translates errors of the SDK, and of the HTTP library while it reads a body.
 
         Args:
             secrets: Returns the texts that must not stand in any error; called when there is one.
@@ -124,7 +124,8 @@ class ErrorMapping:
 
     def _translate(self, error: Any, secrets: Iterable[str]) -> Exception:
         """Translate an error; errors that are already translated or do not concern the transport are returned unchanged."""
-        hide_secrets(error, [*secrets, *_sent_secrets(error)])
+        sent = getattr(getattr(error, "request", None), "headers", None)  # a key from a function, headers of one call
+        hide_secrets(error, [*secrets, *header_secrets(sent or {})])
         same: Exception = error
         if self.sdk is None or isinstance(error, ModelError):
             return same
@@ -142,14 +143,14 @@ class ErrorMapping:
         new: Any = self._class("TimeoutError")(request=public_request(self._request_of(error)))
         new.message = f"{new.message} ({_describe(error.__cause__ or error)})"
         new.args = (new.message,)
-        timed_out: Exception = new
-        return timed_out
+        return cast("Exception", new)
 
     def _disconnected(self, error: Any, request: Any = None) -> Exception:
         own = request or self._request_of(error)
         began = (self.sdk is not None and request is None) or own.extensions.get(ANSWERED)
         request = public_request(own)
-        unsendable = _is_unsendable(error)
+        kind = type(error).__name__  # the request can never be sent
+        unsendable = kind == "UnsupportedProtocol" or (kind == "LocalProtocolError" and "Illegal header" in str(error))
         if unsendable:
             hide_illegal_values(error)
         origin, what = _origin_url(request.url), _describe(error)
@@ -157,8 +158,7 @@ class ErrorMapping:
         message = f"The request cannot be sent ({_describe(error)})" if unsendable else no_reply
         new: Any = self._class("ConnectionError")(message=message, request=request)
         new.is_retryable = not unsendable
-        disconnected: Exception = new
-        return disconnected
+        return cast("Exception", new)
 
     def unreachable(self, message: str, *, passes: bool = True) -> Exception:
         """Return the error for a request that could not be sent, since what it needs cannot be had.
@@ -169,8 +169,7 @@ class ErrorMapping:
         """
         new: Any = self._class("ConnectionError")(message=message, request=self.library().Request("POST", "http://unknown"))
         new.is_retryable = passes
-        unreachable: Exception = new
-        return unreachable
+        return cast("Exception", new)
 
     def _class(self, name: str) -> Any:
         return self.error_class(f"{self.prefix}{name}")
@@ -202,8 +201,7 @@ class ErrorMapping:
         new: Any = self._class(name)(message, response=response, body=body)
         new.retry_after = retry_after(response.headers)
         new.is_retryable = not overflows and self._may_succeed(status, labels, response.headers)
-        typed: Exception = new
-        return typed
+        return cast("Exception", new)
 
     def _may_succeed(self, status: int, labels: frozenset[str], headers: Mapping[str, str]) -> bool:
         """Whether a retry may succeed: by the server's header, else by the error code, else by the status."""
@@ -287,12 +285,6 @@ def _describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
-def _is_unsendable(error: BaseException) -> bool:
-    """Whether an HTTP library's error means that the request can never be sent."""
-    kind = type(error).__name__
-    return kind == "UnsupportedProtocol" or (kind == "LocalProtocolError" and "Illegal header" in str(error))
-
-
 def labels_of(body: Any) -> frozenset[str]:
     """Return the `code` and `type` of an error object, also of one under `error`."""
     if not isinstance(body, Mapping):
@@ -300,11 +292,6 @@ def labels_of(body: Any) -> frozenset[str]:
     inner = body.get("error")
     found = {value for value in (body.get("code"), body.get("type")) if isinstance(value, str)}
     return frozenset(found) | (labels_of(inner) if isinstance(inner, Mapping) else frozenset())
-
-
-def _sent_secrets(error: Any) -> list[str]:
-    """Return the secrets that the failed request itself carried: a key from a function, headers of one call."""
-    return header_secrets(getattr(getattr(error, "request", None), "headers", None) or {})
 
 
 # ---------------------------------------------------------------------------------------------- refusal

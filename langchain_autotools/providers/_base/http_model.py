@@ -13,7 +13,7 @@ from contextlib import aclosing, closing
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NoReturn, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from pydantic import Field, PrivateAttr, WrapValidator
@@ -31,7 +31,7 @@ from .._transport.exchange import ClientSettings, Exchange, Response
 from .._transport.reader import MISREAD, EndedEarly, ReplyReader, is_unasked_stream, misshapen, read_body, read_stream
 from .._transport.secrets import SecretDict, secret_query, spelled
 from .._transport.timeouts import held, opened_in_time, own_timeout, read_timeout, timeout_parts, whole_in_time
-from .errors import ErrorMapping, ErrorTable, is_streaming_unsupported, read_refusal
+from .errors import ErrorMapping, is_streaming_unsupported, read_refusal
 from .parameters import check_headers
 
 Opened = tuple[list[AIMessageChunk], Generator[AIMessageChunk, None, None]]
@@ -40,82 +40,58 @@ AsyncOpened = tuple[list[AIMessageChunk], AsyncGenerator[AIMessageChunk, None]]
 
 
 def _retrying_stream(attempts: Attempts, opened: Callable[[], Opened]) -> Generator[AIMessageChunk, None, None]:
-    """Yield the chunks of a reply as they arrive, with a restart chunk between two attempts.
+    """Yield the chunks of a reply whose calls are shown while they are written, with a restart chunk between two attempts.
 
     Args:
         attempts: The attempts at its request.
         opened: Makes one, up to the first chunk.
     """
-    while True:
-        reply = _StreamedReply(attempts)
+    wait: float | None = 0.0
+    while wait is not None:
+        left, wait = False, None
         begun, rest = opened()
         try:
             with closing(rest):
                 for chunk in chain(begun, rest):
-                    reply.left = reply.left or _leaves_at_once(chunk)
+                    left = left or _leaves_at_once(chunk)
                     yield chunk
         except Exception as error:
-            yield from reply.tail(error)
-        if reply.wait is None:
-            return
-        yield restart_chunk()
-        pause(reply.wait)
+            wait = None if left or _is_delivered() else attempts.wait_after(error)
+            if wait is None:
+                yield from _last_chunks(error)
+        if wait is not None:
+            yield restart_chunk()
+            pause(wait)
 
 
 async def _aretrying_stream(attempts: Attempts, opened: Callable[[], Awaitable[AsyncOpened]]) -> AsyncGenerator[AIMessageChunk, None]:
     """Like `_retrying_stream`, asynchronously."""
-    while True:
-        reply = _StreamedReply(attempts)
+    wait: float | None = 0.0
+    while wait is not None:
+        left, wait = False, None
         begun, rest = await opened()
         try:
             async with aclosing(rest):
                 for chunk in begun:
-                    reply.left = reply.left or _leaves_at_once(chunk)
+                    left = left or _leaves_at_once(chunk)
                     yield chunk
                 async for chunk in rest:
-                    reply.left = reply.left or _leaves_at_once(chunk)
+                    left = left or _leaves_at_once(chunk)
                     yield chunk
         except Exception as error:
-            for chunk in await reply.atail(error):
+            wait = None if left or _is_delivered() else await attempts.await_after(error)
+            for chunk in _last_chunks(error) if wait is None else ():
                 yield chunk
-        if reply.wait is None:
-            return
-        yield restart_chunk()
-        await asyncio.sleep(reply.wait)
+        if wait is not None:
+            yield restart_chunk()
+            await asyncio.sleep(wait)
 
 
-class _StreamedReply:
-    """An open reply whose tool calls are shown while they are written.
-
-    Args:
-        attempts: The attempts at its request.
-
-    Attributes:
-        left: Whether anything of it has left but pieces of calls.
-        wait: Seconds to wait before the reply is asked for again; None where it has come to its end.
-    """
-
-    def __init__(self, attempts: Attempts) -> None:
-        self._attempts = attempts
-        self.left = False
-        self.wait: float | None = None
-
-    def tail(self, error: Exception) -> Sequence[AIMessageChunk]:
-        """Return the remaining chunks of a reply that broke off; raise the error unless it ends the reply or the reply is retried."""
-        self.wait = None if self.left or _is_delivered() else self._attempts.wait_after(error)
-        return self._tail(error)
-
-    async def atail(self, error: Exception) -> Sequence[AIMessageChunk]:
-        """Like `tail`, asynchronously."""
-        self.wait = None if self.left or _is_delivered() else await self._attempts.await_after(error)
-        return self._tail(error)
-
-    def _tail(self, error: Exception) -> Sequence[AIMessageChunk]:
-        if self.wait is not None:
-            return ()
-        if isinstance(error, EndedEarly):
-            return error.chunks
-        raise error
+def _last_chunks(error: Exception) -> Sequence[AIMessageChunk]:
+    """Return the remaining chunks of a reply that has merely ended; raise any other error."""
+    if isinstance(error, EndedEarly):
+        return error.chunks
+    raise error
 
 
 def _is_delivered() -> bool:
@@ -290,11 +266,6 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
 
     # ------------------------------------------------------------------------------------------ requests
 
-    def _says_enough(self, kwargs: Mapping[str, Any]) -> bool:
-        """Whether a request may have no messages because the server holds the conversation or a prompt."""
-        params = {**self.model_kwargs, **(getattr(self, "extra_body", None) or {}), **kwargs}
-        return self.continues_conversation(kwargs) or bool(params.get("prompt"))
-
     def _encoded(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         """Return the encoded request for these messages.
 
@@ -302,9 +273,11 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
             ConfigurationError: There is no message; or a keyword is for the constructor, or has a value that cannot work.
             UnsupportedFeatureError: They hold content that the wire cannot carry, or that has none of the forms that are known.
         """
-        self._check_call({"stop": stop, **kwargs})
-        if not messages and not self._says_enough(kwargs):
-            raise ConfigurationError("there is no message to answer: the list is empty")
+        self._check_call(kwargs)
+        if not messages and not self.continues_conversation(kwargs):
+            params = {**self.model_kwargs, **(getattr(self, "extra_body", None) or {}), **kwargs}
+            if not params.get("prompt"):  # else the server holds it
+                raise ConfigurationError("there is no message to answer: the list is empty")
         cls = type(self)
         for method in (cls.raw_stream, cls.araw_stream, cls.raw_invoke, cls.araw_invoke):
             if not method.__module__.startswith(_PACKAGE):
@@ -359,8 +332,12 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
         plain = {name: value for name, value in settings.items() if isinstance(value, str | int | float)}
         return {**super()._serialized, "kwargs": plain}
 
-    def _error_table(self) -> ErrorTable:
-        return self._error_mapping.table(self._secrets)
+    def _raise_translated(self, error: Exception) -> NoReturn:
+        """Raise the vendor's own error for an error of the SDK or the HTTP library, which is kept as its cause; else the error itself."""
+        new = translated(error, self._error_mapping.table(self._secrets))
+        if new is error:
+            raise error
+        raise new from error
 
     # ------------------------------------------------------------------------------------------ streams
 
@@ -501,12 +478,12 @@ class HttpChatModel(ToolsAndMessagesMixin, defer_build=True):
 
     def _turn_of(self, error: Exception, exchange: Exchange) -> AIMessageChunk:
         """Return the turn that an error of a request stands for; raise the vendor's own error, or this one, if it is none."""
-        new = cast("Exception", translated(error, self._error_table()))
-        if (turn := exchange.error_to_turn(new)) is not None:
+        try:
+            self._raise_translated(error)
+        except Exception as new:
+            if (turn := exchange.error_to_turn(new)) is None:
+                raise
             return turn
-        if new is error:
-            raise error
-        raise new from error
 
     def _sent(self, exchange: Exchange) -> tuple[Exchange, Response]:
         """Send a request, and after a refusal another form of it, a few times at most, whatever `max_retries` is."""

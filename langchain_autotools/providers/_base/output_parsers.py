@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from operator import itemgetter
 from types import UnionType
-from typing import Annotated, Any, Final, Literal, Union, get_origin
+from typing import Annotated, Any, Final, Literal, Union, cast, get_origin
 
 from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
@@ -229,7 +229,7 @@ class _Reading:
             for written in self._written(chunk):
                 if self._is_new(snapshot := self._parser.snapshot(written)):
                     yield snapshot
-        if (result := self._result()) and self._differs(output := self._parsed(result)):
+        if (result := self._result()) and bool((output := self._parsed(result)) != self._last):
             yield output
 
     async def aoutputs(self, chunks: AsyncIterator[Any]) -> AsyncIterator[Any]:
@@ -238,7 +238,7 @@ class _Reading:
             for written in self._written(chunk):
                 if self._is_new(snapshot := await run_in_executor(None, self._parser.snapshot, written)):
                     yield snapshot
-        if (result := self._result()) and self._differs(output := await run_in_executor(None, self._parsed, result)):
+        if (result := self._result()) and bool((output := await run_in_executor(None, self._parsed, result)) != self._last):
             yield output
 
     def _parsed(self, result: list[Generation]) -> Any:
@@ -263,16 +263,12 @@ class _Reading:
 
     def _is_new(self, snapshot: Any) -> bool:
         """Whether a snapshot is yet to be yielded."""
-        if snapshot is None or not self._differs(snapshot):
+        if snapshot is None or not bool(snapshot != self._last):
             return False
         self._last = snapshot
         if self._tap is not None:
             self._tap.delivered = True
         return True
-
-    def _differs(self, output: Any) -> bool:
-        """Whether this differs from the last yielded output; False if there was none."""
-        return bool(output != self._last)
 
     def _result(self) -> list[Generation]:
         """Return the whole message in the form that parsers accept; empty for an empty stream."""
@@ -468,16 +464,9 @@ class _RawMap(Batched, RunnableMap[Any]):
 # ---------------------------------------------------------------------------------------------- what may be parsed
 
 
-def _last_message(result: list[Any]) -> BaseMessage:
+def _message_of(result: list[Any]) -> BaseMessage:
     generation = result[0]
-    if isinstance(generation, ChatGeneration):
-        return final_message(generation.message) if isinstance(generation.message, AIMessage) else generation.message
-    return AIMessage(generation.text)
-
-
-def _is_whole(result: list[Any], partial: bool) -> bool:
-    """Whether the output is final: always outside a stream, within a stream once the last chunk has arrived."""
-    return not partial or getattr(result[0].message, "chunk_position", None) == "last"
+    return generation.message if isinstance(generation, ChatGeneration) else AIMessage(generation.text)
 
 
 def check_complete(message: BaseMessage) -> None:
@@ -548,16 +537,17 @@ def _parsed(document: str) -> tuple[Any, str]:
 
 def _json_output(result: list[Any]) -> tuple[Any, str]:
     """Return the text of the last AI message parsed as JSON, and the text; None beside calls that are left to the caller."""
-    message = _last_message(result)
-    _check_approved(_message_of(result))
+    run = _message_of(result)
+    message = final_message(run) if isinstance(run, AIMessage) else run
+    _check_approved(run)
     check_complete(message)
     try:
         value, document = _strict_json(message)
     except OutputParserException:
-        _check_run(_message_of(result))
+        _check_run(run)
         raise
     if value is None:
-        _check_run(_message_of(result))
+        _check_run(run)
     return value, document
 
 
@@ -612,7 +602,8 @@ class _Described(SnapshotParser):
             return None
 
     def parse_result(self, result: list[Generation], *, partial: bool = False) -> Any:
-        if not _is_whole(result, partial):
+        generation: Any = result[0]
+        if partial and getattr(generation.message, "chunk_position", None) != "last":
             return self._partial(self._written_value(result))
         with _carrying_messages(_message_of(result)):
             return self._output(result)
@@ -647,22 +638,11 @@ def _class_of(described: Mapping[str, Any]) -> type[BaseModel]:
     return Described
 
 
-class _JsonText(_Described, JsonOutputParser):
-    """Parses the message's text as plain data."""
+class _Text(_Described):
+    """Parses the message's text."""
 
     def _written_value(self, result: list[Generation]) -> Any:
-        return JsonOutputParser.parse_result(self, result, partial=True)
-
-    def _output(self, result: list[Generation]) -> Any:
-        value, document = _json_output(result)
-        return None if value is None and not document else self._read(value, document)
-
-
-class _PydanticText(_Described, PydanticOutputParser[Any]):
-    """Parses the message's text as an object of a pydantic class."""
-
-    def _written_value(self, result: list[Generation]) -> Any:
-        return JsonOutputParser.parse_result(self, result, partial=True)
+        return JsonOutputParser.parse_result(cast("JsonOutputParser", self), result, partial=True)
 
     def _output(self, result: list[Generation]) -> Any:
         value, document = _json_output(result)
@@ -673,6 +653,14 @@ class _PydanticText(_Described, PydanticOutputParser[Any]):
         except (ValidationError, ValidationErrorV1) as error:
             text = f"Failed to parse {self.reads.__name__} from completion {json.dumps(value, ensure_ascii=False)}. Got: {error}"
             raise OutputParserException(text, llm_output=document) from error
+
+
+class _JsonText(_Text, JsonOutputParser):
+    """Parses the message's text as plain data."""
+
+
+class _PydanticText(_Text, PydanticOutputParser[Any]):
+    """Parses the message's text as an object of a pydantic class."""
 
 
 def _check_call(message: BaseMessage, name: str, *, required: bool) -> None:
@@ -691,11 +679,6 @@ def _check_call(message: BaseMessage, name: str, *, required: bool) -> None:
     if required and not message.tool_calls:
         text = f"the model has ended its answer without the output: it has not called {name}"
         raise OutputParserException(text, llm_output=text_of(message))
-
-
-def _message_of(result: list[Any]) -> BaseMessage:
-    generation = result[0]
-    return generation.message if isinstance(generation, ChatGeneration) else AIMessage(generation.text)
 
 
 class _Call(_Described, JsonOutputKeyToolsParser):

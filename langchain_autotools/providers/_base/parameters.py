@@ -6,7 +6,6 @@ what may be secret. The HTTP libraries notice the same only inside a request, an
 
 import asyncio
 import logging
-import os
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from ...addresses import query_of
 from ...deadline import DeadlinePassed
 from ...errors import AutoToolsError, ConfigurationError
-from ...turn.model import argument_names, names_of, unknown_argument
+from ...turn.model import names_of, unknown_argument
 from .._transport.timeouts import PATIENCE, read_timeout, value_in_time
 
 Check = Callable[[str, Any], None]
@@ -123,29 +122,9 @@ check_async_client: Check = partial(check_client, kind="AsyncClient", other="Cli
 """Raise if the value is not an asynchronous HTTP client."""
 
 
-def check_call(model: type[BaseModel], connection: frozenset[str], keywords: Mapping[str, Any]) -> None:
-    """Raise if keywords of a call set the connection: sent in the request, they would leak a key to the server and to traces.
-
-    Args:
-        model: The chat model's class.
-        connection: Its fields that say this; other classes' names for a key and an address are refused too.
-        keywords: The call's.
-
-    Raises:
-        ConfigurationError: One of them does.
-    """
-    given = [name for name in _connection_names(model, connection) & keywords.keys() if keywords[name] is not None]
-    given += [name for name in keywords if name.endswith("_api_key") and keywords[name] is not None]
-    if given:
-        where = f", {model.__name__}({given[0]}=...)" if given[0] in argument_names(model) else ""
-        raise ConfigurationError(
-            f"{given[0]} is for the constructor{where}: a call cannot change how the server is reached. "
-            "Make a model for it, which costs no connection of its own; headers of one call go in extra_headers={...}"
-        )
-
-
 @cache
-def _connection_names(model: type[BaseModel], connection: frozenset[str]) -> frozenset[str]:
+def connection_names(model: type[BaseModel], connection: frozenset[str]) -> frozenset[str]:
+    """Return the keywords that set the connection: a class's names of these fields, and other classes' for a key and an address."""
     return _CONNECTION.union(connection, *(names_of(model, field) for field in connection & model.model_fields.keys()))
 
 
@@ -294,11 +273,6 @@ def describe_validation_error(error: ValidationError, model: type[BaseModel], gi
 _NESTED = ("options", "generation_config", "generationConfig", "model_kwargs")
 
 
-def _are_texts(value: Any) -> bool:
-    texts = value if isinstance(value, Collection) and not isinstance(value, Mapping) else [value]
-    return value is None or all(isinstance(text, str) for text in texts)
-
-
 def check_values(values: Mapping[str, Any], numbers: Mapping[str, Check], dicts: Mapping[str, str]) -> None:
     """Raise if a value cannot work.
 
@@ -313,8 +287,10 @@ def check_values(values: Mapping[str, Any], numbers: Mapping[str, Check], dicts:
     for name, value in values.items():
         if name in numbers and isinstance(value, int | float):
             numbers[name](name, value)
-        if name == "stop" and not _are_texts(value):
-            raise ConfigurationError(f"stop must be a text or a list of texts, not {value!r}")
+        if name == "stop" and value is not None:
+            texts = value if isinstance(value, Collection) and not isinstance(value, Mapping) else [value]
+            if not all(isinstance(text, str) for text in texts):
+                raise ConfigurationError(f"stop must be a text or a list of texts, not {value!r}")
         if name in dicts and not (value is None or isinstance(value, Mapping | BaseModel)):
             hint = f"; {dicts[name]}" if dicts[name] else ""
             raise ConfigurationError(f"{name} must be a dict, not {value!r}{hint}")
@@ -327,11 +303,6 @@ def check_values(values: Mapping[str, Any], numbers: Mapping[str, Check], dicts:
 
 
 _logger = logging.getLogger("langchain_autotools")
-
-
-def first_of(*names: str) -> str | None:
-    """Return the value of the first environment variable that is set and not empty; None if there is none."""
-    return next((value for name in names if (value := os.environ.get(name))), None)
 
 
 @dataclass(frozen=True)
@@ -351,10 +322,6 @@ class Environment:
     organization: tuple[str, ...] = ()
     proxy: tuple[str, ...] = ()
     sdk_headers: tuple[str, ...] = ()
-
-    def read(self, what: str) -> str | None:
-        """Return the value of the first variable that is set and not empty; None if there is none."""
-        return first_of(*getattr(self, what))
 
 
 def log_parallel(keywords: Mapping[str, Any], wire: str) -> None:

@@ -1,6 +1,6 @@
 """`with_structured_output` for every vendor: method, request parameters, parser, corrections of a reply that does not fit."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, TypeVar, cast, get_args, overload
@@ -20,7 +20,7 @@ from ...messages.metadata import KEY, OF_RUN, UNFORCED, own_metadata
 from ...messages.run_messages import is_paused
 from ...run.failover import FALLBACK_FORMATS
 from ...run.middleware import Attempt, with_records
-from ...run.turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, TurnWrapper, generator_of
+from ...run.turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, TurnWrapper
 from .._encode.tools import inside_object
 from .http_model import HttpChatModel
 from .output_parsers import check_complete
@@ -54,8 +54,7 @@ def _format_of(fallback: Any, tools: Any, schema: Any, method: str, strict: bool
         raise ConfigurationError(f"the fallback {kind} cannot take this structured output: {error}") from error
     if supported == "function_calling":
         raise ConfigurationError(f"the fallback {kind} has no method {method!r} of structured output: use method='function_calling'")
-    params: dict[str, Any] = beside._format_params(schema, supported, strict)
-    return params
+    return cast("dict[str, Any]", beside._format_params(schema, supported, strict))
 
 
 # ---------------------------------------------------------------------------------------------- output check
@@ -96,7 +95,7 @@ class _OutputCheck(TurnWrapper):
         """Make a turn, and make it again as long as its output is not valid."""
         rejected: list[AIMessage] = []
         for left in range(self._retries, -1, -1):
-            attempt = _without_streaming(request)
+            attempt = Attempt(replace(request, streams=False))  # of which nothing leaves before its end
             for part in proceed(request):
                 attempt.feed(part)
             again = self._again(attempt, left)
@@ -110,8 +109,8 @@ class _OutputCheck(TurnWrapper):
         """Like `wrap_turn`, asynchronously."""
         rejected: list[AIMessage] = []
         for left in range(self._retries, -1, -1):
-            attempt = _without_streaming(request)
-            async with aclosing(generator_of(cast("AsyncIterator[Any]", proceed(request)))) as parts:
+            attempt = Attempt(replace(request, streams=False))  # of which nothing leaves before its end
+            async with aclosing(cast("AsyncGenerator[Any, None]", proceed(request))) as parts:
                 async for part in parts:
                     attempt.feed(part)
             again = self._again(attempt, left)
@@ -150,11 +149,6 @@ class _OutputCheck(TurnWrapper):
         except (OutputParserException, ValidationError) as error:
             return str(error).partition("\nFor troubleshooting")[0]
         return None
-
-
-def _without_streaming(request: TurnRequest) -> Attempt:
-    """Return an attempt of which nothing leaves before its end."""
-    return Attempt(replace(request, streams=False))
 
 
 # ---------------------------------------------------------------------------------------------- structured output
@@ -273,7 +267,8 @@ class StructuredChatModel(HttpChatModel, defer_build=True):
         self._check_structured(schema, chosen, tools)
         chosen = self._supported_method(chosen, requested_schema(schema).sent, strict, kwargs)
         called = chosen == "function_calling"
-        asked = requested_schema(schema, as_object=called or (chosen == "json_schema" and self._sends_objects()), named=called)
+        in_object = any(getattr(model, "_object_at_top", False) for model in (self, *self.fallbacks))
+        asked = requested_schema(schema, as_object=called or (chosen == "json_schema" and in_object), named=called)
         traced = {} if schema is None else {"ls_structured_output_format": self._traced(asked.sent, chosen, strict)}
         if called:
             name = tool_name(self.format_tool(asked.sent))
@@ -313,10 +308,6 @@ class StructuredChatModel(HttpChatModel, defer_build=True):
             return {"kwargs": arguments, "schema": convert_to_openai_tool(schema)}
         except (ValueError, TypeError):  # a JSON schema without a title
             return {"kwargs": arguments, "schema": schema}
-
-    def _sends_objects(self) -> bool:
-        """Whether a schema of replies needs an object at its top, for the vendor of the model or of a fallback."""
-        return any(getattr(model, "_object_at_top", False) for model in (self, *self.fallbacks))
 
     # ------------------------------------------------------------------------------------------ what a vendor gives
 

@@ -9,8 +9,10 @@ import json
 import logging
 import math
 import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
@@ -103,11 +105,6 @@ class _WireCall(Protocol):
 
 
 CallT = TypeVar("CallT", bound=_WireCall)
-
-
-def _find_call(identifier: str, calls: Sequence[CallT]) -> CallT | None:
-    """Return the first call with this id."""
-    return next((call for call in calls if call.known == identifier), None)
 
 
 def without_call(identifier: str, calls: tuple[CallT, ...]) -> tuple[CallT, ...]:
@@ -211,28 +208,30 @@ def message_origin(message: AIMessage) -> Any:
     return own_metadata(message).get("origin")
 
 
-def is_same_origin(message: AIMessage, origin: str, model: str, provider: str, *, assumed: str | None = None) -> bool:
-    """Whether a message comes from the requested endpoint and model, as far as its metadata tells.
+# ---------------------------------------------------------------------------------------------- input
+# Objects of a vendor's SDK in the input of its model. Nobody can have one before they have imported the SDK.
+
+
+def sdk_class(module: str, name: str) -> Any:
+    """Return a class of an SDK; None if nobody can have an object of it yet, also while another thread imports the SDK."""
+    return getattr(sys.modules.get(module), name, None)
+
+
+def read_input(given: Any, kind: Any, read: Callable[[Any], list[BaseMessage]]) -> Any:
+    """Return a model's input with an SDK's objects converted to messages.
 
     Args:
-        message: The message. Of this package it says its origin; of LangChain's partner packages the vendor and the model.
-        origin: The digest of that endpoint and model.
-        model: The model's name.
-        provider: The vendor's name in replies (`response_metadata["model_provider"]`); "": a message that says no origin has another.
-        assumed: The vendor that a message is from which names none.
+        given: The input.
+        kind: Their class, as of `sdk_class`.
+        read: Converts one.
     """
-    own = message_origin(message)
-    if own is not None or not provider:
-        return bool(origin) and bool(own == origin)
-    metadata = message.response_metadata
-    name = metadata.get("model_name") or metadata.get("model")
-    return metadata.get("model_provider", assumed) == provider and (not name or _is_same_model(str(name), model))
-
-
-def _is_same_model(named: str, requested: str) -> bool:
-    """Whether two names are of one model: equal but for a version suffix. (A longer name is another model.)"""
-    named, requested = named.rpartition("models/")[2], requested.rpartition("models/")[2].removesuffix("-latest")
-    return named == requested or _SNAPSHOT.sub("", named) == requested or named == _SNAPSHOT.sub("", requested)
+    if kind is None or isinstance(given, str):
+        return given
+    if isinstance(given, kind):
+        return read(given)
+    if not isinstance(given, Sequence) or not any(map(isinstance, given, repeat(kind))):
+        return given
+    return [message for one in given for message in (read(one) if isinstance(one, kind) else [one])]
 
 
 # ---------------------------------------------------------------------------------------------- system
@@ -344,7 +343,7 @@ class MessageEncoder(ABC, Generic[EncodedT, CallT]):
             case AIMessage():
                 return self._assistant(message)
             case ToolMessage():
-                return self._result(message, _find_call(message.tool_call_id, calls))
+                return self._result(message, next((call for call in calls if call.known == message.tool_call_id), None))
             case HumanMessage():
                 return self._other(message, "user")
             case SystemMessage():
@@ -358,9 +357,20 @@ class MessageEncoder(ABC, Generic[EncodedT, CallT]):
         return self._memo.get(message, calls) or self._put(message, calls, self.encode(message, calls))
 
     def is_same_origin(self, message: AIMessage) -> bool:
-        """Whether a message comes from the requested endpoint and model, as far as its metadata tells."""
-        assumed = self.provider if self.is_default_provider else None
-        return is_same_origin(message, self.origin, self.model, self.provider, assumed=assumed)
+        """Whether a message comes from the requested endpoint and model, as far as its metadata tells.
+
+        Of this package it says its origin; of LangChain's partner packages the vendor and the model, whose names are of one model if they
+        are equal but for a version suffix. (A longer name is another model.)
+        """
+        own = message_origin(message)
+        if own is not None or not self.provider:
+            return bool(self.origin) and bool(own == self.origin)
+        metadata = message.response_metadata
+        if metadata.get("model_provider", self.provider if self.is_default_provider else None) != self.provider:
+            return False
+        named = str(metadata.get("model_name") or metadata.get("model") or "").rpartition("models/")[2]
+        asked = self.model.rpartition("models/")[2].removesuffix("-latest")
+        return not named or named == asked or _SNAPSHOT.sub("", named) == asked or named == _SNAPSHOT.sub("", asked)
 
     def _carried(
         self,

@@ -97,16 +97,13 @@ def inside_object(schema: JsonSchema, field: str) -> dict[str, Any]:
     outer = {key: schema[key] for key in ("title", "description", "strict") if key in schema}
     definitions = {key: schema[key] for key in DEFINITIONS if key in schema}
     inner = {key: value for key, value in schema.items() if key not in outer and key not in definitions}
-    own = {field: inner, **definitions.get("$defs", {})} if any(map(_leads_to_the_top, _references(schema))) else None
+    references = (node["$ref"] for _, node in walked(schema) if isinstance(node.get("$ref"), str))
+    own = {field: inner, **definitions.get("$defs", {})} if any(map(_leads_to_the_top, references)) else None
     if own is not None:  # at the top there stands another schema now
         place = f"#/$defs/{field}"
         definitions["$defs"] = {name: _moved(node, place) for name, node in own.items()}
         inner = {"$ref": place}
     return {**outer, "type": "object", "properties": {field: inner}, "required": [field], **definitions}
-
-
-def _references(schema: JsonSchema) -> Iterator[str]:
-    return (node["$ref"] for _, node in walked(schema) if isinstance(node.get("$ref"), str))
 
 
 def _leads_to_the_top(target: str) -> bool:

@@ -11,12 +11,13 @@ import weakref
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Self, TypeVar, cast
 from urllib.request import getproxies
 
 from ...errors import ConfigurationError
-from .secrets import async_hooks, concealing, hooks
+from .secrets import concealing, hooks
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -133,6 +134,7 @@ def usable(make: Callable[[], _T]) -> _T:
         raise ConfigurationError(f"the HTTP client cannot be made: see {_PROXIES}, and arguments that name a proxy") from error
 
 
+@cache
 def http_library(sdk: Any) -> Any:
     """Return the HTTP library of an installed SDK, `httpx` or `httpx2`, from the base of its public client class."""
     return sys.modules[sdk.DefaultHttpxClient.__bases__[0].__module__.partition(".")[0]]
@@ -164,7 +166,7 @@ def shared_async_client(sdk: Any, proxy: str | None, loop: asyncio.AbstractEvent
 
     def make() -> LoopPool:
         verify, kind = shared_ssl_context(http_library(sdk)), concealing(closing_whole(sdk.DefaultAsyncHttpxClient))
-        return LoopPool(usable(lambda: kind(proxy=proxy, verify=verify, event_hooks=async_hooks())))
+        return LoopPool(usable(lambda: kind(proxy=proxy, verify=verify, event_hooks=hooks(awaited=True))))
 
     return SHARED_POOLS.get((sdk.__name__, proxy, connection_environment()), make, loop).client
 
@@ -331,30 +333,17 @@ def drain(response: Any) -> None:
     except Exception as error:
         _log(error)
     finally:
-        watched.release()
+        with watched.lock:
+            watched.socket = None
 
 
+@dataclass(slots=True, eq=False)
 class _Watched:
-    """A socket that is shut down at a set time unless it is released before."""
+    """A socket that is shut down at a set time unless it is taken away before."""
 
-    __slots__ = ("_lock", "_socket", "time")
-
-    def __init__(self, socket: Any, time: float) -> None:
-        self.time = time
-        self._socket = socket
-        self._lock = threading.Lock()
-
-    def release(self) -> None:
-        """Release the socket, so that it is not shut down."""
-        with self._lock:
-            self._socket = None
-
-    def end(self) -> None:
-        """Shut the socket down if it has not been released."""
-        with self._lock:
-            if self._socket is not None:
-                with suppress(OSError):
-                    self._socket.shutdown(2)  # both directions: the blocked read returns
+    socket: Any
+    time: float
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class _Watchdog:
@@ -388,7 +377,9 @@ class _Watchdog:
             time.sleep(max(0.0, first.time - time.monotonic()))
             with self._condition:
                 self._waiting.popleft()
-            first.end()
+            with first.lock, suppress(OSError):
+                if first.socket is not None:
+                    first.socket.shutdown(2)  # both directions: the blocked read returns
 
 
 _watchdog = _Watchdog()

@@ -18,20 +18,9 @@ from langchain_core.messages import AIMessageChunk
 
 from ...addresses import public_url
 from ...errors import ConfigurationError
-from .clients import (
-    SHARED_POOLS,
-    LoopPool,
-    PerLoopCache,
-    closing_whole,
-    connection_environment,
-    http_library,
-    shared_async_client,
-    shared_client,
-    shared_ssl_context,
-    usable,
-)
+from . import clients
 from .reader import EventDecoder, ReplyDecoder, ReplyWatch, SSEDecoder
-from .secrets import SecretDict, async_hooks, hooks, secret_query, spelled
+from .secrets import SecretDict, hooks, secret_query, spelled
 from .timeouts import PATIENCE
 
 ANSWERED = "autotools_answered"
@@ -104,7 +93,7 @@ Alternative = Callable[[Exception, Exchange], Exchange | None]
 class ClientSettings(Protocol):
     """The client's settings and its method of sending. Values that differ between requests are not part of it."""
 
-    def post(self, exchange: Exchange, cache: PerLoopCache) -> Response:
+    def post(self, exchange: Exchange, cache: clients.PerLoopCache) -> Response:
         """Send a request and return the response as soon as its head has arrived.
 
         Args:
@@ -116,7 +105,7 @@ class ClientSettings(Protocol):
         """
         ...
 
-    async def apost(self, exchange: Exchange, cache: PerLoopCache) -> Response:
+    async def apost(self, exchange: Exchange, cache: clients.PerLoopCache) -> Response:
         """Like `post`, asynchronously."""
         ...
 
@@ -228,7 +217,7 @@ class HttpClients:
     library: Any
     arguments: ClientArguments = field(default_factory=ClientArguments)
     async_arguments: ClientArguments = field(default_factory=ClientArguments)
-    owner: PerLoopCache = field(default_factory=PerLoopCache)
+    owner: clients.PerLoopCache = field(default_factory=clients.PerLoopCache)
 
     def synchronous(self) -> Any:
         """The synchronous client."""
@@ -236,7 +225,7 @@ class HttpClients:
 
         def make() -> Any:
             arguments = self._complete(self.arguments)
-            made = usable(lambda: _make_client(self.library.Client, {**arguments, "event_hooks": hooks(**_hooked(arguments))}))
+            made = clients.usable(lambda: _make_client(self.library.Client, {**arguments, "event_hooks": hooks(arguments)}))
             weakref.finalize(keeper, made.close)
             return made
 
@@ -247,30 +236,26 @@ class HttpClients:
 
         keeper = self._keeper(self.async_arguments)
 
-        def make() -> LoopPool:
+        def make() -> clients.LoopPool:
             arguments = self._complete(self.async_arguments)
-            kind = closing_whole(self.library.AsyncClient)
-            client = usable(lambda: _make_client(kind, {**arguments, "event_hooks": async_hooks(**_hooked(arguments))}))
-            return LoopPool(client, None if keeper is SHARED_POOLS else keeper)
+            kind = clients.closing_whole(self.library.AsyncClient)
+            client = clients.usable(lambda: _make_client(kind, {**arguments, "event_hooks": hooks(arguments, awaited=True)}))
+            return clients.LoopPool(client, None if keeper is clients.SHARED_POOLS else keeper)
 
         return keeper.get((self.library.__name__, self.async_arguments, self._environment), make, loop).client
 
     @property
     def _environment(self) -> Hashable:
         """The environment's proxies and certificates when the model made its first request."""
-        return self.owner.get("environment", connection_environment)
+        return self.owner.get("environment", clients.connection_environment)
 
-    def _keeper(self, arguments: ClientArguments) -> PerLoopCache:
-        return SHARED_POOLS if arguments.are_plain else self.owner
+    def _keeper(self, arguments: ClientArguments) -> clients.PerLoopCache:
+        return clients.SHARED_POOLS if arguments.are_plain else self.owner
 
     def _complete(self, arguments: ClientArguments) -> dict[str, Any]:
         limits = self.library.Limits(max_connections=_CONNECTIONS, max_keepalive_connections=_IDLE)
-        verify = {} if {"verify", "transport", "cert"} & arguments.values.keys() else {"verify": shared_ssl_context(self.library)}
+        verify = {} if {"verify", "transport", "cert"} & arguments.values.keys() else {"verify": clients.shared_ssl_context(self.library)}
         return {"limits": limits, **verify, **arguments.values}
-
-
-def _hooked(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {"own": arguments.get("event_hooks"), "concealing": not {"transport", "mounts"} & arguments.keys()}
 
 
 def _make_client(client: Any, arguments: Mapping[str, Any]) -> Any:
@@ -312,8 +297,7 @@ def post(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: 
         if (error := refused(response)) is not None:
             raise error
     response.request.extensions = {**response.request.extensions, ANSWERED: True}
-    answer: Response = response
-    return answer
+    return cast("Response", response)
 
 
 async def apost(http: Any, url: str, body: bytes, options: Mapping[str, Any], refused: Callable[[Any], Exception | None]) -> Response:
@@ -330,8 +314,7 @@ async def apost(http: Any, url: str, body: bytes, options: Mapping[str, Any], re
         if (error := refused(response)) is not None:
             raise error
     response.request.extensions = {**response.request.extensions, ANSWERED: True}
-    answer: Response = response
-    return answer
+    return cast("Response", response)
 
 
 def _without_query(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -367,12 +350,10 @@ class SdkClientSettings(ABC):
     http_client: Any = None
     http_async_client: Any = None
 
+    sdk: ClassVar["staticmethod[[], Any]"]
+    """Returns the SDK's module, imported."""
     _options: ClassVar[Mapping[str, Any]] = {}
     """Options of the SDK for every request."""
-
-    @abstractmethod
-    def sdk(self) -> Any:
-        """The SDK's module, imported."""
 
     @abstractmethod
     def synchronous(self) -> Any:
@@ -382,7 +363,7 @@ class SdkClientSettings(ABC):
     def asynchronous(self, loop: asyncio.AbstractEventLoop) -> Any:
         """Return a client for this event loop."""
 
-    def post(self, exchange: Exchange, cache: PerLoopCache) -> Response:
+    def post(self, exchange: Exchange, cache: clients.PerLoopCache) -> Response:
         """Send a request with the SDK's options `headers`, `params` and `timeout`.
 
         Args:
@@ -400,7 +381,7 @@ class SdkClientSettings(ABC):
             except Exception as error:
                 request = _repeated(request, error, asked)
 
-    async def apost(self, exchange: Exchange, cache: PerLoopCache) -> Response:
+    async def apost(self, exchange: Exchange, cache: clients.PerLoopCache) -> Response:
         """Like `post`, asynchronously."""
         loop = asyncio.get_running_loop()
         client, request, asked = cache.get(self, lambda: self.asynchronous(loop), loop), self._request(exchange), list[str]()
@@ -422,7 +403,7 @@ class SdkClientSettings(ABC):
         return client.get(path, cast_to=object, options=options)
 
     def _request(self, exchange: Exchange) -> dict[str, Any]:
-        options, response = {**exchange.options, **self._options, "follow_redirects": False}, http_library(self.sdk()).Response
+        options, response = {**exchange.options, **self._options, "follow_redirects": False}, clients.http_library(self.sdk()).Response
         return {"path": exchange.path, "cast_to": response, "content": exchange.body, "options": options, "stream": True}
 
     def _sent(self, url: str | None) -> tuple[str | None, dict[str, Any]]:
@@ -436,11 +417,11 @@ class SdkClientSettings(ABC):
 
     def _http(self) -> Any:
         """The synchronous HTTP client."""
-        return self.http_client or shared_client(self.sdk(), self.proxy)
+        return self.http_client or clients.shared_client(self.sdk(), self.proxy)
 
     def _ahttp(self, loop: asyncio.AbstractEventLoop) -> Any:
         """Return the HTTP client for this event loop."""
-        return self.http_async_client or shared_async_client(self.sdk(), self.proxy, loop)
+        return self.http_async_client or clients.shared_async_client(self.sdk(), self.proxy, loop)
 
 
 def _repeated(request: Mapping[str, Any], error: Exception, asked: list[str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Protocol, Self
 
 from jiter import from_json
@@ -438,7 +439,7 @@ class ReplyReader:
         """
         events = self.events.feed(piece)
         if events:
-            self._begun = self._begun or _begins(events)
+            self._begun = self._begun or not events[0][1].startswith(_DONE)
             if self.idle_timeout is not None:
                 self._last_event = time.monotonic()
             return self._chunks(events)
@@ -457,7 +458,7 @@ class ReplyReader:
         """
         if not self.done:
             rest = self.events.flush()
-            self._begun = self._begun or _begins(rest)
+            self._begun = self._begun or (bool(rest) and not rest[0][1].startswith(_DONE))
             yield from self._chunks(rest)
         if not self._begun:
             raise self._nothing()
@@ -490,8 +491,8 @@ class ReplyReader:
                     event = from_json(data)
                 except ValueError:
                     event = self._unusual(data)
-                    if self.done:
-                        return
+                if self.done:
+                    return
                 if event.__class__ is not dict:
                     yield from self._all_at_once(event, data)
                     continue
@@ -529,11 +530,6 @@ class ReplyReader:
         self.done = True
         self.decoder.done()
         return None
-
-
-def _begins(events: list[Event]) -> bool:
-    """Whether a stream that begins with these events has any content."""
-    return bool(events) and not events[0][1].startswith(_DONE)
 
 
 def _object(event: Any, data: bytes) -> dict[str, Any]:
@@ -594,9 +590,7 @@ def read_stream(reader: ReplyReader, body: bytes) -> AIMessageChunk:
     chunks: list[AIMessageChunk] = []
     with reader:
         try:
-            for chunk in reader.feed(body):
-                chunks.append(chunk)
-            for chunk in reader.finish():
+            for chunk in chain(reader.feed(body), reader.finish()):
                 chunks.append(chunk)
         except EndedEarly as early:
             early.chunks[:0] = chunks

@@ -349,20 +349,16 @@ def concealing(client: Hashable) -> Any:
     return Concealing
 
 
-def hooks(own: Hooks | None = None, *, concealing: bool = True) -> dict[str, list[Any]]:
-    """Return the event hooks of the package's own synchronous client.
+def hooks(arguments: Mapping[str, Any] = {}, *, awaited: bool = False) -> dict[str, list[Any]]:
+    """Return the event hooks of the package's own client.
 
     Args:
-        own: The user's. They get each request as it is sent.
-        concealing: Whether addresses are shown without secrets; not where the user's own transport may read them as texts.
+        arguments: The user's arguments of it. Its hooks get each request as it is sent. Addresses are shown without secrets, but not
+            where the user's own transport may read them as texts.
+        awaited: Whether the client is asynchronous.
     """
-    given = own or {}
-    requests = [*EVENT_HOOKS["request"], *given.get("request", ()), *([_conceal] if concealing else ())]
-    return {"request": requests, "response": [*EVENT_HOOKS["response"], *given.get("response", ())]}
-
-
-def async_hooks(own: Hooks | None = None, *, concealing: bool = True) -> dict[str, list[Any]]:
-    """Return the event hooks of the package's own asynchronous client, like `hooks`."""
-    given = own or {}
-    requests = [*given.get("request", ()), *([_aconceal] if concealing else ())]
-    return {"request": requests, "response": [*given.get("response", ())]}
+    own: Hooks = arguments.get("event_hooks") or {}
+    first: Hooks = {} if awaited else EVENT_HOOKS
+    last = [] if {"transport", "mounts"} & arguments.keys() else [_aconceal if awaited else _conceal]
+    requests, responses = ([*first.get(name, ()), *own.get(name, ())] for name in ("request", "response"))
+    return {"request": [*requests, *last], "response": responses}

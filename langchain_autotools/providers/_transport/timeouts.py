@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ...deadline import Deadline, DeadlinePassed, current_deadline
 from ...errors import ConfigurationError
@@ -52,8 +52,7 @@ def read_timeout(timeout: Any) -> float | None:
     check_timeout("timeout", timeout)
     if isinstance(timeout, int | float):
         return float(timeout)
-    read: float | None = timeout[1] if isinstance(timeout, tuple | list) else timeout.read
-    return read
+    return cast("float | None", timeout[1] if isinstance(timeout, tuple | list) else timeout.read)
 
 
 def timeout_parts(timeout: Any, idle_timeout: float | None = None) -> tuple[float | None, float | None, float | None, float | None]:
@@ -80,8 +79,7 @@ def _timeout_part(timeout: Any, name: str) -> float | None:
     """Return one part of a timeout; a number stands for all parts, and (connect, read) uses read for the rest."""
     if isinstance(timeout, tuple | list):
         timeout = timeout[0] if name == "connect" else timeout[1]
-    part: float | None = timeout if timeout is None or isinstance(timeout, int | float) else getattr(timeout, name)
-    return part
+    return cast("float | None", timeout if timeout is None or isinstance(timeout, int | float) else getattr(timeout, name))
 
 
 # ---------------------------------------------------------------------------------------------- bounded
@@ -144,10 +142,7 @@ class _Steps:
 
         context = copy_context()
         context.run(_steps.set, self)
-        try:
-            run_beside(lambda: context.run(work))
-        except NoThreadError:  # then it cannot be given up, but it can be done
-            context.run(work)
+        _start(partial(context.run, work))
         try:
             self._deadline.wait(ended)
         finally:
@@ -222,6 +217,14 @@ class _Steps:
         if response is None:
             return self._connected
         return None if response.is_closed else response.extensions.get("network_stream")
+
+
+def _start(work: Callable[[], None]) -> None:
+    """Start work in a thread; do it at once where there can be none, so that it cannot be given up."""
+    try:
+        run_beside(work)
+    except NoThreadError:
+        work()
 
 
 _steps: ContextVar[_Steps | None] = ContextVar("autotools_steps", default=None)
@@ -313,11 +316,7 @@ def value_in_time(get: Callable[[], _T], seconds: float | None) -> _T:
             outcome.append((None, error))
         ended.set()
 
-    context = copy_context()
-    try:
-        run_beside(lambda: context.run(work))
-    except NoThreadError:
-        context.run(work)
+    _start(partial(copy_context().run, work))
     if not ended.wait(seconds):
         raise TimeoutError
     value, failure = outcome[0]

@@ -1,26 +1,41 @@
 """`ChatAnthropic`: a tool-running chat model for Anthropic's Messages API or a compatible server."""
 
+import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from langchain_core.language_models.base import LangSmithParams
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.utils import from_env
+from pydantic import Field
 
+from ...errors import ConfigurationError
 from ...messages.blocks import unnumbered, whole_content
+from ...turn.model import Secret
 from ...turn.tools import ToolChoice
-from .._base.chat_model import ProviderChatModel
+from .._base.chat_model import Profiles, ProviderChatModel, profile_in
 from .._base.errors import ErrorMapping
+from .._base.parameters import Check, Environment, check_async_client, check_client
 from .._encode.encoder import origin_of
-from .._transport.exchange import Exchange
+from .._transport.clients import PerLoopCache, http_library
+from .._transport.exchange import Exchange, Response, SdkClientSettings
 from .._transport.secrets import headers_in_lines
 from .decode import MessagesDecoder, MessagesEvents
-from .errors import ERRORS
+from .errors import ERRORS, sdk
 from .mapper import SUMMARY, MessagesMapper
-from .parameters import PROFILES, AnthropicParameters, ClientSettings, profile_of
 from .tools import check_taken, client_tool_names, format_tool, format_tool_choice, has_format, is_builtin, output_format
+
+if TYPE_CHECKING:
+    import anthropic
+
+    from ...turn.model import Converted
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -31,19 +46,89 @@ _MODELS_OF_A_PAGE = 1000
 _MARK = b'"cache_control":'
 _BETA_HEADER = "anthropic-beta"
 _THOUGHTS = (b'{"type":"thinking"', b'{"type":"redacted_thinking"')
-
-
-# The constructor of `ChatAnthropic`: its fields, their names on the wire, and their environment variables.
-#
-# Names and meanings are those of langchain-anthropic's `ChatAnthropic`.
 _SENT_FIELDS = (
     *("max_tokens", "temperature", "top_k", "top_p", "stop_sequences", "thinking", "output_config", "mcp_servers"),
     *("context_management", "container", "inference_geo", "user_profile_id"),
 )
 """Fields that are request parameters of the same name. None is not sent."""
+_FALLBACK_MAX_TOKENS = 4096
+_PROFILES = Path(__file__).with_name("profiles.csv")
+_DATE = re.compile(r"-\d{8}\Z|-latest\Z")
+_END = re.compile(r"(?:/v1(?:/messages)?/*)?(?:[?#].*)?\Z", re.DOTALL)  # the path of a request begins with /v1
+
+Caching = Literal["auto", "5m", "1h"] | bool
 
 
-class ChatAnthropic(AnthropicParameters):
+# ---------------------------------------------------------------------------------------------- client
+
+
+@dataclass(frozen=True)
+class ClientSettings(SdkClientSettings):
+    """The settings of an anthropic client. Without an `api_key` the SDK uses its environment variables and profiles."""
+
+    sdk: ClassVar["staticmethod[[], Any]"] = staticmethod(sdk)
+
+    def synchronous(self) -> "anthropic.Anthropic":
+        """Return a synchronous client."""
+        client: anthropic.Anthropic = sdk().Anthropic(**self._common(), http_client=self._http())
+        return client
+
+    def asynchronous(self, loop: asyncio.AbstractEventLoop) -> "anthropic.AsyncAnthropic":
+        """Return a client for this event loop."""
+        client: anthropic.AsyncAnthropic = sdk().AsyncAnthropic(**self._common(), http_client=self._ahttp(loop))
+        return client
+
+    def _common(self) -> dict[str, Any]:
+        key = self.api_key.get_secret_value() if self.api_key is not None else None
+        url, headers = self._sent(self.base_url)
+        return {"api_key": key, "base_url": url, "default_headers": headers, "max_retries": 0}
+
+    def post(self, exchange: Exchange, cache: PerLoopCache) -> Response:
+        """Send a request.
+
+        Raises:
+            ConfigurationError: There is no key.
+            anthropic.APIError: No reply, or one with an error status.
+        """
+        with _authorized():
+            return super().post(exchange, cache)
+
+    async def apost(self, exchange: Exchange, cache: PerLoopCache) -> Response:
+        """Like `post`, asynchronously."""
+        with _authorized():
+            return await super().apost(exchange, cache)
+
+
+@contextmanager
+def _authorized() -> Iterator[None]:
+    """Replace the SDK's bare `TypeError` for missing credentials by an error that names the remedies."""
+    try:
+        yield
+    except TypeError as error:
+        if "authentication method" not in str(error):
+            raise
+        raise ConfigurationError("ChatAnthropic has no key: give api_key, or set ANTHROPIC_API_KEY") from None
+
+
+def _check_own_client(check: Check, kind: str, name: str, value: Any) -> None:
+    """Raise if a value is no client of this kind, or not of the HTTP library that the installed SDK uses.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    check(name, value)
+    if value is None:
+        return
+    library = http_library(sdk())
+    if not isinstance(value, getattr(library, kind)):
+        own = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}"
+        raise ConfigurationError(f"{name} is an {own}, but the installed anthropic SDK takes an {library.__name__}.{kind} only")
+
+
+# ---------------------------------------------------------------------------------------------- the model
+
+
+class ChatAnthropic(ProviderChatModel):
     """Anthropic's chat models, and every server that speaks the Messages API (`base_url`), with tools that run.
 
     ```python
@@ -74,6 +159,108 @@ class ChatAnthropic(AnthropicParameters):
         ConfigurationError: An argument is unknown or cannot work.
     """
 
+    model: str = Field(validation_alias="model_name")
+    """Model name."""
+
+    anthropic_api_key: Secret = Field(default=None, alias="api_key")  # type: ignore[arg-type]
+    """API key. Environment: `ANTHROPIC_API_KEY`; without it the SDK looks for its other credentials."""
+    anthropic_api_url: str | None = Field(default=None, alias="base_url")
+    """Base URL of the API, with or without `/v1`. Environment: `ANTHROPIC_API_URL`, then `ANTHROPIC_BASE_URL`. None: Anthropic itself."""
+    anthropic_proxy: str | None = Field(default_factory=from_env("ANTHROPIC_PROXY", default=None), repr=False)
+    """Proxy URL. Environment: `ANTHROPIC_PROXY`; the usual proxy variables work too."""
+
+    max_tokens: int | None = Field(default=None, validation_alias="max_tokens_to_sample")
+    """Maximum number of tokens of one reply, thinking included. None: what the model's profile allows, else 4096."""
+    temperature: float | None = None
+    """Sampling temperature, 0 to 1. Not sent to models that are known to take none."""
+    top_k: int | None = None
+    """Top-k sampling: sample from this many most likely tokens."""
+    top_p: float | None = None
+    """Nucleus sampling: sample from the most likely tokens of this probability mass, 0 to 1."""
+    stop_sequences: list[str] | None = Field(default=None, alias="stop")
+    """Stop sequences: the reply ends before any of these texts."""
+
+    thinking: dict[str, Any] | None = None
+    """Extended thinking: `{"type": "enabled", "budget_tokens": 2000}`, `{"type": "adaptive"}`, ..."""
+    output_config: dict[str, Any] | None = None
+    """Output configuration: `effort`, `format` and `task_budget` of the reply."""
+    reasoning_effort: str | None = Field(default=None, validation_alias="effort")
+    """Effort of the reply: `low`, `medium`, `high`, `xhigh`, `max`; models differ (`output_config.effort`)."""
+    mcp_servers: list[dict[str, Any]] | None = Field(default=None, repr=False)
+    """Remote MCP servers that the vendor calls (beta)."""
+    context_management: dict[str, Any] | None = None
+    """Edits that the vendor makes to long contexts (beta)."""
+    container: dict[str, Any] | str | None = None
+    """Container of the vendor's code execution: its id, or its parameters."""
+    reuse_last_container: bool | None = None
+    """Whether to reuse the code execution container of the last reply that names one. None: of the replies since the user's last message,
+    in which calls may wait for it; True: of all replies; False: never."""
+    inference_geo: str | None = None
+    """Geographic region of the inference."""
+    user_profile_id: str | None = None
+    """Id of the user profile that the request is for (beta)."""
+    betas: list[str] | None = None
+    """Beta features (the header `anthropic-beta`). Those that a declared tool or parameter needs are added."""
+
+    prompt_caching: Caching = "auto"
+    """Whether to mark the parts of a request to cache: the tools, the system prompt, and (by the request's own `cache_control`)
+    the messages up to the last. `auto`: requests to Anthropic itself that declare tools, because a conversation with tools
+    sends its beginning again at once. True, "5m" and "1h": every request. Marks of your own switch these off."""
+
+    extra_body: Mapping[str, Any] | None = None
+    """Additional keys of the request's JSON, for parameters of compatible servers. They override everything else."""
+
+    stream_usage: bool = True
+    """Whether streams carry token counts."""
+    default_request_timeout: Any = Field(default=None, alias="timeout")
+    """Timeout in seconds for the connection and between two bytes: a number, (connect, read), or the HTTP library's `Timeout`.
+    None: the SDK's default (600, to connect 5)."""
+
+    default_headers: Mapping[str, str] | None = Field(default=None, repr=False)
+    """Additional HTTP headers of every request."""
+    http_client: Any = Field(default=None, exclude=True, repr=False)
+    """HTTP client for synchronous requests, of the HTTP library that the SDK uses, in place of the package's own."""
+    http_async_client: Any = Field(default=None, exclude=True, repr=False)
+    """HTTP client for asynchronous requests in place of the package's own."""
+
+    _ls_provider: ClassVar[str] = "anthropic"
+    _profiles: ClassVar[Path | Profiles] = _PROFILES
+    _environment: ClassVar[Environment] = Environment(
+        key=("ANTHROPIC_API_KEY",),
+        base_url=("ANTHROPIC_API_URL", "ANTHROPIC_BASE_URL"),
+        proxy=("ANTHROPIC_PROXY",),
+        sdk_headers=("ANTHROPIC_CUSTOM_HEADERS",),
+    )
+    _key_field: ClassVar[str] = "anthropic_api_key"
+    _url_field: ClassVar[str] = "anthropic_api_url"
+    _end_of_url: ClassVar[re.Pattern[str]] = _END
+    _proxy_field: ClassVar[str] = "anthropic_proxy"
+    _timeout_field: ClassVar[str] = "default_request_timeout"
+    _identifying_fields: ClassVar[tuple[str, ...]] = ("output_version", "extra_body", "betas")
+    _stop_param: ClassVar[str] = "stop_sequences"
+    _v0_content: ClassVar[str] = "the wire's own blocks"
+
+    _dicts: ClassVar[Mapping[str, str]] = {
+        **ProviderChatModel._dicts,
+        "thinking": "as in {'type': 'adaptive'}",
+        "output_config": "effort='high' says the effort alone",
+    }
+
+    _checks: ClassVar[Mapping[str, Check | None]] = {
+        "http_client": partial(_check_own_client, check_client, "Client"),
+        "http_async_client": partial(_check_own_client, check_async_client, "AsyncClient"),
+    }
+
+    if TYPE_CHECKING:
+        service_tier: Converted[None, str | None] = None  # type: ignore[assignment]
+
+    _call_names: ClassVar[frozenset[str]] = ProviderChatModel._call_names | {
+        *("billing_policy", "cache_control", "compaction", "diagnostics", "fallback_credit_token", "output_format"),
+        *("service_tier", "speed", "system", "thread", "workspace_id"),
+    }
+    _not_per_call: ClassVar[frozenset[str]] = ProviderChatModel._not_per_call | {"reuse_last_container"}
+    _connection: ClassVar[frozenset[str]] = frozenset({"anthropic_api_key", "anthropic_api_url", "anthropic_proxy"})
+
     lists_content: ClassVar[bool] = True
 
     _error_mapping: ClassVar[ErrorMapping] = ERRORS
@@ -86,14 +273,21 @@ class ChatAnthropic(AnthropicParameters):
         *("parallel_tool_calls", "response_format", "reasoning_effort", "effort", "betas", "prompt_caching"),
     }
 
+    def _complete_from_environment(self) -> None:
+        super()._complete_from_environment()
+        if self.max_tokens is None:
+            profile = {**self._known_profile(self.model), **(self.__dict__.get("profile") or {})}
+            self.max_tokens = profile.get("max_output_tokens") or _FALLBACK_MAX_TOKENS
+
+    @property
+    def model_name(self) -> str:
+        """The model's name."""
+        return self.model
+
     # ------------------------------------------------------------------------------------------ requests
 
     def _known_profile(self, model: str) -> Mapping[str, Any]:
-        return profile_of(model)
-
-    def known_models(self) -> list[str]:
-        """Return the names of the vendor's models that have a built-in profile."""
-        return sorted(PROFILES)
+        return profile_in(_PROFILES, model, _DATE)  # a dated version counts as its undated name
 
     def _served_models(self) -> list[str]:
         settings, names, further = self._client_settings(), list[str](), dict[str, Any]()
@@ -108,9 +302,9 @@ class ChatAnthropic(AnthropicParameters):
         params = self._request_params(stop, kwargs, stream=stream)
         mapper = self._mapper(str(params["model"]))
         if self.reuse_last_container is not False and kwargs.get("container", "") is not None:
-            last = _last_container(mapper, messages, ever=bool(self.reuse_last_container))
-            params |= {"container": _with_container(params.get("container"), last)} if last else {}
-        if _demands_thinking(params.get("thinking")) and _goes_on_without_thinking(mapper, messages):
+            container = _reused_container(mapper, messages, params.get("container"), ever=bool(self.reuse_last_container))
+            params |= {} if container is None else {"container": container}
+        if _goes_on_without_thinking(mapper, messages, params.get("thinking")):
             params = {name: value for name, value in params.items() if name != "thinking"}
         in_body = {name: value for name, value in params.items() if name not in _HEADERS}
         body = mapper.encode_request(messages, in_body)
@@ -137,7 +331,14 @@ class ChatAnthropic(AnthropicParameters):
         )
 
     def _client_settings(self) -> ClientSettings:
-        return ClientSettings(**self._client_arguments())
+        return ClientSettings(
+            api_key=self.anthropic_api_key,
+            base_url=self._address,
+            headers=tuple((self.default_headers or {}).items()),
+            proxy=self.anthropic_proxy,
+            http_client=self.http_client,
+            http_async_client=self.http_async_client,
+        )
 
     # ------------------------------------------------------------------------------------------ a request's parameters
 
@@ -172,17 +373,16 @@ class ChatAnthropic(AnthropicParameters):
             body: The request's JSON.
             stream: Whether a stream is asked for.
         """
-        said = [*(self.betas or ()), *(kwargs.get("betas") or ()), *self._betas_in_headers(kwargs)]
-        betas = _betas(params, [*said, *_betas_of_messages(body)])
+        of_tools = [_BETA_OF_TOOL.get(str(tool.get("type"))) for tool in params.get("tools") or ()]
+        of_parameters = [beta for beta, is_needed in _BETAS_OF_PARAMETERS.items() if is_needed(params)]
+        layers = (headers_in_lines(self._variable("sdk_headers")), self._headers, kwargs.get("extra_headers") or {})
+        texts = [str(value) for layer in layers for name, value in layer.items() if name.lower() == _BETA_HEADER]
+        in_headers = [beta.strip() for text in texts for beta in text.split(",") if beta.strip()]
+        said = [*(self.betas or ()), *(kwargs.get("betas") or ()), *in_headers]
+        betas = dict.fromkeys([*said, *_betas_of_messages(body), *filter(None, of_tools), *of_parameters])
         headers = {_BETA_HEADER: ",".join(betas), **{header: params.get(name) for name, header in _HEADERS.items()}}
         accept = "text/event-stream" if stream else "application/json"
         return {"Accept": accept, **{name: value for name, value in headers.items() if value}}
-
-    def _betas_in_headers(self, kwargs: Mapping[str, Any]) -> list[str]:
-        """Return the beta features that headers ask for: of the environment, of every request, of this call."""
-        layers = (headers_in_lines(self._variable("sdk_headers")), self._headers, kwargs.get("extra_headers") or {})
-        said = [str(value) for headers in layers for name, value in headers.items() if name.lower() == _BETA_HEADER]
-        return [beta.strip() for text in said for beta in text.split(",") if beta.strip()]
 
     def _request_options(
         self, kwargs: Mapping[str, Any], *, stream: bool, headers: Mapping[str, Any] = {}, query: Mapping[str, Any] = {}
@@ -269,30 +469,13 @@ class ChatAnthropic(AnthropicParameters):
 # ---------------------------------------------------------------------------------------------- what a request says besides its messages
 
 
-_OTHER_BLOCKS = ("thinking", "mcp_servers", "container", "context_management")
+_OTHER_BLOCKS = ("mcp_servers", "container", "context_management")
 _IMPLIED = {"type": "adaptive", "display": "summarized"}
-
-
-def _with_container(container: Any, last: str | None) -> Any:
-    """Return the `container` of a request.
-
-    Args:
-        container: The parameter. What it says besides an id (skills, say) stays.
-        last: The id of the last container, for a parameter that names none.
-    """
-    if last is None or isinstance(container, str) or (isinstance(container, Mapping) and container.get("id")):
-        return container
-    return {**container, "id": last} if isinstance(container, Mapping) else last
 
 
 def _is_thinking(thinking: Any) -> bool:
     """Whether a thinking parameter lets the model think."""
     return isinstance(thinking, Mapping) and thinking.get("type") not in (None, "disabled")
-
-
-def _demands_thinking(thinking: Any) -> bool:
-    """Whether a thinking parameter has the API demand that an open tool loop begins with thinking: `adaptive` does not."""
-    return isinstance(thinking, Mapping) and thinking.get("type") == "enabled"
 
 
 def _may_hold_blocks(params: Mapping[str, Any], body: bytes) -> bool:
@@ -302,31 +485,25 @@ def _may_hold_blocks(params: Mapping[str, Any], body: bytes) -> bool:
         params: The request's parameters.
         body: The request's JSON.
     """
-    if params.get("tools") or any(params.get(name) for name in _OTHER_BLOCKS[1:]) or _is_thinking(params.get("thinking")):
+    if params.get("tools") or any(params.get(name) for name in _OTHER_BLOCKS) or _is_thinking(params.get("thinking")):
         return True
     return b'"citations"' in body or b'"search_result"' in body
 
 
 def _tool_choice(params: Mapping[str, Any], parallel: bool | None) -> dict[str, Any] | None:
-    """Return the tool choice. A forced one is not sent to a thinking model, because the vendor rejects it (wire quirk C-18)."""
-    choice = _read_choice(format_tool_choice(params.get("tool_choice"), params["tools"]))
-    if choice.forced and _is_thinking(params.get("thinking")):
-        _logger.warning("a model that thinks cannot be forced to call a tool: the forced tool_choice is not sent")
-        return _choice_with_parallel(choice.lasting, parallel)
-    return _choice_with_parallel(choice.asked, parallel)
-
-
-def _choice_with_parallel(choice: dict[str, Any] | None, parallel: bool | None) -> dict[str, Any] | None:
-    """Return the choice with the setting for parallel calls.
+    """Return the tool choice. A forced one is not sent to a thinking model, because the vendor rejects it (wire quirk C-18).
 
     Args:
-        choice: The choice, as `format_tool_choice` gave it.
-        parallel: Whether it may; None leaves that to the vendor.
+        params: The request's parameters.
+        parallel: Whether calls may be parallel; None leaves that to the vendor.
     """
-    if parallel is None or (choice or {}).get("type") == "none":
+    read = _read_choice(format_tool_choice(params.get("tool_choice"), params["tools"]))
+    choice: dict[str, Any] | None = read.asked
+    if read.forced and _is_thinking(params.get("thinking")):
+        _logger.warning("a model that thinks cannot be forced to call a tool: the forced tool_choice is not sent")
+        choice = read.lasting
+    if parallel is None or (parallel and choice is None) or (choice or {}).get("type") == "none":
         return choice
-    if parallel and choice is None:
-        return None
     return {**(choice or {"type": "auto"}), "disable_parallel_tool_use": not parallel}
 
 
@@ -375,7 +552,7 @@ def _read_choice(choice: Mapping[str, Any] | None) -> ToolChoice:
 _OWN_HOST = "api.anthropic.com"
 
 
-def _cache_mark(model: AnthropicParameters, params: Mapping[str, Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
+def _cache_mark(model: ChatAnthropic, params: Mapping[str, Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the `cache_control` of this request's cache breakpoints; None for no breakpoints.
 
     Args:
@@ -446,13 +623,6 @@ _BETA_OF_TOOL_CHANGES = "mid-conversation-tool-changes-2026-07-01"
 _BETA_OF_INLINE_TOOLS = "inline-tools-2026-09-15"
 
 
-def _betas(params: Mapping[str, Any], requested: Sequence[str]) -> list[str]:
-    """Return the requested beta features, and those that a tool or parameter needs."""
-    of_tools = [_BETA_OF_TOOL.get(str(tool.get("type"))) for tool in params.get("tools") or ()]
-    of_parameters = [beta for beta, is_needed in _BETAS_OF_PARAMETERS.items() if is_needed(params)]
-    return list(dict.fromkeys([*requested, *filter(None, of_tools), *of_parameters]))
-
-
 def _compacting(management: Any) -> set[bool]:
     """Return whether each of the context edits is a compaction."""
     edits: Sequence[Mapping[str, Any]] = (management.get("edits") or ({},)) if isinstance(management, Mapping) and management else ()
@@ -464,41 +634,41 @@ def _betas_of_messages(body: bytes) -> list[str]:
 
     A message with a tool's whole definition needs another feature than one with the tool's name.
     """
-    return [*([_BETA_OF_SUMMARIES] if SUMMARY in body and b'"signature"' in body else []), *_betas_of_tool_changes(body)]
+    needed = [_BETA_OF_SUMMARIES] if SUMMARY in body and b'"signature"' in body else []
+    if any(b'"type":"%s"' % change in body for change in (b"tool_addition", b"tool_removal")):
+        needed.append(_BETA_OF_INLINE_TOOLS if b'"type":"tool_definition"' in body else _BETA_OF_TOOL_CHANGES)
+    return needed
 
 
-def _betas_of_tool_changes(body: bytes) -> list[str]:
-    if not any(b'"type":"%s"' % change in body for change in (b"tool_addition", b"tool_removal")):
-        return []
-    return [_BETA_OF_INLINE_TOOLS if b'"type":"tool_definition"' in body else _BETA_OF_TOOL_CHANGES]
-
-
-def _last_container(mapper: MessagesMapper, messages: Sequence[BaseMessage], *, ever: bool) -> str | None:
-    """Return the id of the container in which the vendor's code last ran, by the messages since the user's last one.
+def _reused_container(mapper: MessagesMapper, messages: Sequence[BaseMessage], given: Any, *, ever: bool) -> Any:
+    """Return a request's `container`, with the id of that in which the vendor's code last ran, by the messages since the user's last one.
 
     Calls that such code made are answered in it only: without its id the vendor refuses them.
 
     Args:
         mapper: The mapper of the request.
         messages: The history.
+        given: The parameter. An id of its own stays, and so does what else it says (skills, say).
         ever: Whether to look at all messages.
     """
+    if isinstance(given, str) or (isinstance(given, Mapping) and given.get("id")):
+        return given
     for message in reversed(messages):
         if isinstance(message, HumanMessage) and not ever:
-            return None
+            break
         container = message.response_metadata.get("container") if isinstance(message, AIMessage) else None
         if isinstance(container, Mapping) and container.get("id") and isinstance(message, AIMessage) and mapper.is_same_origin(message):
-            return str(container["id"])
-    return None
+            return {**given, "id": str(container["id"])} if isinstance(given, Mapping) else str(container["id"])
+    return given
 
 
-def _goes_on_without_thinking(mapper: MessagesMapper, messages: Sequence[BaseMessage]) -> bool:
+def _goes_on_without_thinking(mapper: MessagesMapper, messages: Sequence[BaseMessage], thinking: Any) -> bool:
     """Whether messages end in the results of a tool loop whose first reply has no thinking to send, because another model wrote it.
 
     The API then refuses `thinking` of type `enabled` until the loop is closed (docs, "Preserving thinking blocks"); adaptive thinking
     it takes.
     """
-    if not messages or not isinstance(messages[-1], ToolMessage):
+    if not isinstance(thinking, Mapping) or thinking.get("type") != "enabled" or not messages or not isinstance(messages[-1], ToolMessage):
         return False
     first: AIMessage | None = None
     for message in reversed(messages):

@@ -5,7 +5,7 @@ Of a reply any key may be absent, and gateways add others.
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypedDict
+from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
@@ -33,41 +33,6 @@ from .._base.replies import (
 from .._encode.encoder import read_object
 from .errors import error_from_body
 
-
-class ContentBlock(TypedDict, total=False):
-    """A content block at its start."""
-
-    type: str
-    id: str | None
-    name: str | None
-    text: str | None
-    citations: list[Any] | None
-    thinking: str | None
-    signature: str | None
-    input: Any
-
-
-class Delta(TypedDict, total=False):
-    """An increment of a content block."""
-
-    type: str
-    text: str | None
-    citation: Any
-    thinking: str | None
-    signature: str | None
-    partial_json: str | None
-
-
-class Message(TypedDict, total=False):
-    """A whole message, its head, or the fields of `message_delta`."""
-
-    id: str | None
-    model: str | None
-    content: list[ContentBlock] | None
-    stop_reason: str | None
-    stop_sequence: str | None
-
-
 # ---------------------------------------------------------------------------------------------- usage
 # Token counts of the Messages API in LangChain's terms.
 #
@@ -76,11 +41,6 @@ class Message(TypedDict, total=False):
 
 
 _LIFETIMES = ("ephemeral_5m_input_tokens", "ephemeral_1h_input_tokens")
-
-
-def _merged_usage(earlier: Mapping[str, Any], later: Any) -> dict[str, Any]:
-    """Merge a later event's counts over the earlier ones."""
-    return merged_counts(earlier, later) if isinstance(later, Mapping) else {**earlier}
 
 
 def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata | None:
@@ -210,11 +170,9 @@ class MessagesDecoder:
             delta, block = event.get("delta"), self._open.get(event.get("index"))
             if block is not None and block.written and delta.__class__ is dict and delta.get("type") == "text_delta":
                 text = delta.get("text")
-                if text.__class__ is str:  # a plain piece of text, as of most events
-                    if not text:
-                        return None
-                    number = block.number
-                    return new_chunk([{"type": "text", "text": text, "index": number}] if self.in_blocks else text, {}, self.message_id)
+                if text and text.__class__ is str:  # a plain piece of text, as of most events
+                    content = [{"type": "text", "text": text, "index": block.number}] if self.in_blocks else text
+                    return new_chunk(content, {}, self.message_id)
             self._known = True
             return self._delta(event)
         if kind == "error" or event.get("error"):
@@ -234,23 +192,22 @@ class MessagesDecoder:
     def _read(self, event: Mapping[str, Any], kind: Any) -> AIMessageChunk | None:
         match kind:
             case "content_block_start":
-                return self._start(event.get("index"), event.get("content_block") or ContentBlock())
+                return self._start(event.get("index"), event.get("content_block") or {})
             case "content_block_stop":
                 return self._stop(self._open.pop(event.get("index"), None))
             case "message_start":
-                return self._read_message(event.get("message") or Message())
+                return self._read_message(event.get("message") or {})
             case "message_delta":
-                self._note(event.get("delta") or Message(), event)
+                self._note(event.get("delta") or {}, event)
                 self._said_stop = bool(self._stop_reason)
             case "message_stop":
                 self.ended = True
             case "message":  # a whole body, also where a stream was asked for
                 self.ended = True
-                whole: Any = event
-                return self._read_message(whole)
+                return self._read_message(event)
         return None
 
-    def _read_message(self, message: Message) -> AIMessageChunk | None:
+    def _read_message(self, message: Mapping[str, Any]) -> AIMessageChunk | None:
         """Read the reply's head, or the whole reply. A second head of the same reply is ignored."""
         if self.message_id is not None and message.get("id") == self.message_id:
             return None
@@ -262,24 +219,26 @@ class MessagesDecoder:
             chunks += [self._start(("whole", position), block), self._stop(self._open.pop(("whole", position), None))]
         return merge_given(*chunks)
 
-    def _note(self, message: Message, event: Mapping[str, Any]) -> None:
+    def _note(self, message: Mapping[str, Any], event: Mapping[str, Any]) -> None:
         self._stop_reason = message.get("stop_reason") or self._stop_reason
         self._stop_sequence = message.get("stop_sequence") or self._stop_sequence
-        self._usage = _merged_usage(self._usage, event.get("usage"))
+        if isinstance(usage := event.get("usage"), Mapping):
+            self._usage = merged_counts(self._usage, usage)
         for key, value in (*event.items(), *message.items()):
             if value is not None:
                 self._about[key] = value
 
     # ------------------------------------------------------------------------------------------ blocks
 
-    def _start(self, index: Any, start: ContentBlock) -> AIMessageChunk | None:
+    def _start(self, index: Any, start: Mapping[str, Any]) -> AIMessageChunk | None:
         before = self._stop(self._open.pop(index, None))  # a gateway that never ends its blocks
         block = self._open[index] = _Block(self._numbers, start)
         self._numbers += 1
         if block.kind == "tool_use":
             self._calls.append(len(self._contents))
             self.in_blocks = self.in_blocks or not self._contents  # the call becomes a block
-            return merge_given(before, self._call_chunk(block, {"id": start.get("id"), "name": start.get("name"), **_extra(start)}))
+            beside = {key: value for key, value in start.items() if key not in _OF_CALLS}  # sent back with it: `caller`, `toolset_name`
+            return merge_given(before, self._call_chunk(block, {"id": start.get("id"), "name": start.get("name"), **beside}))
         self.in_blocks = self.in_blocks or block.kind != "text"
         if block.kind == "text":
             return merge_given(before, self._text_chunk(block, start.get("text") or "", start.get("citations") or []))
@@ -289,7 +248,7 @@ class MessagesDecoder:
         return before
 
     def _delta(self, event: Mapping[str, Any]) -> AIMessageChunk | None:
-        delta: Delta = event.get("delta") or Delta()
+        delta = event.get("delta") or {}
         index = event.get("index")
         kind = delta.get("type")
         block = self._open.get(index)
@@ -425,11 +384,6 @@ class MessagesDecoder:
             **{key: value for key, value in known.items() if value},
         }
         return {**metadata, KEY: own} if own else metadata
-
-
-def _extra(start: ContentBlock) -> dict[str, Any]:
-    """Return the call's extra keys, which are sent back with it (`caller`, `toolset_name`)."""
-    return {key: value for key, value in start.items() if key not in _OF_CALLS}
 
 
 # ---------------------------------------------------------------------------------------------- vendor events

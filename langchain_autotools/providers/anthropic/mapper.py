@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Required, TypedDict, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard
 
 from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
 
@@ -50,7 +50,12 @@ from .._encode.sources import (
 from .decode import PROVIDER
 
 if TYPE_CHECKING:
-    from anthropic.types import CacheControlEphemeralParam, CitationsConfigParam
+    from anthropic.types import TextBlockParam, ToolResultBlockParam
+
+    Part = TextBlockParam | dict[str, Any]
+    """A content block of a request; a dict is one of the wire's own blocks and is sent unchanged."""
+else:
+    Part = dict[str, Any]
 
 _logger = logging.getLogger("langchain_autotools")
 
@@ -59,54 +64,7 @@ _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _NO_SUCH = "the Messages API has no such content"
 
 
-class Text(TypedDict, total=False):
-    """A text in a request."""
-
-    type: Required[Literal["text"]]
-    text: Required[str]
-    citations: list[Any]
-    cache_control: "CacheControlEphemeralParam"
-
-
-class MediaSource(TypedDict, total=False):
-    """The source of an image's or document's data."""
-
-    type: Required[Literal["base64", "url", "file", "text", "content"]]
-    media_type: str
-    data: str
-    url: str
-    file_id: str
-    content: Any
-
-
-class Media(TypedDict, total=False):
-    """An image or a document in a request."""
-
-    type: Required[Literal["image", "document"]]
-    source: Required[MediaSource]
-    title: str
-    context: str
-    citations: "CitationsConfigParam"
-    transformations: Any
-    cache_control: "CacheControlEphemeralParam"
-
-
-Part = Text | Media | dict[str, Any]
-"""A content block of a request; a dict is one of the wire's own blocks and is sent unchanged."""
-
-
-class ToolResult(TypedDict, total=False):
-    """The result of a call in a request."""
-
-    type: Required[Literal["tool_result"]]
-    tool_use_id: Required[str]
-    content: Required[str | list[Part]]
-    is_error: bool
-    toolset_name: str
-    cache_control: "CacheControlEphemeralParam"
-
-
-def text_part(text: str) -> Text:
+def text_part(text: str) -> "TextBlockParam":
     """Return a text block."""
     return {"type": "text", "text": text}
 
@@ -172,13 +130,66 @@ def _server_caller(call: ToolCallRecord) -> str | None:
     return caller.get("tool_id") if isinstance(caller, Mapping) else None
 
 
-class MessagesEncoder(MessageEncoder[Encoded, CallId]):
-    """Encodes messages of any vendor for the Messages API, each alone."""
+class MessagesMapper(MessageEncoder[Encoded, CallId]):
+    """Encodes requests. Safe for use by any number of threads.
+
+    Args:
+        origin: Digest of the endpoint and the model. Opaque blocks (thinking, server tools) go back only to the origin they
+            came from; "" keeps none.
+        model: The model's name.
+        system_anywhere: Whether the model takes system messages in the middle of a conversation.
+        unsigned: Whether thinking without a signature goes back too, as servers of other vendors want it.
+    """
 
     provider = PROVIDER
     is_default_provider = True
-    unsigned = False
-    """Whether the server is another vendor's, and has thinking without a signature back."""
+
+    def __init__(self, *, origin: str = "", model: str = "", system_anywhere: bool = False, unsigned: bool = False) -> None:
+        super().__init__(origin, model)
+        self._system_anywhere, self._unsigned = system_anywhere, unsigned
+
+    def encode_request(
+        self, messages: Sequence[BaseMessage], params: Mapping[str, Any], *, cache: Mapping[str, Any] | None = None
+    ) -> bytes:
+        """Encode a request.
+
+        Args:
+            messages: The messages. System messages at the start become the request's `system`.
+            params: Everything else, in the wire's names.
+            cache: The `cache_control` to put on the end of the system prompt, if any.
+
+        Raises:
+            ConfigurationError: A parameter is no JSON value.
+            UnsupportedFeatureError: A message has content that the wire cannot carry.
+        """
+        replies_last = bool(messages) and isinstance(messages[-1], AIMessage)
+        encoded = fold_over(messages, self, partial(_Messages, self), len(messages) - replies_last)
+        if replies_last:
+            encoded = encoded.copy()
+            encoded.add(messages[-1], last=True)
+        system = [*encoded.system]
+        if system and cache:
+            system[-1] = system[-1][:-1] + to_bytes(f',"cache_control":{dumps(cache)}}}')
+        head = {key: value for key, value in params.items() if key != "system"}
+        if not system and params.get("system"):
+            head["system"] = params["system"]
+        before = b'"system":[%s],' % b",".join(system) if system else b""
+        groups = encoded.groups(self._system_anywhere).all()
+        if messages and not encoded.begun:
+            raise UnsupportedFeatureError("a system message alone asks for nothing, and the vendor refuses it: add a HumanMessage")
+        return request_body(head, "messages", groups, before)
+
+    def in_place(self, message: BaseMessage, ids: tuple[CallId, ...], last: bool, place: int, taken: Container[str]) -> Encoded:
+        """Encode a message with the ids that it answers and the ids that it must not reuse."""
+        answered = ids if any(call.sent != call.known or call.toolset or call.alone for call in ids) else ()
+        context = (answered, last)
+        encoded = self._memo.get(message, context)
+        if encoded is None:
+            encoded = self.encode(message, answered)
+            encoded = self._put(message, context, _as_prefill(encoded) if last else encoded)
+        if taken and isinstance(message, AIMessage) and any(call.sent in taken for call in encoded.calls):
+            return self._assistant(message, taken, place)  # an id of another server's that came before
+        return encoded
 
     def _assistant(self, message: AIMessage, taken: Container[str] = (), place: int = 0) -> Encoded:
         """Encode a reply; `taken` contains the ids of all earlier calls, and `place` is their number."""
@@ -191,7 +202,7 @@ class MessagesEncoder(MessageEncoder[Encoded, CallId]):
         last = len(written) if message.response_metadata.get("finish_reason") not in _CUT else len(written) - 1
         made = [item for item in written if not isinstance(item, int) and is_output(item)]
         items = [
-            item if isinstance(item, int) else _assistant_part(item, same_origin=same_origin, unsigned=self.unsigned and position < last)
+            item if isinstance(item, int) else _assistant_part(item, same_origin=same_origin, unsigned=self._unsigned and position < last)
             for position, item in enumerate(written)
             if isinstance(item, int) or not is_output(item)
         ]
@@ -255,21 +266,21 @@ def _blocks_of(message: BaseMessage) -> list[Any]:
     return [message.content] if isinstance(message.content, str) else message.content
 
 
-def _tool_result(call: CallId, message: ToolMessage, parts: list[Part]) -> tuple[ToolResult, list[Part]]:
+def _tool_result(call: CallId, message: ToolMessage, parts: list[Part]) -> tuple["ToolResultBlockParam", list[Part]]:
     """Return a result, and the parts that stand behind the results of the turn.
 
     The cache mark is set on the whole result, because the wire rejects one inside. A failed result holds text alone (wire quirk C-21).
     """
     failed = message.status == "error"
-    marks = [mark for block in _blocks_of(message) if isinstance(block, Mapping) and (mark := _mark_of(block))]
+    marks = [mark for block in _blocks_of(message) if isinstance(block, Mapping) and (mark := extra(unwrapped(block), _CACHE))]
     behind = [part for part in parts if failed and part["type"] != "text"]
     inside = [part for part in parts if part not in behind]
     for part in inside if marks else ():
         part.pop("cache_control", None)
-    said: str | list[Part] = inside
+    said: Any = inside
     if len(inside) == 1 and inside[0].keys() == text_part("").keys():
         said = str(inside[0].get("text"))
-    result: ToolResult = {"type": "tool_result", "tool_use_id": call.sent, "content": said}
+    result: ToolResultBlockParam = {"type": "tool_result", "tool_use_id": call.sent, "content": said}
     if not inside:
         result["content"] = BELOW if behind else empty_output(failed=failed)
     if failed:
@@ -285,65 +296,6 @@ def _tool_result(call: CallId, message: ToolMessage, parts: list[Part]) -> tuple
 
 
 _OPENING = encode({"role": "user", "content": [text_part("(The conversation begins with the assistant.)")]}) + b","
-
-
-class MessagesMapper(MessagesEncoder):
-    """Encodes requests. Safe for use by any number of threads.
-
-    Args:
-        origin: Digest of the endpoint and the model. Opaque blocks (thinking, server tools) go back only to the origin they
-            came from; "" keeps none.
-        model: The model's name.
-        system_anywhere: Whether the model takes system messages in the middle of a conversation.
-        unsigned: Whether thinking without a signature goes back too, as servers of other vendors want it.
-    """
-
-    def __init__(self, *, origin: str = "", model: str = "", system_anywhere: bool = False, unsigned: bool = False) -> None:
-        super().__init__(origin, model)
-        self._system_anywhere, self.unsigned = system_anywhere, unsigned
-
-    def encode_request(
-        self, messages: Sequence[BaseMessage], params: Mapping[str, Any], *, cache: Mapping[str, Any] | None = None
-    ) -> bytes:
-        """Encode a request.
-
-        Args:
-            messages: The messages. System messages at the start become the request's `system`.
-            params: Everything else, in the wire's names.
-            cache: The `cache_control` to put on the end of the system prompt, if any.
-
-        Raises:
-            ConfigurationError: A parameter is no JSON value.
-            UnsupportedFeatureError: A message has content that the wire cannot carry.
-        """
-        replies_last = bool(messages) and isinstance(messages[-1], AIMessage)
-        encoded = fold_over(messages, self, partial(_Messages, self), len(messages) - replies_last)
-        if replies_last:
-            encoded = encoded.copy()
-            encoded.add(messages[-1], last=True)
-        system = [*encoded.system]
-        if system and cache:
-            system[-1] = system[-1][:-1] + to_bytes(f',"cache_control":{dumps(cache)}}}')
-        head = {key: value for key, value in params.items() if key != "system"}
-        if not system and params.get("system"):
-            head["system"] = params["system"]
-        before = b'"system":[%s],' % b",".join(system) if system else b""
-        groups = encoded.groups(self._system_anywhere).all()
-        if messages and not encoded.begun:
-            raise UnsupportedFeatureError("a system message alone asks for nothing, and the vendor refuses it: add a HumanMessage")
-        return request_body(head, "messages", groups, before)
-
-    def in_place(self, message: BaseMessage, ids: tuple[CallId, ...], last: bool, place: int, taken: Container[str]) -> Encoded:
-        """Encode a message with the ids that it answers and the ids that it must not reuse."""
-        answered = ids if any(call.sent != call.known or call.toolset or call.alone for call in ids) else ()
-        context = (answered, last)
-        encoded = self._memo.get(message, context)
-        if encoded is None:
-            encoded = self.encode(message, answered)
-            encoded = self._put(message, context, _as_prefill(encoded) if last else encoded)
-        if taken and isinstance(message, AIMessage) and any(call.sent in taken for call in encoded.calls):
-            return self._assistant(message, taken, place)  # an id of another server's that came before
-        return encoded
 
 
 class _Groups:
@@ -453,16 +405,11 @@ class _Messages:
         """Return the wire's messages."""
         if self._plain:
             return self._groups
-        groups = _Groups()
-        for encoded in _place_system_messages(_drop_unanswered_server_tools(_from_summary(self._messages)), system_anywhere):
+        numbers, groups = range(len(self._messages) - 1, 0, -1), _Groups()
+        summary = next((number for number in numbers if any(map(_stands_alone, self._messages[number].blocks))), 0)
+        for encoded in _place_system_messages(_drop_unanswered_server_tools(self._messages[summary:]), system_anywhere):
             groups.add(encoded)
         return groups
-
-
-def _from_summary(messages: list[Encoded]) -> list[Encoded]:
-    """Return the messages from the last summary on, which replaces those before it."""
-    starts = (number for number in range(len(messages) - 1, 0, -1) if any(map(_stands_alone, messages[number].blocks)))
-    return messages[next(starts, 0) :]
 
 
 def _place_system_messages(messages: list[Encoded], system_anywhere: bool) -> list[Encoded]:
@@ -499,14 +446,11 @@ def _drop_unanswered_server_tools(messages: list[Encoded]) -> list[Encoded]:
         return messages
     answered = {identifier for message in messages for identifier in message.answered}
     end = max(number for number, message in enumerate(messages) if message.blocks and not message.results)
-    kept = [_without_unanswered(message, answered) for message in messages[:end]]
+    kept = list[Encoded]()
+    for message in messages[:end]:
+        doomed = {place for place, identifier in message.asked if identifier not in answered}
+        kept.append(replace(message, blocks=tuple(block for place, block in enumerate(message.blocks) if place not in doomed)))
     return [message for message in kept if message.blocks or message.results] + messages[end:]
-
-
-def _without_unanswered(message: Encoded, answered: Container[str]) -> Encoded:
-    doomed = {place for place, identifier in message.asked if identifier not in answered}
-    kept = tuple(block for place, block in enumerate(message.blocks) if place not in doomed)
-    return replace(message, blocks=kept) if doomed else message
 
 
 def _as_prefill(encoded: Encoded) -> Encoded:
@@ -648,21 +592,12 @@ def part_of(block: str | Block) -> Part | None:
     part = convert_block(block, text_part, _CONVERTERS, _NO_SUCH)
     if part["type"] == "text" and not str(part.get("text")).strip():
         return None
-    if part["type"] == "text" and _are_citations(block.get("citations")):
-        part = {**part, "citations": block["citations"]}
+    citations = block.get("citations")
+    if part["type"] == "text" and isinstance(citations, list) and citations:
+        kinds = [str(one.get("type")) if isinstance(one, Mapping) else "" for one in citations]
+        part = {**part, "citations": citations} if all(kind.endswith("_location") for kind in kinds) else part  # the wire's own
     cache = extra(block, _CACHE)
     return {**part, _CACHE: cache} if cache else part
-
-
-def _mark_of(block: Block) -> Any:
-    """Return a block's mark of the cache; None if it has none."""
-    return extra(unwrapped(block), _CACHE)
-
-
-def _are_citations(value: Any) -> bool:
-    """Whether a text's citations are the wire's own."""
-    kinds = [one.get("type") if isinstance(one, Mapping) else None for one in value] if isinstance(value, list) else []
-    return bool(kinds) and all(str(kind).endswith("_location") for kind in kinds)
 
 
 def _own(block: Block) -> dict[str, Any]:
@@ -677,16 +612,16 @@ def _media(block: Block) -> Part:
         raise unsupported(kind, f"the file {source.file_id!r} is another vendor's")
     if source.kind in ("audio", "video"):
         raise unsupported(kind, _NO_SUCH)
-    return _image(block, source) if source.kind == "image" else _document(block, source)
+    if source.kind == "image":
+        content, beside = _image_source(source, kind), {"transformations": extra(block, "transformations")}
+    else:
+        names = {"title": extra(block, "title") or source.name, "context": extra(block, "context")}
+        content, beside = _document_source(block, source), {**names, "citations": extra(block, "citations")}
+    sent = {name: value for name, value in beside.items() if value}
+    return {"type": "image" if source.kind == "image" else "document", "source": content, **sent}
 
 
-def _image(block: Block, source: Source) -> Media:
-    image: Media = {"type": "image", "source": _image_source(source, block.get("type"))}
-    changes = extra(block, "transformations")
-    return {**image, "transformations": changes} if changes else image
-
-
-def _image_source(source: Source, kind: Any) -> MediaSource:
+def _image_source(source: Source, kind: Any) -> Any:
     if source.url:
         return {"type": "url", "url": source.url}
     if source.file_id:
@@ -701,21 +636,11 @@ def _image_source(source: Source, kind: Any) -> MediaSource:
     return {"type": "base64", "media_type": mime_type, "data": source.data}
 
 
-def _document(block: Block, source: Source) -> Media:
-    document: Media = {"type": "document", "source": _document_source(block, source)}
-    if title := extra(block, "title") or source.name:
-        document["title"] = title
-    if context := extra(block, "context"):
-        document["context"] = context
-    if citations := extra(block, "citations"):
-        document["citations"] = citations
-    return document
-
-
-def _document_source(block: Block, source: Source) -> MediaSource:
+def _document_source(block: Block, source: Source) -> Any:
     nested, kind = block.get("source"), block.get("type")
     if isinstance(nested, Mapping) and nested.get("type") == "content":
-        return {"type": "content", "content": _inner(nested.get("content"))}
+        content = nested.get("content")  # a text, or texts and pictures
+        return {"type": "content", "content": convert_content(content, part_of) if isinstance(content, list) else content}
     if source.file_id:
         return {"type": "file", "file_id": source.file_id}
     if source.url:
@@ -727,13 +652,6 @@ def _document_source(block: Block, source: Source) -> MediaSource:
     if source.kind != "pdf":
         raise unsupported(kind, f"documents are PDF or text, not {source.essence or 'data of an unknown type'}")
     return {"type": "base64", "media_type": PDF, "data": source.data}
-
-
-def _inner(content: Any) -> Any:
-    """Return the content of a document: a text, or texts and pictures."""
-    if not isinstance(content, list):
-        return content
-    return [part for part in map(part_of, content) if part is not None]
 
 
 def _search_result(block: Block) -> Part:

@@ -8,8 +8,9 @@ of any type) has no such form.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any, Protocol
 
 from langchain_core.tools import BaseTool
 
@@ -238,11 +239,8 @@ def format_tool_choice(choice: Any, tools: Tools) -> dict[str, Any] | None:
     Raises:
         ConfigurationError: The choice names no declared tool, or is of no known form.
     """
-    return format_choice(choice, tools, any_tool=_any_tool, named=_named, from_mapping=_from_mapping)
-
-
-def _any_tool(tools: Tools) -> dict[str, Any]:
-    return {"type": "tool", "name": tools[0]["name"]} if len(tools) == 1 and "name" in tools[0] else {"type": "any"}
+    single = {"type": "tool", "name": tools[0]["name"]} if len(tools) == 1 and "name" in tools[0] else None
+    return format_choice(choice, tools, any_tool=lambda _: single or {"type": "any"}, named=_named, from_mapping=_from_mapping)
 
 
 def _named(choice: str, tools: Tools) -> dict[str, Any]:
@@ -274,3 +272,58 @@ def _from_mapping(choice: Mapping[str, Any], tools: Tools) -> dict[str, Any]:
     if isinstance(kind, str) and kind != "allowed_tools":
         return _named(kind, tools)
     raise ConfigurationError(f"tool_choice {dict(choice)!r} names no tool")
+
+
+# ---------------------------------------------------------------------------------------------- the memory tool
+# The memory tool over any storage, on the SDK's own base class, which is loaded at the first command.
+
+
+class MemoryStorage(Protocol):
+    """What keeps a model's memory: one method for each command of the tool, which returns the text for the model."""
+
+    def view(self, path: str, view_range: list[int] | None) -> str:
+        """Return the lines of a file, or the files of a directory."""
+
+    def create(self, path: str, text: str) -> str:
+        """Make a new file."""
+
+    def str_replace(self, path: str, old: str, new: str) -> str:
+        """Replace what occurs once in a file."""
+
+    def insert(self, path: str, line: int, text: str) -> str:
+        """Add lines to a file."""
+
+    def delete(self, path: str) -> str:
+        """Remove a file or a directory."""
+
+    def rename(self, old: str, new: str) -> str:
+        """Rename or move a file or a directory."""
+
+
+def run_command(storage: MemoryStorage, arguments: Mapping[str, Any]) -> str:
+    """Return what a command of the memory tool (`memory_20250818`) returns. Its arguments are complete and of the right types."""
+    tool = _memory_tool()()
+    tool.storage = storage
+    return str(tool.call(dict(arguments)))
+
+
+_COMMANDS = {
+    "view": ("path", "view_range"),
+    "create": ("path", "file_text"),
+    "str_replace": ("path", "old_str", "new_str"),
+    "insert": ("path", "insert_line", "insert_text"),
+    "delete": ("path",),
+    "rename": ("old_path", "new_path"),
+}
+"""The methods of a storage, each with its arguments by their names in a command."""
+
+
+@cache
+def _memory_tool() -> type[Any]:
+    """Return the SDK's class with methods that hand their command to a storage."""
+    from anthropic.lib.tools import BetaAbstractMemoryTool
+
+    def handing(name: str) -> Callable[[Any, Any], str]:
+        return lambda tool, command: getattr(tool.storage, name)(*(getattr(command, field) for field in _COMMANDS[name]))
+
+    return type("StoredMemory", (BetaAbstractMemoryTool,), {name: handing(name) for name in _COMMANDS})

@@ -1,37 +1,45 @@
 """`ChatGoogleGenerativeAI`: a tool-running chat model for Google's Gemini API or Vertex AI."""
 
-import json
+import os
 import re
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext
 from enum import Enum
-from functools import partial
-from itertools import repeat
-from typing import TYPE_CHECKING, Any, ClassVar, Required, TypedDict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, SecretStr, field_validator
 
 from ...errors import ConfigurationError
 from ...messages.blocks import unnumbered, whole_content
+from ...turn.model import Secret
 from ...turn.tools import ToolChoice, listed
-from .._base.chat_model import ProviderChatModel, described, profile, profile_in
+from .._base.chat_model import Profiles, ProviderChatModel, profile_in
 from .._base.errors import ErrorMapping
-from .._base.parameters import log_parallel
+from .._base.parameters import Check, Environment, check_client_arguments, check_count, check_in_path, log_parallel
 from .._encode.encoder import origin_of
-from .._encode.tools import json_schema_of
 from .._transport.exchange import Exchange
 from .._transport.secrets import portable_arguments
 from .._transport.timeouts import DEFAULT_READ_TIMEOUT, own_timeout, read_timeout, timeout_parts
-from .decode import GenerateContentDecoder, GenerateContentEvents, camel
+from .client import AccessTokens, ClientSettings, Endpoint
+from .decode import GenerateContentDecoder, GenerateContentEvents, camel, snake
 from .errors import ERRORS
-from .mapper import GenerateContentMapper
-from .parameters import AccessTokens, ClientSettings, Endpoint, GoogleParameters, check_sdk_names
-from .tools import Choice, dialect, flat_tools, format_tool, format_tool_choice, wire_tools
+from .mapper import GenerateContentMapper, read_contents
+from .tools import (
+    Choice,
+    flat_tools,
+    format_tool,
+    format_tool_choice,
+    plain_schema,
+    plain_tool,
+    reply_schema,
+    response_format_config,
+    wire_tools,
+)
 
 if TYPE_CHECKING:
     from google import genai
@@ -64,8 +72,22 @@ _SYNONYMS = {
 _THINKING = {"include_thoughts": "includeThoughts", "thinking_budget": "thinkingBudget", "thinking_level": "thinkingLevel"}
 _OF_TOOLS = ("tools", "toolChoice", "toolConfig")
 
+_PROFILES = Path(__file__).with_name("profiles.csv")
 
-class ChatGoogleGenerativeAI(GoogleParameters):
+
+_TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no")
+_ADDRESS_VARIABLES = {False: "GOOGLE_GEMINI_BASE_URL", True: "GOOGLE_VERTEX_BASE_URL"}
+
+_OF_THE_SDK = {
+    "http_options": "it is google-genai's own; give base_url, timeout, max_retries, additional_headers, client_args",
+    "should_return_http_response": "it is google-genai's own; include_response_headers=True tells the headers",
+    "automatic_function_calling": "it is google-genai's own; tools=[...] of the constructor run, those of bind_tools never do",
+    "automatic_continuation": "it is google-genai's own: its client asks for the rest of a reply",
+}
+"""Parameters of google-genai's configuration that only that package supports, with their replacements."""
+
+
+class ChatGoogleGenerativeAI(ProviderChatModel):
     """Google's chat models, on the Gemini API or Vertex AI, with tools that run.
 
     ```python
@@ -96,21 +118,227 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         ConfigurationError: An argument is unknown or cannot work.
     """
 
+    model: str = Field(validation_alias="model_name")
+    """Model name, also with its path (`models/...`, `publishers/...`, `projects/...`)."""
+
+    google_api_key: Secret = Field(default=None, alias="api_key")  # type: ignore[arg-type]
+    """API key. Environment: `GOOGLE_API_KEY`, then `GEMINI_API_KEY`."""
+    credentials: Any = Field(default=None, exclude=True, repr=False)
+    """Credentials for Vertex AI, a `google.auth.credentials.Credentials`. None: a key, else the machine's own credentials."""
+    vertexai: bool | None = None
+    """Whether to use Vertex AI. None: as set by `GOOGLE_GENAI_USE_VERTEXAI`; else if `credentials` or `project` are given."""
+    project: str | None = None
+    """Google Cloud project, for Vertex AI. Environment: `GOOGLE_CLOUD_PROJECT`; else that of the machine's credentials."""
+    location: str | None = None
+    """Google Cloud region, for Vertex AI. Environment: `GOOGLE_CLOUD_LOCATION`; else `global`."""
+    base_url: str | None = Field(default=None, validation_alias="client_options")
+    """Base URL of the API, with or without a version at its end. Environment: `GOOGLE_GEMINI_BASE_URL`, for Vertex AI
+    `GOOGLE_VERTEX_BASE_URL`. None: Google's own."""
+    api_version: str | None = None
+    """Version of the API. Environment: `GOOGLE_GENAI_API_VERSION`. None: `v1beta`, on Vertex AI `v1beta1`."""
+    additional_headers: dict[str, str] | None = Field(default=None, repr=False)
+    """Additional HTTP headers of every request."""
+    client_args: dict[str, Any] | None = Field(default=None, exclude=True, repr=False)
+    """Arguments of the package's own HTTP clients: `proxy`, `verify`, ..."""
+    http_client: Any = Field(default=None, exclude=True, repr=False)
+    """HTTP client for synchronous requests, of httpx or httpx2, in place of the package's own."""
+    http_async_client: Any = Field(default=None, exclude=True, repr=False)
+    """HTTP client for asynchronous requests in place of the package's own."""
+
+    temperature: float | None = None
+    """Sampling temperature, 0 to 2. None: the vendor's default for the model."""
+    top_p: float | None = None
+    """Nucleus sampling: sample from the most likely tokens of this probability mass, 0 to 1."""
+    top_k: int | float | None = None
+    """Top-k sampling: sample from this many most likely tokens."""
+    max_output_tokens: int | None = Field(default=None, validation_alias="max_tokens")
+    """Maximum number of tokens of one reply, thinking included (`maxOutputTokens`)."""
+    stop: list[str] | None = Field(default=None, validation_alias="stop_sequences")
+    """Stop sequences: the reply ends before any of these texts (`stopSequences`)."""
+    frequency_penalty: float | None = None
+    """Frequency penalty: positive values make tokens less likely the more often they have occurred."""
+    presence_penalty: float | None = None
+    """Presence penalty: positive values make tokens that have occurred less likely."""
+    seed: int | None = None
+    """Sampling seed: the same seed and request give the same reply as far as the server can."""
+    n: Literal[1] = Field(default=1, validation_alias="candidate_count")
+    """Number of candidates: only 1, since a run has one reply."""
+
+    include_thoughts: bool | None = None
+    """Whether replies include summaries of the model's thoughts."""
+    thinking_budget: int | None = None
+    """Thinking budget in tokens; 0: none, -1: dynamic. For models before Gemini 3."""
+    reasoning_effort: str | None = Field(default=None, alias="thinking_level")
+    """Thinking level: `minimal`, `low`, `medium`, `high`; models differ. From Gemini 3 on."""
+    thinking_config: Any = None
+    """The wire's whole `thinkingConfig`, a dict or google-genai's object; the three fields above take precedence."""
+
+    response_modalities: list[Any] | None = None
+    """Output modalities: `TEXT`, `IMAGE`, `AUDIO`."""
+    media_resolution: Any = None
+    """Resolution at which media of the input are read: `low`, `medium`, `high`."""
+    image_config: dict[str, Any] | None = None
+    """Aspect ratio and size of generated images."""
+    response_mime_type: str | None = None
+    """MIME type of replies: `text/plain`, `application/json`."""
+    response_schema: Any = None
+    """JSON schema of replies, with `response_mime_type="application/json"`."""
+
+    safety_settings: Mapping[Any, Any] | list[Any] | None = None
+    """Block thresholds by harm category: `{"HARM_CATEGORY_...": "BLOCK_..."}`, as words or google-genai's enums; or the wire's own list."""
+    cached_content: str | None = None
+    """Name of the cached content that requests begin with."""
+    labels: dict[str, str] | None = None
+    """Labels of requests, for billing on Vertex AI."""
+    timeout: Any = Field(default=None, validation_alias="request_timeout")
+    """Timeout in seconds for the connection and between two bytes: a number, (connect, read), or the HTTP library's `Timeout`.
+    None: that of `client_args` or of a client of your own that sets one, else 600, to connect 5."""
+    max_retries: int | None = Field(default=None, validation_alias="retries")
+    """Maximum number of retries of a failed request. None: as set by `retry` (2 by default)."""
+
+    _ls_provider: ClassVar[str] = "google_genai"
+    _variable_prefix: ClassVar[str] = "GOOGLE"
+    _environment: ClassVar[Environment] = Environment(key=("GOOGLE_API_KEY", "GEMINI_API_KEY"))
+    _key_field: ClassVar[str] = "google_api_key"
+    _headers_field: ClassVar[str] = "additional_headers"
+    _identifying_fields: ClassVar[tuple[str, ...]] = ("vertexai", "project", "location", "api_version", "output_version")
+    _limit_params: ClassVar[tuple[str, ...]] = ("maxOutputTokens",)
+    _stop_param: ClassVar[str] = "stopSequences"
+    _sampling_object: ClassVar[str] = "generationConfig"
+    _v0_content: ClassVar[str] = "the wire's own blocks"
+
+    _numbers: ClassVar[Mapping[str, Check]] = {
+        **ProviderChatModel._numbers,
+        **dict.fromkeys(("topP", "topK", "maxOutputTokens"), check_count),
+    }
+    _dicts: ClassVar[Mapping[str, str]] = {
+        **ProviderChatModel._dicts,
+        **dict.fromkeys(("generation_config", "tool_config", "toolConfig"), ""),
+        "thinking_config": "thinking_level='high' says the level alone",
+    }
+
+    _call_names: ClassVar[frozenset[str]] = ProviderChatModel._call_names | {
+        *("audio_timestamp", "audio_transcription_config", "code_execution", "continuation_token", "enable_enhanced_civic_answers"),
+        *("generation_config", "generation_output_config", "logprobs", "model_armor_config", "model_selection_config"),
+        *("response_json_schema", "response_logprobs", "routing_config", "service_tier", "speech_config", "store"),
+        *("system_instruction", "tool_config"),
+    }
+    _refused: ClassVar[Mapping[str, str]] = {
+        **ProviderChatModel._refused,
+        "headers": "headers of every request go into additional_headers={...}",
+        "default_metadata": "say it in additional_headers={...}",
+        "default_metadata_input": "say it in additional_headers={...}",
+        "convert_system_message_to_human": "system messages are sent as the request's systemInstruction, which every model takes now",
+        "transport": "requests are made over HTTP",
+        **_OF_THE_SDK,
+    }
+
+    _checks: ClassVar[Mapping[str, Check | None]] = {
+        "client_args": check_client_arguments,
+        **dict.fromkeys(("project", "location", "api_version"), check_in_path),
+    }
+
+    _connection: ClassVar[frozenset[str]] = frozenset(
+        {"google_api_key", "credentials", "vertexai", "project", "location", "base_url", "api_version", "additional_headers", "client_args"}
+    )
+
     lists_content: ClassVar[bool] = True
     _uncopied: ClassVar[tuple[str, ...]] = ("http_client", "http_async_client", "credentials", "client_args")
 
     _error_mapping: ClassVar[ErrorMapping] = ERRORS
+    _profiles: ClassVar[Path | Profiles] = _PROFILES
     _methods_beside_tools: ClassVar[tuple[str, ...]] = ("json_schema", "json_mode")
     _client_keywords: ClassVar[frozenset[str]] = ProviderChatModel._client_keywords | {"parallel_tool_calls", "strict", "max_retries"}
+
+    @field_validator("base_url", mode="before")
+    @classmethod
+    def _endpoint_of_options(cls, value: Any) -> Any:
+        """Accept langchain-google-genai's `{"api_endpoint": url}` too."""
+        if not isinstance(value, Mapping):
+            return value
+        if unknown := value.keys() - {"api_endpoint"}:
+            raise ValueError(f"client_options[{min(unknown)!r}] is not known: only api_endpoint is; see additional_headers and client_args")
+        return value.get("api_endpoint")
+
+    @field_validator("credentials")
+    @classmethod
+    def _check_credentials(cls, value: Any) -> Any:
+        if value is not None and not hasattr(value, "before_request"):
+            raise ValueError("give a google.auth.credentials.Credentials (a key goes into api_key)")
+        return value
+
+    @field_validator("thinking_config")
+    @classmethod
+    def _check_thinking_config(cls, value: Any) -> Any:
+        if value is not None and not isinstance(value, Mapping | BaseModel):
+            raise ValueError("give a dict such as {'includeThoughts': True}, or google-genai's ThinkingConfig")
+        return value
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _tools_of_the_sdk(cls, value: Any) -> Any:
+        """Accept google-genai's own objects as the equivalent dicts."""
+        return [plain_tool(tool) for tool in value] if isinstance(value, list | tuple) else value
+
+    def _complete_from_environment(self) -> None:
+        version = os.environ.get("GOOGLE_GENAI_API_VERSION")
+        self.api_version = self.api_version or (None if version in ("", "beta") else version)
+        self.vertexai = self._chooses_vertexai()
+        self.base_url = self.base_url or self._variable("base_url")
+        key = super()._variable("key")
+        if not self.vertexai:
+            if self.project or self.location:
+                raise ValueError("project and location are for Vertex AI: say vertexai=True, or leave them out")
+            if self.google_api_key is None and key:
+                self.google_api_key = SecretStr(key)
+            return
+        if self.credentials is not None and self.google_api_key is not None:
+            raise ValueError("give credentials or api_key, not both")
+        place = os.environ.get("GOOGLE_CLOUD_PROJECT"), os.environ.get("GOOGLE_CLOUD_LOCATION")
+        if self.google_api_key is None and self.credentials is None and key and not (self.project or self.location or any(place)):
+            self.google_api_key = SecretStr(key)
+        if self.google_api_key is None or self.project or self.location:
+            self.project, self.location = self.project or place[0], self.location or place[1]
+
+    def _chooses_vertexai(self) -> bool:
+        if self.vertexai is not None:
+            return self.vertexai
+        for name in ("GOOGLE_GENAI_USE_ENTERPRISE", "GOOGLE_GENAI_USE_VERTEXAI"):
+            value = os.environ.get(name, "").lower()
+            if value in (*_TRUE, *_FALSE):
+                return value in _TRUE
+        return self.credentials is not None or self.project is not None
+
+    def _check_parameters(self) -> None:
+        if self.client_args and (self.http_client or self.http_async_client):
+            raise ValueError("client_args cannot reach a client that you made: give them to that client, and no client_args")
+        check_sdk_names(self.model_kwargs)
+        super()._check_parameters()
+
+    def _variable(self, what: str) -> str | None:
+        if what == "base_url":
+            return os.environ.get(_ADDRESS_VARIABLES[bool(self.vertexai)]) or None
+        return None if what == "key" and self.vertexai and (self.project or self.location) else super()._variable(what)
+
+    @property
+    def _proxy(self) -> str | None:
+        proxy = (self.client_args or {}).get("proxy")
+        return proxy if isinstance(proxy, str) else None
+
+    @property
+    def model_name(self) -> str:
+        """The model's name."""
+        return self.model
+
+    @property
+    def thinking_level(self) -> str | None:
+        """The thinking level of the model."""
+        return self.reasoning_effort
 
     # ------------------------------------------------------------------------------------------ requests
 
     def _known_profile(self, model: str) -> Mapping[str, Any]:
-        return profile_of(model)
-
-    def known_models(self) -> list[str]:
-        """Return the names of the vendor's models that have a built-in profile."""
-        return sorted(_PROFILES)
+        return profile_in(_PROFILES, _plain_name(model), _VERSION)  # a numbered version counts as its name without the number
 
     def _served_models(self) -> list[str]:
         client = self.sdk_client()
@@ -124,7 +352,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         log_parallel(kwargs, "Google")
         name = str(params.pop("model"))
         mapper = self._mapper(name)
-        blocks = _may_hold_blocks(params) or _answers_in_blocks(name)
+        blocks = _may_hold_blocks(params, name)
         accept, query = ("text/event-stream", {"alt": "sse"}) if stream else ("application/json", {})
         place = name if self.vertexai or "/" in name else _plain_name(name)
         refused = iter((False,) * min(_EMPTY_REPLIES, self._retry_settings.certain_retries))
@@ -187,7 +415,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         called, defaults = self._call_keywords(kwargs), self._request_defaults()
         if self._profile_for(str(called.get("model") or self.model)).get("temperature") is False:
             defaults.pop("temperature", None)
-        params = {**defaults, **_response_format_config(called.pop("responseFormat", None)), **called}
+        params = {**defaults, **response_format_config(called.pop("responseFormat", None)), **called}
         if stop is not None:
             params["stopSequences"] = stop
         params = {name: _json_value(name, value) for name, value in _with_thinking(params).items() if value is not None}
@@ -198,7 +426,10 @@ class ChatGoogleGenerativeAI(GoogleParameters):
             generation = {"responseMimeType": "application/json", **generation}
         tools = wire_tools([*(kwargs.get("tools") or ()), *([{"code_execution": {}}] if top.pop("codeExecution", None) else [])])
         config = _tool_config(params.get("toolConfig"), params.get("toolChoice"), kwargs.get("tools") or ())
-        if _mixes(tools) and not self.vertexai and not _is_older(str(top["model"])):
+        mixed = len(tools) > 1 and "functionDeclarations" in tools[0]
+        # Of functions beside its own tools the Gemini API wants to be told that its tools' calls will be sent back to it; models before
+        # Gemini 3 and Vertex AI have no such switch (ai.google.dev, "Combine built-in tools and function calling").
+        if mixed and not self.vertexai and not _is_older(str(top["model"])):
             config = {"includeServerSideToolInvocations": True, **config}
         return {
             **({"tools": tools} if tools else {}),
@@ -239,7 +470,15 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         own: dict[str, Any] = {**query, **(self.client_args or {})}
         sync = {"client_args": {"follow_redirects": False, **own}, "httpx_client": self.http_client}
         asynchronous = {"async_client_args": own or None, "httpx_async_client": self.http_async_client}
-        options: Any = http_options(self._api, self.additional_headers, self._timeout({}), **sync, **asynchronous)
+        address, _, version = self._api.root.rpartition("/")
+        read = None if (timeout := self._timeout({})) is None else read_timeout(timeout)
+        given = {
+            "base_url": address if self._api.base_url else None,
+            "api_version": version,
+            "headers": dict(self.additional_headers or {}),
+            "timeout": None if read is None else int(read * 1000),
+        }
+        options: Any = {name: value for name, value in (given | sync | asynchronous).items() if value is not None}
         if self.google_api_key is not None:
             key = self.google_api_key.get_secret_value()
             return Client(vertexai=bool(self.vertexai), api_key=key, http_options=options)
@@ -281,7 +520,16 @@ class ChatGoogleGenerativeAI(GoogleParameters):
 
     def read_tool_choice(self, choice: Any) -> ToolChoice:
         """Return the effect of a plain choice on a run: a restriction to names stays for every turn, without the demand."""
-        return _read_choice(choice)
+        if choice is None:
+            return ToolChoice()
+        names = choice.get("names")
+        if choice["type"] == "none":
+            return ToolChoice(choice, choice, ())
+        if choice["type"] != "any":
+            return ToolChoice(choice, choice, names)
+        if not choice.get("only"):
+            return ToolChoice(choice, forced=True)
+        return ToolChoice(choice, {"type": "validated", "names": names}, names, forced=True)  # without a demand it is sent so
 
     def take_tool_choice(self, keywords: dict[str, Any]) -> Any:
         """Remove the tool choice from the keywords of a call and return it; it may also be in `tool_config`.
@@ -328,7 +576,7 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         return "function_calling" if schema is not None and self.tools and _is_older(self.model) else method
 
     def _format_params(self, schema: Any, method: str, strict: bool | None) -> dict[str, Any]:
-        schemas = {} if schema is None else {"response_json_schema": _reply_schema(schema)}
+        schemas = {} if schema is None else {"response_json_schema": reply_schema(schema)}
         return {"response_mime_type": "application/json", **schemas}
 
     # ------------------------------------------------------------------------------------------ what LangChain asks
@@ -349,18 +597,16 @@ class ChatGoogleGenerativeAI(GoogleParameters):
         return {**super()._portable_fields(), "client_args": self.client_args and portable_arguments(self.client_args)}
 
 
-def _read_choice(choice: Choice | None) -> ToolChoice:
-    """Return the effect of a plain choice on a run. A restriction to names stays; without a demand it is sent as VALIDATED."""
-    if choice is None:
-        return ToolChoice()
-    names = choice.get("names")
-    if choice["type"] == "none":
-        return ToolChoice(choice, choice, ())
-    if choice["type"] != "any":
-        return ToolChoice(choice, choice, names)
-    if not choice.get("only"):
-        return ToolChoice(choice, forced=True)
-    return ToolChoice(choice, {"type": "validated", "names": names}, names, forced=True)
+def check_sdk_names(keywords: Mapping[str, Any]) -> None:
+    """Raise for parameters that google-genai handles itself and the server does not know.
+
+    Raises:
+        ConfigurationError: There is one.
+    """
+    for name, value in keywords.items():
+        why = _OF_THE_SDK.get(snake(name))
+        if why and value is not None:
+            raise ConfigurationError(f"{name} cannot be sent: {why}")
 
 
 # ---------------------------------------------------------------------------------------------- what a request says besides its messages
@@ -382,21 +628,17 @@ def _pop_choice(keywords: dict[str, Any]) -> dict[str, Any] | None:
     return choice
 
 
-def _may_hold_blocks(params: Mapping[str, Any]) -> bool:
-    """Whether the reply may hold anything besides text, so that its content is a list of blocks from the start."""
+def _may_hold_blocks(params: Mapping[str, Any], model: str) -> bool:
+    """Whether the reply may hold anything besides text, so that its content is a list of blocks from the start.
+
+    Any reply may from Gemini 3 on, whose texts may be signed, and of image models.
+    """
+    if _lists_texts(model) or "-image" in _plain_name(model).lower():
+        return True
     generation = params.get("generationConfig") or {}
     thinking = generation.get("thinkingConfig") or {}
     other = any(modality in _OTHER_OUTPUTS for modality in generation.get("responseModalities") or ())
     return bool(params.get("tools")) or other or bool(thinking.get("includeThoughts"))
-
-
-def _mixes(tools: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether the tools include both functions and the vendor's own tools.
-
-    The Gemini API then wants to be told that its tools' calls will be sent back to it; models before Gemini 3 and Vertex AI have no
-    such switch (ai.google.dev, "Combine built-in tools and function calling").
-    """
-    return len(tools) > 1 and "functionDeclarations" in tools[0]
 
 
 def _tool_config(given: Any, choice: Any, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -408,19 +650,10 @@ def _tool_config(given: Any, choice: Any, tools: Sequence[Mapping[str, Any]]) ->
     return config
 
 
-class CallingConfig(TypedDict, total=False):
-    """A tool choice in a request (`functionCallingConfig`)."""
-
-    mode: Required[str]
-    allowedFunctionNames: list[str]
-
-
-def wire_choice(choice: Choice) -> CallingConfig:
+def wire_choice(choice: Choice) -> dict[str, Any]:
     """Return a plain choice in the form of a request."""
-    config: CallingConfig = {"mode": choice["type"].upper()}
-    if names := choice.get("names"):
-        config["allowedFunctionNames"] = list(names)
-    return config
+    names = choice.get("names")
+    return {"mode": choice["type"].upper(), **({"allowedFunctionNames": [*names]} if names else {})}
 
 
 def _with_thinking(params: dict[str, Any]) -> dict[str, Any]:
@@ -446,7 +679,7 @@ def _json_value(name: str, value: Any) -> Any:
     if name == "responseModalities":
         return [_word(modality).upper() for modality in value]
     if name == "responseJsonSchema":
-        return _reply_schema(value)
+        return reply_schema(value)
     if isinstance(value, BaseModel):
         return _camel_keys(_as_mapping(value))
     return _word(value) if isinstance(value, Enum) else value
@@ -466,83 +699,9 @@ def _word(value: Any) -> str:
     return str(value.value if isinstance(value, Enum) else value)
 
 
-# ---------------------------------------------------------------------------------------------- schemas of replies
-
-
-_JSON = {"responseMimeType": "application/json"}
-
-
-def _response_format_config(form: Any) -> dict[str, Any]:
-    """Return the wire's parameters for a `response_format` in OpenAI's form, or for a schema; empty for None."""
-    if form is None:
-        return {}
-    if isinstance(form, Mapping) and form.get("type") in ("json_object", "text", "json_schema"):
-        if form["type"] == "text":
-            return {}
-        inner = form.get("json_schema") or form
-        return {**_JSON, **({"responseJsonSchema": dialect(inner["schema"])} if inner.get("schema") else {})}
-    return {**_JSON, "responseJsonSchema": _reply_schema(form)}
-
-
-def _reply_schema(schema: Any) -> dict[str, Any]:
-    """Return the JSON schema of replies.
-
-    Args:
-        schema: A pydantic class, a TypedDict, a JSON schema, also one without a title, or a `types.Schema` of the SDK.
-
-    Raises:
-        ConfigurationError: No JSON schema can be made of it.
-    """
-    schema = plain_schema(schema)
-    is_bare = isinstance(schema, Mapping) and "title" not in schema and "name" not in schema
-    return dialect(schema if is_bare else json_schema_of(schema))
-
-
 # ---------------------------------------------------------------------------------------------- what is known of a model
 
 
-# The numbers are those that models.dev (MIT) published in November 2026. Of any other model nothing is claimed, and `profile={...}`
-# says what the user knows.
-
-_TO_HIGH = ("low", "medium", "high")
-_ALL = ("minimal", *_TO_HIGH)
-_known = partial(profile, images=True, pdfs=True, reasoning=True, streams_calls=False)
-_gemini = partial(_known, 1_048_576, 65_536, sound_and_video=True)
-_CARDS = """
-gemini-2.5-flash | Gemini 2.5 Flash | 2025-06-17
-gemini-2.5-flash-lite | Gemini 2.5 Flash-Lite | 2025-06-17
-gemini-2.5-pro | Gemini 2.5 Pro | 2025-06-17
-gemini-2.5-computer-use-preview-10-2025 | Gemini 2.5 Computer Use Preview 10-2025 | 2025-10-07
-gemini-3.1-pro-preview | Gemini 3.1 Pro Preview | 2026-02-19
-gemini-3.1-pro-preview-customtools | Gemini 3.1 Pro Preview Custom Tools | 2026-02-19
-gemini-3-flash-preview | Gemini 3 Flash Preview | 2025-12-17
-gemini-3.1-flash-lite | Gemini 3.1 Flash Lite | 2026-05-07
-gemini-3.5-flash-lite | Gemini 3.5 Flash Lite | 2026-07-21
-gemini-3.5-flash | Gemini 3.5 Flash | 2026-05-19
-gemini-3.6-flash | Gemini 3.6 Flash | 2026-07-21
-gemini-3.7-flash | Gemini 3.7 Flash | 2026-08-13
-gemini-3.8-flash | Gemini 3.8 Flash | 2026-09-02
-gemini-flash-latest | Gemini Flash Latest | 2026-08-13
-gemini-flash-lite-latest | Gemini Flash-Lite Latest | 2026-07-21
-gemini-4-argon | Gemini 4 Argon | 2026-10-13
-gemma-4-26b-a4b-it | Gemma 4 26B A4B IT | 2026-04-02 | open
-gemma-4-31b-it | Gemma 4 31B IT | 2026-04-02 | open
-"""
-_PROFILES = described(
-    {
-        "gemini-2.5-flash gemini-2.5-flash-lite gemini-2.5-pro": _gemini(),
-        "gemini-2.5-computer-use-preview-10-2025": _known(128_000, 64_000, structured=False),
-        "gemini-3-pro-preview": _gemini(efforts=("low", "high"), default_effort="high"),
-        "gemini-3.1-pro-preview gemini-3.1-pro-preview-customtools": _gemini(efforts=_TO_HIGH, default_effort="high"),
-        "gemini-3-flash-preview": _gemini(efforts=_ALL, default_effort="high"),
-        "gemini-3.1-flash-lite gemini-3.5-flash-lite": _gemini(efforts=_ALL, default_effort="minimal"),
-        "gemini-3.5-flash gemini-3.6-flash": _gemini(efforts=_ALL, default_effort="medium"),
-        "gemini-3.7-flash gemini-3.8-flash gemini-flash-latest gemini-flash-lite-latest": _gemini(),
-        "gemini-4-argon": _gemini(efforts=_TO_HIGH, default_effort="medium", temperature=False),
-        "gemma-4-26b-a4b-it gemma-4-31b-it": _known(262_144, 32_768),
-    },
-    _CARDS,
-)
 _VERSION = re.compile(r"-\d{3}\Z")
 _MAJOR = re.compile(r"gemini-(\d+)")
 
@@ -558,112 +717,7 @@ def _is_older(model: str) -> bool:
     return (major is not None and int(major[1]) < 3) or _plain_name(model).lower().startswith("gemma")
 
 
-def _answers_in_blocks(model: str) -> bool:
-    """Whether any reply of a model may hold more than text: signatures from Gemini 3 on, or pictures of image models."""
-    return _lists_texts(model) or "-image" in _plain_name(model).lower()
-
-
 def _lists_texts(model: str) -> bool:
     """Whether whole replies of a model are lists of blocks in langchain-google-genai, those of one text too: from Gemini 3 on."""
     major = _MAJOR.search(model.lower())
     return major is not None and int(major[1]) >= 3
-
-
-def profile_of(model: str) -> dict[str, Any]:
-    """Return the profile of a model; empty if it is unknown. A numbered version counts as its name without the number."""
-    return profile_in(_PROFILES, _plain_name(model), _VERSION)
-
-
-# ---------------------------------------------------------------------------------------------- objects of google-genai
-
-
-# Nothing here imports the SDK before it is asked for: whoever gives an object of it has imported it.
-
-_TYPES = "google.genai.types"
-_OF_RESPONSES = ("result", "output", "error")
-_MILLISECONDS = 1000
-
-
-def http_options(endpoint: Endpoint, headers: Mapping[str, str] | None, timeout: Any, **clients: Any) -> dict[str, Any]:
-    """Return the HTTP options of the SDK's client.
-
-    Args:
-        endpoint: The endpoint of requests.
-        headers: Sent with every request.
-        timeout: The timeout, as the model takes it.
-        **clients: The HTTP clients, or what they are made with. Those that are None are left out.
-    """
-    address, _, version = endpoint.root.rpartition("/")
-    read = None if timeout is None else read_timeout(timeout)
-    options = {
-        **({"base_url": address} if endpoint.base_url else {}),
-        "api_version": version,
-        "headers": dict(headers or {}),
-        **({} if read is None else {"timeout": int(read * _MILLISECONDS)}),
-    }
-    return options | {name: value for name, value in clients.items() if value is not None}
-
-
-def plain_schema(schema: Any) -> Any:
-    """Return the JSON schema of a `types.Schema`; other values unchanged."""
-    known = _sdk_class("Schema")
-    if known is None or not isinstance(schema, known):
-        return schema
-    return {"title": "Output", **schema.json_schema.model_dump(mode="json", by_alias=True, exclude_none=True)}
-
-
-def read_contents(given: Any) -> Any:
-    """Return a model's input with the SDK's contents converted to LangChain messages.
-
-    Thoughts are left out, as for any history that does not name the model that wrote it.
-    """
-    content = _sdk_class("Content")
-    if content is None or isinstance(given, str):
-        return given
-    if isinstance(given, content):
-        return _messages(given)
-    if not isinstance(given, Sequence) or not any(map(isinstance, given, repeat(content))):
-        return given
-    return [message for one in given for message in (_messages(one) if isinstance(one, content) else [one])]
-
-
-def _sdk_class(name: str) -> Any:
-    """Return a class of the SDK; None if nobody can have an object of it yet, also while another thread imports the SDK."""
-    return getattr(sys.modules.get(_TYPES), name, None)
-
-
-def _messages(content: Any) -> list[BaseMessage]:
-    fields = content.model_dump(mode="json", by_alias=True, exclude_none=True)
-    parts: list[dict[str, Any]] = fields.get("parts") or []
-    blocks: list[Any] = list(_blocks(parts))
-    if fields.get("role") == "model":
-        calls: Any = [
-            {"type": "tool_call", "name": call.get("name") or "", "args": call.get("args") or {}, "id": call.get("id")}
-            for part in parts
-            if (call := part.get("functionCall")) is not None
-        ]
-        return [AIMessage(blocks, tool_calls=calls)]
-    results: list[BaseMessage] = [_result(part["functionResponse"]) for part in parts if "functionResponse" in part]
-    return [*results, HumanMessage(blocks)] if blocks or not results else results
-
-
-def _blocks(parts: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
-    for part in parts:
-        if part.get("thought") or "functionCall" in part or "functionResponse" in part:
-            continue
-        if "text" in part:
-            yield {"type": "text", "text": part["text"]}
-        elif "inlineData" in part:
-            data = part["inlineData"]["data"].replace("-", "+").replace("_", "/")  # the SDK writes the alphabet of URLs
-            yield {**part, "type": "media", "inlineData": {**part["inlineData"], "data": data}}
-        else:
-            yield {**part, "type": "media"} if "fileData" in part else {"type": "part", "part": dict(part)}
-
-
-def _result(response: Mapping[str, Any]) -> ToolMessage:
-    given = response.get("response") or {}
-    name = next(iter(given)) if len(given) == 1 else None
-    value = given[name] if name in _OF_RESPONSES else given
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    known = {"tool_call_id": response.get("id") or "", "name": response.get("name")}
-    return ToolMessage(text, status="error" if name == "error" else "success", **known)

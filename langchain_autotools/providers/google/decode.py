@@ -9,7 +9,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Required, TypedDict
+from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
@@ -33,98 +33,6 @@ from .._base.replies import (
     token_count,
 )
 from .errors import error_from_body
-
-
-class Blob(TypedDict):
-    """Inline data of a request."""
-
-    mimeType: str
-    data: str
-
-
-class FileData(TypedDict, total=False):
-    """Data referred to by its address."""
-
-    mimeType: str
-    fileUri: Required[str]
-
-
-class ExecutableCode(TypedDict, total=False):
-    """Code that the server ran."""
-
-    id: str
-    language: str | None
-    code: str | None
-
-
-class CodeResult(TypedDict, total=False):
-    """The result of code that the server ran."""
-
-    id: str
-    outcome: str | int | None
-    output: str | None
-
-
-class FunctionResponse(TypedDict, total=False):
-    """The result of a call."""
-
-    id: str
-    name: Required[str]
-    response: Required[dict[str, Any]]
-    parts: "list[Part]"
-
-
-class Part(TypedDict, total=False):
-    """One part of a request's content: one of its first six keys, and additional ones."""
-
-    text: str
-    inlineData: Blob
-    fileData: FileData
-    functionResponse: FunctionResponse
-    executableCode: ExecutableCode
-    codeExecutionResult: CodeResult
-    thought: bool
-    thoughtSignature: str
-    partMetadata: Any
-    videoMetadata: Any
-    mediaResolution: Any
-
-
-class FunctionCall(TypedDict, total=False):
-    """A function call, or an increment of one."""
-
-    id: str | None
-    name: str | None
-    args: Any
-    partialArgs: list[Any] | None
-    willContinue: bool | None
-
-
-class ReplyPart(TypedDict, total=False):
-    """One part of a candidate's content: one of its first seven keys, and additional ones."""
-
-    text: str | None
-    functionCall: FunctionCall | None
-    executableCode: dict[str, Any] | None
-    codeExecutionResult: dict[str, Any] | None
-    inlineData: dict[str, Any] | None
-    fileData: dict[str, Any] | None
-    thought: bool | None
-    thoughtSignature: str | None
-    partMetadata: Any
-
-
-class _Content(TypedDict, total=False):
-    parts: list[ReplyPart] | None
-
-
-class Candidate(TypedDict, total=False):
-    """One candidate of an event."""
-
-    content: _Content | None
-    finishReason: str | int | None
-    continuationToken: str | None
-
 
 # ---------------------------------------------------------------------------------------------- decode
 # Decoding of generateContent replies to raw chunks: streams, and whole bodies read as a stream of one event.
@@ -237,12 +145,12 @@ class GenerateContentDecoder:
             if (event.get("promptFeedback") or {}).get("blockReason"):
                 self._reason = _PROMPT_BLOCKED
             return None
-        candidate: Candidate = candidates[0]
+        candidate = candidates[0]
         if candidate.keys() - _OF_EVERY_EVENT:
-            self._metadata.update(_of_candidate(candidate))
+            self._metadata.update(snake_keys(reply_metadata(candidate, _OF_CANDIDATES)))
             self._note_end(candidate.get("finishReason"))
             self._continuation = candidate.get("continuationToken") or self._continuation
-        content: Any = candidate.get("content") or {}
+        content = candidate.get("content") or {}
         if content.get("role", _ROLE) != _ROLE:
             self._metadata["role"] = content["role"]
         parts = content.get("parts")
@@ -267,7 +175,7 @@ class GenerateContentDecoder:
 
     # ------------------------------------------------------------------------------------------ parts
 
-    def _part_chunk(self, part: ReplyPart) -> AIMessageChunk | None:
+    def _part_chunk(self, part: Mapping[str, Any]) -> AIMessageChunk | None:
         if "text" in part:
             if not isinstance(part["text"], str | None):
                 raise TypeError("a part's text is no string")
@@ -276,7 +184,7 @@ class GenerateContentDecoder:
             return self._call_chunk(part)
         return self._block_chunk(_block_of(part), part)
 
-    def _text_chunk(self, part: ReplyPart) -> AIMessageChunk | None:
+    def _text_chunk(self, part: Mapping[str, Any]) -> AIMessageChunk | None:
         text = part["text"] or ""
         if len(part) > 1 and part.keys() - {"text", "thought"}:
             return self._block_chunk({"type": "text", "text": text} if text else _verbatim(part), part)
@@ -290,7 +198,7 @@ class GenerateContentDecoder:
             self._first_text = self._number
         return new_chunk([{"type": "text", "text": text, "index": self._number}], {}, self.message_id)
 
-    def _thought_chunk(self, part: ReplyPart) -> AIMessageChunk:
+    def _thought_chunk(self, part: Mapping[str, Any]) -> AIMessageChunk:
         thinking = part["text"] or ""
         if len(part) > 2:
             return self._block_chunk({"type": "thinking", "thinking": thinking}, part)
@@ -298,7 +206,7 @@ class GenerateContentDecoder:
             self._begin("thinking")
         return self._vendor_chunk({"type": "thinking", "thinking": thinking, "index": self._number})
 
-    def _block_chunk(self, block: dict[str, Any], part: ReplyPart) -> AIMessageChunk:
+    def _block_chunk(self, block: dict[str, Any], part: Mapping[str, Any]) -> AIMessageChunk:
         """Return the chunk of a separate block, which no other part joins."""
         self._begin(None)
         if block["type"] == "text" and self._first_text is None:
@@ -327,12 +235,11 @@ class GenerateContentDecoder:
 
     # ------------------------------------------------------------------------------------------ calls
 
-    def _call_chunk(self, part: ReplyPart) -> AIMessageChunk | None:
-        call: FunctionCall = part.get("functionCall") or {}
+    def _call_chunk(self, part: Mapping[str, Any]) -> AIMessageChunk | None:
+        call = part.get("functionCall") or {}
         before = None
         if self._partial is not None and not call.get("name"):
-            self._partial.feed(call.get("partialArgs") or ())
-            self._partial.whole += [call["args"]] if call.get("args") else []
+            self._partial.feed(call)
             return None if call.get("willContinue") else self._end_partial(ended=True)
         if self._partial is not None:  # another call begins before the end of this one
             before = self._end_partial(ended=False)
@@ -343,8 +250,7 @@ class GenerateContentDecoder:
         self._number += 1
         if call.get("willContinue") or call.get("partialArgs"):
             self._partial = PartialCall(self._number, part)
-            self._partial.feed(call.get("partialArgs") or ())
-            self._partial.whole += [call["args"]] if call.get("args") else []
+            self._partial.feed(call)
             return before if call.get("willContinue") else merge_given(before, self._end_partial(ended=True))
         return merge_given(before, self._fragment_chunk(self._number, part, call.get("args")))
 
@@ -353,9 +259,9 @@ class GenerateContentDecoder:
         assert call is not None
         return self._fragment_chunk(call.number, call.part, call.arguments(ended=ended), call.whole)
 
-    def _fragment_chunk(self, number: int, part: ReplyPart, arguments: Any, whole: Sequence[Any] = ()) -> AIMessageChunk:
+    def _fragment_chunk(self, number: int, part: Mapping[str, Any], arguments: Any, whole: Sequence[Any] = ()) -> AIMessageChunk:
         """Return the chunk of a call with the extra keys that are sent back with it; `whole`: what else was said of its arguments."""
-        call: FunctionCall = part.get("functionCall") or {}
+        call = part.get("functionCall") or {}
         self._calls.append(self._contents)
         beside = {key: value for key, value in part.items() if key != "functionCall" and value}
         within = {key: value for key, value in call.items() if key not in _CALL_KEYS and value}
@@ -429,7 +335,7 @@ class GenerateContentDecoder:
             "model_name": self._model,
             "finish_reason": self._reason if self.complete else "incomplete",
             **self._metadata,
-            **_of_reply(self._about),
+            **snake_keys(reply_metadata(self._about, _OF_REPLIES)),
             "continuation_token": None if token else self._continuation,
             "usage_metadata": snake_keys(self._usage) or None,
             "service_tier": self._usage.get("serviceTier"),
@@ -439,7 +345,7 @@ class GenerateContentDecoder:
         return {**metadata, KEY: own} if own else metadata
 
 
-def _block_of(part: ReplyPart) -> dict[str, Any]:
+def _block_of(part: Mapping[str, Any]) -> dict[str, Any]:
     """Convert a part that is neither text nor a call to a block of LangChain's partner package."""
     if code := part.get("executableCode"):
         known = {"executable_code": code.get("code", ""), "language": code.get("language", "")}
@@ -463,7 +369,7 @@ def _media_block(data: Mapping[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def _verbatim(part: ReplyPart) -> dict[str, Any]:
+def _verbatim(part: Mapping[str, Any]) -> dict[str, Any]:
     """Keep a part without visible content, or of an unknown kind, for sending it back: a signature without text, for example."""
     return {"type": "part", "part": dict(part)}
 
@@ -495,7 +401,7 @@ class PartialCall:
         whole: The arguments that came whole beside the pieces.
     """
 
-    def __init__(self, number: int, part: ReplyPart) -> None:
+    def __init__(self, number: int, part: Mapping[str, Any]) -> None:
         self.number = number
         self.part = part
         self.whole: list[Any] = []
@@ -503,9 +409,10 @@ class PartialCall:
         self._open: str | None = None
         self._broken = False
 
-    def feed(self, pieces: Sequence[Mapping[str, Any]]) -> None:
-        """Apply the `partialArgs` of one part."""
-        for piece in pieces:
+    def feed(self, call: Mapping[str, Any]) -> None:
+        """Apply what one part says of the call."""
+        self.whole += [call["args"]] if call.get("args") else []
+        for piece in call.get("partialArgs") or ():
             path = str(piece.get("jsonPath", ""))
             key = next((key for key in _VALUES if key in piece), None)
             value = None if key in (None, "nullValue") else piece[key]
@@ -529,12 +436,10 @@ class PartialCall:
 
 
 def _value_of(values: list[Any]) -> Any:
-    return "".join(values) if len(values) > 1 else _integral(values[0])
-
-
-def _integral(value: Any) -> Any:
-    """Return a number that the wire sent as a float as an integer if it is one."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    """Return the value of these pieces; a number that the wire sent as a float as an integer if it is one."""
+    if len(values) > 1:
+        return "".join(values)
+    return int(values[0]) if isinstance(values[0], float) and values[0].is_integer() else values[0]
 
 
 def _put(root: dict[str, Any], path: str, value: Any) -> bool:
@@ -607,20 +512,6 @@ def _finish_reason(value: Any) -> str | None:
         return None
     word = str(value)
     return word if word.upper() in _KNOWN or word.upper() in _GATEWAYS else "OTHER"
-
-
-def _of_candidate(candidate: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata of a candidate."""
-    return _snake_named(reply_metadata(candidate, _OF_CANDIDATES))
-
-
-def _of_reply(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata of a reply, other than candidates and token counts."""
-    return _snake_named(reply_metadata(reply, _OF_REPLIES))
-
-
-def _snake_named(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    return {snake(key): snake_keys(value) for key, value in metadata.items()}
 
 
 def camel(name: str) -> str:

@@ -12,12 +12,12 @@ import json
 import logging
 import mimetypes
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict
 
-from langchain_core.messages import AIMessage, BaseMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ...errors import UnsupportedFeatureError
 from ...messages.blocks import is_provisional
@@ -35,8 +35,10 @@ from .._encode.encoder import (
     is_output,
     legal_arguments,
     message_origin,
+    read_input,
     read_object,
     request_body,
+    sdk_class,
     to_bytes,
     without_call,
 )
@@ -55,8 +57,8 @@ from .._encode.sources import (
     unsupported,
     unwrapped,
 )
-from .decode import PROVIDER, Blob, CodeResult, ExecutableCode, FileData, FunctionResponse, Part
-from .parameters import file_uri
+from .client import file_uri
+from .decode import PROVIDER
 from .tools import LEGAL_NAME
 
 _logger = logging.getLogger("langchain_autotools")
@@ -64,6 +66,22 @@ _logger = logging.getLogger("langchain_autotools")
 _OWN = ("inlineData", "fileData")
 _USUAL = {"image": "image/jpeg", "audio": "audio/mpeg", "video": "video/mp4"}
 _FALLBACKS = frozenset({"image", "image_url", "input_image", "audio", "video"})
+
+
+class Part(TypedDict, total=False):
+    """One part of a request's content: one of its first six keys, and additional ones."""
+
+    text: str
+    inlineData: dict[str, str]
+    fileData: dict[str, str]
+    functionResponse: dict[str, Any]
+    executableCode: dict[str, Any]
+    codeExecutionResult: dict[str, Any]
+    thought: bool
+    thoughtSignature: str
+    partMetadata: Any
+    videoMetadata: Any
+    mediaResolution: Any
 
 
 def text_part(text: str) -> Part:
@@ -111,8 +129,8 @@ class Encoded:
     media: tuple[bytes, ...] = ()
 
 
-class ContentEncoder(MessageEncoder[Encoded, CallId]):
-    """Encodes messages of any vendor as parts of Contents, each alone.
+class GenerateContentMapper(MessageEncoder[Encoded, CallId]):
+    """Encodes requests, of messages of any vendor. Safe for use by any number of threads.
 
     Args:
         origin: Digest of the endpoint and the model. What is opaque goes back only to the origin that it came from; "" keeps none.
@@ -125,6 +143,28 @@ class ContentEncoder(MessageEncoder[Encoded, CallId]):
     def __init__(self, *, origin: str = "", model: str = "", older: bool = False) -> None:
         super().__init__(origin, model)
         self._older = older
+
+    def encode_request(self, messages: Sequence[BaseMessage], params: Mapping[str, Any]) -> bytes:
+        """Encode a request.
+
+        Args:
+            messages: The messages. System messages at the start become the request's `systemInstruction`.
+            params: Everything else, in the wire's names.
+
+        Raises:
+            ConfigurationError: A parameter is no JSON value.
+            UnsupportedFeatureError: A message has content that the wire cannot carry.
+        """
+        messages, token = _continued(messages, self.origin)
+        if token:
+            params = {**params, "continuationToken": token}
+        contents = fold_over(messages, self, partial(_Contents, self))
+        head = {key: value for key, value in params.items() if not (key == "systemInstruction" and contents.system)}
+        before = b'"systemInstruction":{"parts":[%s]},' % b",".join(contents.system) if contents.system else b""
+        sent = contents.all()
+        if messages and not contents.begun:
+            raise UnsupportedFeatureError("a system message alone asks for nothing, and the vendor refuses it: add a HumanMessage")
+        return request_body(head, "contents", sent, before)
 
     def _assistant(self, message: AIMessage) -> Encoded:
         same_origin, own = self.is_same_origin(message), message_origin(message) is not None
@@ -159,10 +199,11 @@ class ContentEncoder(MessageEncoder[Encoded, CallId]):
             parts = self._carried(message, expanded(content, named=False), part_of, text_part)
         texts = [part["text"] for part in parts if "text" in part]
         media = [part for part in parts if "text" not in part]
-        inside = [part for part in media if not self._older and _fits_response(part)]
+        types = [str((part.get("inlineData") or part.get("fileData") or {}).get("mimeType")) for part in media]
+        inside = [part for part, kind in zip(media, types, strict=True) if kind.startswith(_IN_RESPONSES) and not self._older]
         after = [part for part in media if part not in inside]
         output = _response_of(texts, failed=failed) if texts or not inside else {}
-        response: FunctionResponse = {"name": call.name, "response": output}
+        response: dict[str, Any] = {"name": call.name, "response": output}
         if call.sent:
             response = {"id": call.sent, **response}
         if inside:
@@ -174,11 +215,6 @@ class ContentEncoder(MessageEncoder[Encoded, CallId]):
         if isinstance(message, SystemMessage):
             return Encoded("system", tuple(map(encode, _only_text(parts))))
         return Encoded("model" if role in ("assistant", "model") else "user", tuple(map(encode, parts)))
-
-
-def _fits_response(part: Part) -> bool:
-    data: Blob | FileData | None = part.get("inlineData") or part.get("fileData")
-    return data is not None and str(data.get("mimeType") or "").startswith(_IN_RESPONSES)
 
 
 def _only_text(parts: list[Part]) -> list[Part]:
@@ -212,35 +248,6 @@ def _with_partner_signature(call: ToolCallRecord, message: AIMessage) -> ToolCal
 _OPENING = encode({"role": "user", "parts": [text_part("(The conversation begins with the model.)")]}) + b","
 
 
-class GenerateContentMapper(ContentEncoder):
-    """Encodes requests. Safe for use by any number of threads.
-
-    The arguments are those of `ContentEncoder`.
-    """
-
-    def encode_request(self, messages: Sequence[BaseMessage], params: Mapping[str, Any]) -> bytes:
-        """Encode a request.
-
-        Args:
-            messages: The messages. System messages at the start become the request's `systemInstruction`.
-            params: Everything else, in the wire's names.
-
-        Raises:
-            ConfigurationError: A parameter is no JSON value.
-            UnsupportedFeatureError: A message has content that the wire cannot carry.
-        """
-        messages, token = _continued(messages, self.origin)
-        if token:
-            params = {**params, "continuationToken": token}
-        contents = fold_over(messages, self, partial(_Contents, self))
-        head = {key: value for key, value in params.items() if not (key == "systemInstruction" and contents.system)}
-        before = b'"systemInstruction":{"parts":[%s]},' % b",".join(contents.system) if contents.system else b""
-        sent = contents.all()
-        if messages and not contents.begun:
-            raise UnsupportedFeatureError("a system message alone asks for nothing, and the vendor refuses it: add a HumanMessage")
-        return request_body(head, "contents", sent, before)
-
-
 class _Contents:
     """A fold of Contents: neighbours of one role are merged, with a turn's responses before other parts.
 
@@ -254,7 +261,7 @@ class _Contents:
 
     __slots__ = ("_encoder", "_late", "_open", "_pieces", "_waiting", "begun", "system")
 
-    def __init__(self, encoder: ContentEncoder) -> None:
+    def __init__(self, encoder: GenerateContentMapper) -> None:
         self._encoder = encoder
         self.system: list[bytes] = []
         self._pieces: list[bytes] = []  # of the JSON of the Contents, the last of them open
@@ -287,8 +294,10 @@ class _Contents:
                 self._late += encoded.parts
             elif encoded.parts or encoded.media:
                 self._add("user", False, self._late)
-                placed = _later_system(encoded) if encoded.role == "system" else encoded
-                self._add(placed.role, False, placed.parts)
+                role, parts = encoded.role, encoded.parts
+                if role == "system":  # for which the wire has a place at the start alone: marked text of the user
+                    role, parts = "user", (encode(text_part(as_user_text(json.loads(part)["text"] for part in parts))),)
+                self._add(role, False, parts)
                 self._late = [*encoded.media]
 
     def all(self) -> list[bytes]:
@@ -335,11 +344,6 @@ def _continuation(message: BaseMessage, origin: str) -> str | None:
     own = own_metadata(message) if isinstance(message, AIMessage) else {}
     token = own.get("continuation") if own.get("origin") == origin else None
     return token if isinstance(token, str) else None
-
-
-def _later_system(encoded: Encoded) -> Encoded:
-    """Return a system message after the first other message as marked text of the user, since the wire has no place for it."""
-    return Encoded("user", (encode(text_part(as_user_text(json.loads(part)["text"] for part in encoded.parts))),))
 
 
 # ---------------------------------------------------------------------------------------------- assistant
@@ -408,13 +412,13 @@ def _of_server(block: Block, kind: str) -> Part | None:
     if kind == _CODE_RESULT or (kind == "server_tool_result" and extra(block, "block_type") == _CODE_RESULT):
         outcome = extra(block, "outcome")
         output = block.get(_CODE_RESULT) if kind == _CODE_RESULT else block.get("output")
-        result: CodeResult = {"outcome": _OUTCOMES.get(outcome, outcome), "output": output}
+        result = {"outcome": _OUTCOMES.get(outcome, outcome), "output": output}
         return {"codeExecutionResult": {"id": block["tool_call_id"], **result} if block.get("tool_call_id") else result}
     return None
 
 
 def _code(identifier: str | None, language: str | None, code: str | None) -> Part:
-    executed: ExecutableCode = {"language": language, "code": code}
+    executed = {"language": language, "code": code}
     return {"executableCode": {"id": identifier, **executed} if identifier else executed}
 
 
@@ -467,10 +471,10 @@ def _of_source(block: Block, source: Source) -> Part:
         if not source.url and "://" not in uri:
             raise unsupported(kind, f"the file {uri!r} is not one of this vendor's")
         mime_type = source.mime_type or mimetypes.guess_type(uri.partition("?")[0])[0]
-        if mime_type is None and source.url and kind in _FALLBACKS and not _is_ours(uri):
+        is_known = "/files/" in uri and "googleapis.com" in uri  # of an uploaded file the server knows the media type
+        if mime_type is None and source.url and kind in _FALLBACKS and not is_known:
             mime_type = _USUAL[source.kind]
-        file: FileData = {"mimeType": mime_type, "fileUri": uri} if mime_type else {"fileUri": uri}
-        return {"fileData": file}
+        return {"fileData": {"mimeType": mime_type, "fileUri": uri} if mime_type else {"fileUri": uri}}
     if source.text is not None or (source.kind == "text" and source.data is not None):
         return text_part(document_text(block, source))
     if source.data is None:
@@ -484,11 +488,6 @@ def _of_source(block: Block, source: Source) -> Part:
 
 
 _CONVERTERS: dict[str, Callable[[Block], Part]] = {"media": _media, "search_result": lambda block: text_part(search_result_text(block))}
-
-
-def _is_ours(uri: str) -> bool:
-    """Whether an address is an uploaded file, whose media type the server knows."""
-    return "/files/" in uri and "googleapis.com" in uri
 
 
 # ---------------------------------------------------------------------------------------------- calls
@@ -562,3 +561,55 @@ def _refers(value: Any) -> bool:
     if isinstance(value, Mapping):
         return _REFERENCE in value or any(map(_refers, value.values()))
     return isinstance(value, list) and any(map(_refers, value))
+
+
+# ---------------------------------------------------------------------------------------------- objects of google-genai
+# Nothing here imports the SDK before it is asked for: whoever gives an object of it has imported it.
+
+
+_OF_RESPONSES = ("result", "output", "error")
+
+
+def read_contents(given: Any) -> Any:
+    """Return a model's input with the SDK's contents converted to LangChain messages.
+
+    Thoughts are left out, as for any history that does not name the model that wrote it.
+    """
+    return read_input(given, sdk_class("google.genai.types", "Content"), _read_content)
+
+
+def _read_content(content: Any) -> list[BaseMessage]:
+    fields = content.model_dump(mode="json", by_alias=True, exclude_none=True)
+    parts: list[dict[str, Any]] = fields.get("parts") or []
+    blocks: list[Any] = list(_read_parts(parts))
+    if fields.get("role") == "model":
+        calls: Any = [
+            {"type": "tool_call", "name": call.get("name") or "", "args": call.get("args") or {}, "id": call.get("id")}
+            for part in parts
+            if (call := part.get("functionCall")) is not None
+        ]
+        return [AIMessage(blocks, tool_calls=calls)]
+    results: list[BaseMessage] = [_read_result(part["functionResponse"]) for part in parts if "functionResponse" in part]
+    return [*results, HumanMessage(blocks)] if blocks or not results else results
+
+
+def _read_parts(parts: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    for part in parts:
+        if part.get("thought") or "functionCall" in part or "functionResponse" in part:
+            continue
+        if "text" in part:
+            yield {"type": "text", "text": part["text"]}
+        elif "inlineData" in part:
+            data = part["inlineData"]["data"].replace("-", "+").replace("_", "/")  # the SDK writes the alphabet of URLs
+            yield {**part, "type": "media", "inlineData": {**part["inlineData"], "data": data}}
+        else:
+            yield {**part, "type": "media"} if "fileData" in part else {"type": "part", "part": dict(part)}
+
+
+def _read_result(response: Mapping[str, Any]) -> ToolMessage:
+    given = response.get("response") or {}
+    name = next(iter(given)) if len(given) == 1 else None
+    value = given[name] if name in _OF_RESPONSES else given
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    known = {"tool_call_id": response.get("id") or "", "name": response.get("name")}
+    return ToolMessage(text, status="error" if name == "error" else "success", **known)

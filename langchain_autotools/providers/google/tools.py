@@ -16,7 +16,19 @@ from pydantic import BaseModel
 
 from ...errors import ConfigurationError
 from ...turn.tools import declaring
-from .._encode.tools import DEFINITIONS, JsonSchema, Tools, definitions_of, format_choice, function_of, heading, mapped, unknown_choice
+from .._encode.encoder import sdk_class
+from .._encode.tools import (
+    DEFINITIONS,
+    JsonSchema,
+    Tools,
+    definitions_of,
+    format_choice,
+    function_of,
+    heading,
+    json_schema_of,
+    mapped,
+    unknown_choice,
+)
 from .decode import camel, snake
 
 _SAID_TO_VALIDATORS = ("$schema", "$id", "$comment")
@@ -183,14 +195,13 @@ def _check(declared: Mapping[str, Any]) -> None:
 
 def wire_tools(tools: Sequence[Any]) -> list[dict[str, Any]]:
     """Return the tools of a request: all functions in one entry, first, then the vendor's own."""
-    formatted = [tool if _is_formatted(tool) else format_tool(tool) for tool in flat_tools(tools)]
+    formatted = [
+        tool if isinstance(tool, Mapping) and _SCHEMAS[0] in tool and "type" not in tool else format_tool(tool)
+        for tool in flat_tools(tools)
+    ]
     functions = [tool for tool in formatted if "name" in tool]
     builtin = [{camel(key): value for key, value in tool.items() if key != "type"} for tool in formatted if "name" not in tool]
     return [*([{"functionDeclarations": functions}] if functions else []), *builtin]
-
-
-def _is_formatted(tool: Any) -> bool:
-    return isinstance(tool, Mapping) and _SCHEMAS[0] in tool and "type" not in tool
 
 
 # ---------------------------------------------------------------------------------------------- choices
@@ -280,3 +291,43 @@ def _allowed(choice: Mapping[str, Any], tools: Tools) -> Choice:
     if not names:
         raise ConfigurationError(f"tool_choice {dict(choice)!r} names no tool: 'none' allows none")
     return _only(names, _MODES.get(str(body.get("mode")), "auto"), tools)
+
+
+# ---------------------------------------------------------------------------------------------- schemas of replies
+
+
+_JSON = {"responseMimeType": "application/json"}
+
+
+def response_format_config(form: Any) -> dict[str, Any]:
+    """Return the wire's parameters for a `response_format` in OpenAI's form, or for a schema; empty for None."""
+    if form is None:
+        return {}
+    if isinstance(form, Mapping) and form.get("type") in ("json_object", "text", "json_schema"):
+        if form["type"] == "text":
+            return {}
+        inner = form.get("json_schema") or form
+        return {**_JSON, **({"responseJsonSchema": dialect(inner["schema"])} if inner.get("schema") else {})}
+    return {**_JSON, "responseJsonSchema": reply_schema(form)}
+
+
+def reply_schema(schema: Any) -> dict[str, Any]:
+    """Return the JSON schema of replies.
+
+    Args:
+        schema: A pydantic class, a TypedDict, a JSON schema, also one without a title, or a `types.Schema` of the SDK.
+
+    Raises:
+        ConfigurationError: No JSON schema can be made of it.
+    """
+    schema = plain_schema(schema)
+    is_bare = isinstance(schema, Mapping) and "title" not in schema and "name" not in schema
+    return dialect(schema if is_bare else json_schema_of(schema))
+
+
+def plain_schema(schema: Any) -> Any:
+    """Return the JSON schema of a `types.Schema`; other values unchanged."""
+    known = sdk_class("google.genai.types", "Schema")
+    if known is None or not isinstance(schema, known):
+        return schema
+    return {"title": "Output", **schema.json_schema.model_dump(mode="json", by_alias=True, exclude_none=True)}

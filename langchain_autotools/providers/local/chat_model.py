@@ -132,12 +132,13 @@ class ChatLocal(ChatOpenAI):
     def _server(self) -> LocalServer:
         require_server()
         weights = find_weights(self.model_path, Progress(self.show_progress))
+        usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         settings = ServerSettings(
             model_path=str(weights.path),
             model_name=self.model_name,
             chat_template=self._template(weights),
             context_size=self.context_size,
-            threads=self.threads or _default_threads(),
+            threads=self.threads or min(usable or 1, _MOST_THREADS),
             repeat_penalty=DEFAULT_MODEL.repeat_penalty if weights.is_default else 1.0,
             gpu_layers=self.gpu_layers,
         )
@@ -194,20 +195,10 @@ class ChatLocal(ChatOpenAI):
             "ModelProfile",
             {
                 "max_input_tokens": room,
-                "text_inputs": True,
-                "image_inputs": False,
-                "audio_inputs": False,
-                "text_outputs": True,
-                "tool_calling": True,
-                "structured_output": True,
-                "temperature": True,
+                **dict.fromkeys(("text_inputs", "text_outputs", "tool_calling", "structured_output", "temperature"), True),
+                **dict.fromkeys(("image_inputs", "audio_inputs"), False),
             },
         )
-
-
-def _default_threads() -> int:
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return min(usable or 1, _MOST_THREADS)
 
 
 def _direct(class_name: str) -> Any:

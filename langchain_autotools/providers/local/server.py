@@ -76,7 +76,6 @@ class LocalServer:
         self.settings = settings
         self.api_key = secrets.token_urlsafe(32)
         self._said: list[str] = []
-        self._first_line: str | None = None
         self._readers: list[threading.Thread] = []
         self._process = _launch()
         try:
@@ -113,7 +112,8 @@ class LocalServer:
         deadline = time.monotonic() + timeout
         stdin, stdout, stderr = self._process.stdin, self._process.stdout, self._process.stderr
         assert stdin is not None and stdout is not None and stderr is not None
-        reader = threading.Thread(target=self._read_first_line, args=(stdout,), daemon=True)
+        first: list[bytes] = []
+        reader = threading.Thread(target=lambda: first.append(stdout.readline()), daemon=True)
         listener = threading.Thread(target=self._listen, args=(stderr,), daemon=True)
         for thread in (reader, listener):
             thread.start()
@@ -126,7 +126,7 @@ class LocalServer:
         reader.join(timeout)
         if reader.is_alive():
             raise LocalServerError(f"The local model server did not start within {timeout:g} s (start_timeout) {self._words()}".strip())
-        answer = json.loads(self._first_line or "{}")
+        answer = json.loads(b"".join(first).decode(errors="replace") or "{}")
         if "address" not in answer:
             listener.join(5)  # its words come through another pipe
             raise LocalServerError(f"The local model server did not start: {self._words() or answer.get('error') or 'it ended at once'}")
@@ -136,9 +136,6 @@ class LocalServer:
                 raise LocalServerError(f"The local model server at {address} is not healthy after {timeout:g} s (start_timeout)")
             time.sleep(0.05)
         return address
-
-    def _read_first_line(self, stdout: IO[bytes]) -> None:
-        self._first_line = stdout.readline().decode(errors="replace")
 
     def _listen(self, stderr: IO[bytes]) -> None:
         for raw in stderr:

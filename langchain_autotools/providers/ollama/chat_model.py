@@ -1,37 +1,40 @@
 """`ChatOllama`: a tool-running chat model for Ollama's own chat protocol or a compatible server."""
 
+import asyncio
+import base64
 import logging
 import os
-import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import partial
-from itertools import repeat
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from langchain_core.language_models import LanguageModelInput
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import add_usage
 from langchain_core.prompt_values import PromptValue
 from langchain_core.runnables import Runnable, RunnableBinding
-from pydantic import model_validator
+from pydantic import Field, field_validator, model_validator
 
 from ...errors import ConfigurationError
 from ...messages.metadata import text_of
+from ...turn.model import Secret
+from .._base.chat_model import ProviderChatModel
 from .._base.errors import ErrorMapping
-from .._base.parameters import log_parallel
+from .._base.parameters import Check, Environment, check_client_arguments, check_count, check_header, log_parallel
 from .._encode.encoder import origin_of, read_object
-from .._encode.sources import image_type
-from .._transport.exchange import Exchange
+from .._transport.clients import PerLoopCache
+from .._transport.exchange import ClientArguments, Exchange, HttpClients, Response, apost, post
 from .._transport.reader import NDJSONDecoder
 from .._transport.secrets import SecretDict, portable, portable_arguments, secret_values
 from .._transport.timeouts import timeout_parts
-from .decode import OllamaDecoder, OllamaEvents
-from .errors import ERRORS
-from .mapper import OllamaMapper
-from .parameters import DEFAULT_TIMEOUT, ClientSettings, OllamaParameters, address_of, plain_options
-from .tools import Choice, format_tool, format_tool_choice, output_format
+from .decode import OllamaDecoder, OllamaEvents, is_model_mistake
+from .errors import ERRORS, error_of_response, message_of
+from .mapper import OllamaMapper, plain, read_messages
+from .tools import format_tool, format_tool_choice, output_format
 
 if TYPE_CHECKING:
     import httpx
@@ -44,17 +47,149 @@ _JSON = {"content-type": "application/json", "accept": "application/json"}
 _OF_A_REQUEST = ("headers", "timeout")
 
 
-# The constructor of `ChatOllama`: its fields, their names on the wire, and their environment variables.
-#
-# Names and meanings are those of langchain-ollama's `ChatOllama`.
 _OPTIONS = (
     *("mirostat", "mirostat_eta", "mirostat_tau", "num_ctx", "num_gpu", "num_thread", "num_predict", "repeat_last_n"),
     *("repeat_penalty", "temperature", "seed", "stop", "tfs_z", "top_k", "top_p"),
 )
 """Fields that are sent in the request's `options`, under their own names. None is not sent."""
 
+# ---------------------------------------------------------------------------------------------- client
+# The address of a server.
 
-class ChatOllama(OllamaParameters):
+
+_PORT = 11434
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True)
+class Address:
+    """The address of a server.
+
+    Attributes:
+        url: Its URL, without a slash at the end and without anything secret.
+        authorization: The value of the header that the URL's user and password mean; None where it has none.
+        password: That password; None where there is none.
+    """
+
+    url: str
+    authorization: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+
+
+@lru_cache(maxsize=64)
+def address_of(host: str | None) -> Address:
+    """Parse the address of a server like the vendor's SDK: scheme, host and port are optional.
+
+    Args:
+        host: `http://host:port/path`, `host:port`, `host`, `:port`, with or without `user:password@`; None for this machine.
+
+    Raises:
+        ConfigurationError: It is no address.
+    """
+    text = (host or "").strip()
+    scheme, separator, rest = text.partition("://")
+    if not separator:
+        scheme, rest = "http", text
+    try:
+        parts = urlsplit(f"{scheme}://{rest}")
+        port = parts.port or (_PORTS.get(scheme, _PORT) if separator else _PORT)
+    except ValueError as error:
+        raise ConfigurationError(f"base_url is no address ({error}): give http://host:port") from None
+    if scheme not in _PORTS:
+        raise ConfigurationError(f"base_url begins with {scheme!r}: give http://host:port or https://host:port")
+    name = parts.hostname or "127.0.0.1"
+    name = f"[{name}]" if ":" in name else name
+    path = parts.path.strip("/")
+    return Address(f"{scheme}://{name}:{port}" + (f"/{path}" if path else ""), *_credentials(parts))
+
+
+def _credentials(parts: SplitResult) -> tuple[str | None, str | None]:
+    if not parts.username:
+        return None, None
+    password = unquote(parts.password or "")
+    pair = f"{unquote(parts.username)}:{password}"
+    return f"Basic {base64.b64encode(pair.encode()).decode()}", password or None
+
+
+# HTTP requests to Ollama, and the bytes of their replies as they arrive.
+#
+# The SDK's client has no public way to the bytes of a reply, and its public stream drops ids and places of calls and dies on lines that
+# servers send (wire quirks O-01 to O-03). So requests go through httpx, the library that the SDK itself stands on, with the SDK's own
+# configuration: its address rules, environment variables, redirects, and no limit on the time of a reply.
+
+
+DEFAULT_TIMEOUT = (10.0, None, None, None)
+"""Default timeout: ten seconds to connect, no limit for the reply, because a model may have to be loaded first."""
+
+
+@dataclass(frozen=True)
+class ClientSettings:
+    """The settings of the HTTP clients. Values that differ between requests are not part of it.
+
+    Attributes:
+        url: The server's address.
+        arguments: Arguments of the synchronous client.
+        async_arguments: Arguments of the asynchronous client.
+    """
+
+    url: str
+    arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    async_arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def post(self, exchange: Exchange, cache: PerLoopCache) -> Response:
+        """Send a request.
+
+        Raises:
+            ollama.ResponseError: A reply with an error status.
+        """
+        http = self.clients(cache).synchronous()
+        return post(http, self.url + exchange.path, exchange.body, exchange.options, _refusal)
+
+    async def apost(self, exchange: Exchange, cache: PerLoopCache) -> Response:
+        """Like `post`, asynchronously."""
+        http = self.clients(cache).asynchronous(asyncio.get_running_loop())
+        return await apost(http, self.url + exchange.path, exchange.body, exchange.options, _refusal)
+
+    def clients(self, cache: PerLoopCache) -> HttpClients:
+        """Return the HTTP clients, of httpx because users pass that library's objects.
+
+        Args:
+            cache: Keeps the clients that are the model's own.
+        """
+        import httpx
+
+        first, second = (ClientArguments({"timeout": DEFAULT_TIMEOUT, **one}) for one in (self.arguments, self.async_arguments))
+        return HttpClients(httpx, first, second, cache)
+
+
+def _refusal(response: Any) -> Exception | None:
+    """Return the error for an error status; None for a call that the server could not parse, a normal reply (wire quirk T-07)."""
+    return None if is_model_mistake(message_of(response)) else error_of_response(response)
+
+
+_TO_THE_END = -2
+_CLIENTS = "clients are made from the other settings when they are needed; client_kwargs goes to them"
+
+
+_OTHER_OPTIONS = (
+    "embedding_only f16_kv frequency_penalty logits_all low_vram main_gpu min_p num_batch num_keep numa penalize_newline presence_penalty"
+    " typical_p use_mlock use_mmap vocab_only"
+)
+"""Options of the server that are no arguments."""
+
+
+def plain_options(options: Any) -> Any:
+    """Return options as a dict, also from the SDK's `ollama.Options`; other values unchanged."""
+    return options.model_dump(exclude_none=True) if hasattr(options, "model_dump") else options
+
+
+def _check_prediction(name: str, value: Any) -> None:
+    """Raise if the server does not accept a number of tokens."""
+    if value is not None and not value >= _TO_THE_END:
+        raise ConfigurationError(f"{name} must be a number of tokens, -1 (any number) or -2 (to the end of the context), not {value!r}")
+
+
+class ChatOllama(ProviderChatModel):
     """Models of an Ollama server, with tools that run.
 
     ```python
@@ -85,6 +220,100 @@ class ChatOllama(OllamaParameters):
         ConfigurationError: An argument is unknown or cannot work.
     """
 
+    model: str = Field(validation_alias="model_name")
+    """Model name."""
+    base_url: str | None = Field(default=None, repr=False)  # it may hold a password
+    """Address of the server: `http://host:11434`, `host`, `host:port`, also with `user:password@`. Environment: `OLLAMA_HOST`.
+    None: this machine, port 11434."""
+    api_key: Secret = None  # type: ignore[assignment]
+    """API key of a server that wants one, ollama.com among them. Environment: `OLLAMA_API_KEY`."""
+
+    reasoning: bool | str | None = Field(default=None, validation_alias="think")
+    """Whether the model thinks: True, False, or how much (`low`, `medium`, `high`, `max`; models differ). None leaves it to the server.
+    Thinking stands in `additional_kwargs["reasoning_content"]`."""
+    validate_model_on_init: bool = False
+    """Whether the constructor checks that the server has the model."""
+
+    mirostat: int | None = None
+    """Mirostat sampling; 0: off, 1: Mirostat, 2: Mirostat 2.0."""
+    mirostat_eta: float | None = None
+    """Learning rate of Mirostat."""
+    mirostat_tau: float | None = None
+    """Target entropy of Mirostat: low values give coherent texts, high ones diverse texts."""
+    num_ctx: int | None = Field(default=None, gt=0)
+    """Context length in tokens. The server silently truncates longer input at the front; runs end before (`context_window`)."""
+    num_gpu: int | None = None
+    """Number of layers on the GPU."""
+    num_thread: int | None = None
+    """Number of CPU threads."""
+    num_predict: int | None = Field(default=None, validation_alias="max_tokens")
+    """Maximum number of tokens of one reply; -1: unlimited, -2: until the context is full."""
+    repeat_last_n: int | None = None
+    """Number of last tokens in which repetitions are penalized; 0: off, -1: the whole context."""
+    repeat_penalty: float | None = None
+    """Repetition penalty."""
+    temperature: float | None = None
+    """Sampling temperature."""
+    seed: int | None = None
+    """Sampling seed: the same seed and request give the same reply."""
+    stop: list[str] | None = None
+    """Stop sequences: the reply ends before any of these texts."""
+    tfs_z: float | None = None
+    """Tail free sampling; 1: off. Newer servers no longer support it."""
+    top_k: int | None = None
+    """Top-k sampling: sample from this many most likely tokens."""
+    top_p: float | None = None
+    """Nucleus sampling: sample from the most likely tokens of this probability mass, 0 to 1."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Model options of the server that this class does not name (`min_p`, `num_keep`, ...), a dict or an `ollama.Options`."""
+
+    logprobs: bool | None = None
+    """Whether to return the log probabilities of the reply's tokens, in `response_metadata["logprobs"]`."""
+    top_logprobs: int | None = Field(default=None, ge=1)
+    """Number of most likely tokens to return at each position; implies `logprobs`."""
+    format: Literal["", "json"] | dict[str, Any] | None = None
+    """Output format: "json", or a JSON schema. With tools see `with_structured_output`."""
+    keep_alive: int | float | str | None = None
+    """Duration for which the model stays loaded after the request: seconds, or a text such as "5m"; -1: forever."""
+    default_request_timeout: Any = Field(default=None, alias="timeout")
+    """Timeout in seconds for the connection and between two bytes: a number, (connect, read), or an `httpx.Timeout`. None: 10 to
+    connect, and unlimited for the reply, since a model may have to be loaded first."""
+    client_kwargs: dict[str, Any] | None = Field(default_factory=dict, repr=False, exclude=True)
+    """Arguments of the HTTP clients (`headers`, `verify`, `auth`, ...), as httpx takes them."""
+    sync_client_kwargs: dict[str, Any] | None = Field(default_factory=dict, repr=False, exclude=True)
+    """Additional client arguments for synchronous requests only."""
+    async_client_kwargs: dict[str, Any] | None = Field(default_factory=dict, repr=False, exclude=True)
+    """Additional client arguments for asynchronous requests only."""
+
+    _ls_provider: ClassVar[str] = "ollama"
+    _environment: ClassVar[Environment] = Environment(key=("OLLAMA_API_KEY",))
+    _timeout_field: ClassVar[str] = "default_request_timeout"
+    _limit_params: ClassVar[tuple[str, ...]] = ("num_predict",)
+    _sampling_object: ClassVar[str] = "options"
+    _numbers: ClassVar[Mapping[str, Check]] = {
+        **ProviderChatModel._numbers,
+        **dict.fromkeys(("num_ctx", "num_thread", "mirostat_eta", "mirostat_tau", "repeat_penalty", "tfs_z", "min_p"), check_count),
+        **dict.fromkeys(("num_predict", "max_tokens"), _check_prediction),
+    }
+    _dicts: ClassVar[Mapping[str, str]] = {**ProviderChatModel._dicts, "options": ""}
+
+    _call_names: ClassVar[frozenset[str]] = ProviderChatModel._call_names | {"truncate", "shift"}
+    _refused: ClassVar[dict[str, str]] = {
+        **ProviderChatModel._refused,
+        **dict.fromkeys(_OTHER_OPTIONS.split(), "it goes into options={...}"),
+        "client": _CLIENTS,
+        "async_client": _CLIENTS,
+        "headers": "headers go into client_kwargs={'headers': {...}}",
+    }
+
+    _checks: ClassVar[Mapping[str, Check | None]] = {
+        "api_key": check_header,  # an empty one is none
+        "base_url": None,  # `address` reads what is no URL too
+        **dict.fromkeys(("client_kwargs", "sync_client_kwargs", "async_client_kwargs"), check_client_arguments),
+    }
+
+    _connection: ClassVar[frozenset[str]] = frozenset({"base_url", "api_key", "client_kwargs", "sync_client_kwargs", "async_client_kwargs"})
+
     _error_mapping: ClassVar[ErrorMapping] = ERRORS
     _synonyms: ClassVar[Mapping[str, str]] = {
         "reasoning": "think",
@@ -99,6 +328,58 @@ class ChatOllama(OllamaParameters):
         }
     )
 
+    @field_validator("options", mode="before")
+    @classmethod
+    def _read_options(cls, value: Any) -> Any:
+        return plain_options(value)
+
+    @field_validator("format", mode="before")
+    @classmethod
+    def _read_format(cls, value: Any) -> Any:
+        return None if value is None else output_format(value)
+
+    @field_validator("reasoning")
+    @classmethod
+    def _check_reasoning(cls, value: Any) -> Any:
+        if value == "":
+            raise ValueError("reasoning='' is none of True, False, None, 'low', 'medium', 'high' and 'max'")
+        return value
+
+    def _complete_from_environment(self) -> None:
+        super()._complete_from_environment()
+        self.base_url = self.base_url or os.environ.get("OLLAMA_HOST") or None
+        address_of(self.base_url)
+
+    def _check_parameters(self) -> None:
+        if self.top_logprobs is not None and self.logprobs is False:
+            raise ValueError("top_logprobs asks for log probabilities, which logprobs=False refuses: say one of them")
+        super()._check_parameters()
+
+    @property
+    def model_name(self) -> str:
+        """The model's name."""
+        return self.model
+
+    @property
+    def address(self) -> Address:
+        """The address of requests."""
+        return address_of(self.base_url)
+
+    @property
+    def _endpoint(self) -> str:
+        return self.address.url
+
+    @property
+    def all_client_kwargs(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """The arguments of both HTTP clients, of the synchronous one and of the asynchronous one."""
+        return self.client_kwargs or {}, self.sync_client_kwargs or {}, self.async_client_kwargs or {}
+
+    def _timeout(self, kwargs: Mapping[str, Any]) -> Any:
+        return super()._timeout(kwargs) or self.all_client_kwargs[0].get("timeout")
+
+    def _idle_timeout(self, kwargs: Mapping[str, Any]) -> float | None:
+        return super()._idle_timeout(kwargs) if self.stream_chunk_timeout or self._timeout(kwargs) is not None else None
+
     @model_validator(mode="after")
     def _validate_model(self) -> Self:
         if self.validate_model_on_init:
@@ -109,7 +390,7 @@ class ChatOllama(OllamaParameters):
     # ------------------------------------------------------------------------------------------ requests
 
     def _known_profile(self, model: str) -> Mapping[str, Any]:
-        return profile_of(self.num_ctx)
+        return {**_PROTOCOL, **({} if self.num_ctx is None else {"max_input_tokens": self.num_ctx})}
 
     def _served_models(self) -> list[str]:
         client = self.sdk_client()
@@ -287,7 +568,7 @@ class ChatOllama(OllamaParameters):
             ConfigurationError: A tool cannot be declared, or the choice names none.
         """
         bound = super().bind_tools(tools, tool_choice=tool_choice, parallel_tool_calls=parallel_tool_calls, strict=strict, **kwargs)
-        if isinstance(bound, RunnableBinding) and _is_forced(bound.kwargs.get("tool_choice")):
+        if isinstance(bound, RunnableBinding) and bound.kwargs.get("tool_choice") not in (None, "auto", "none"):
             _logger.warning("Ollama has no tool_choice: the model is told of the tools and decides itself whether to call one")
         return bound
 
@@ -313,12 +594,11 @@ class ChatOllama(OllamaParameters):
     def _secrets(self) -> list[str]:
         key = [self.api_key.get_secret_value()] if self.api_key else []
         address = [secret for secret in (self.address.authorization, self.address.password) if secret]
-        return [
-            *key,
-            *address,
-            *secret_values(self._address_query),
-            *(secret for one in self.all_client_kwargs for secret in secret_values(_lowered_headers(one), _proxy_of(one))),
-        ]
+        given = [*key, *address, *secret_values(self._address_query)]
+        for arguments in self.all_client_kwargs:
+            proxy = arguments.get("proxy")
+            given += secret_values(_lowered_headers(arguments), proxy if isinstance(proxy, str) else None)
+        return given
 
     def _portable_fields(self) -> dict[str, Any]:
         names = ("client_kwargs", "sync_client_kwargs", "async_client_kwargs")
@@ -333,39 +613,13 @@ class ChatOllama(OllamaParameters):
             self.base_url = host  # which may say a user and password
 
 
-def _is_forced(choice: Choice | None) -> bool:
-    """Whether a choice from `format_tool_choice` demands a call."""
-    return choice not in (None, "auto", "none")
-
-
-def _proxy_of(arguments: Mapping[str, Any]) -> str | None:
-    proxy = arguments.get("proxy")
-    return proxy if isinstance(proxy, str) else None
-
-
 # ---------------------------------------------------------------------------------------------- what is known of a model
 
 # The rest depends on the model that the server runs; `profile={...}` says what the user knows of it.
 
 
-_PROTOCOL: dict[str, Any] = {
-    "text_inputs": True,
-    "image_url_inputs": False,
-    "pdf_inputs": False,
-    "audio_inputs": False,
-    "video_inputs": False,
-    "pdf_tool_message": False,
-    "text_outputs": True,
-    "image_outputs": False,
-    "audio_outputs": False,
-    "video_outputs": False,
-    "tool_choice": False,
-}
-
-
-def profile_of(num_ctx: int | None) -> dict[str, Any]:
-    """Return the profile of a model with this context length in tokens; None: the server decides."""
-    return dict(_PROTOCOL) if num_ctx is None else {**_PROTOCOL, "max_input_tokens": num_ctx}
+_CANNOT = "image_url_inputs pdf_inputs audio_inputs video_inputs pdf_tool_message image_outputs audio_outputs video_outputs tool_choice"
+_PROTOCOL: dict[str, Any] = {"text_inputs": True, "text_outputs": True, **dict.fromkeys(_CANNOT.split(), False)}
 
 
 def _check_model(http: "httpx.Client", url: str, model: str, options: Mapping[str, Any]) -> None:
@@ -408,7 +662,7 @@ _Ask = Callable[..., Iterable[_Reply]]
 _Asked = AsyncGenerator[_Reply, None]
 
 
-def _format_last(ask: _Ask[_Reply], model: OllamaParameters, kwargs: Mapping[str, Any]) -> Iterator[_Reply]:
+def _format_last(ask: _Ask[_Reply], model: ChatOllama, kwargs: Mapping[str, Any]) -> Iterator[_Reply]:
     """Yield the reply of a turn, from one request or two.
 
     Args:
@@ -420,13 +674,13 @@ def _format_last(ask: _Ask[_Reply], model: OllamaParameters, kwargs: Mapping[str
     return iter(ask(**free)) if bound is None else _twice(ask, free, bound)
 
 
-def _aformat_last(ask: Callable[..., _Asked[_Reply]], model: OllamaParameters, kwargs: Mapping[str, Any]) -> _Asked[_Reply]:
+def _aformat_last(ask: Callable[..., _Asked[_Reply]], model: ChatOllama, kwargs: Mapping[str, Any]) -> _Asked[_Reply]:
     """Like `_format_last`, asynchronously."""
     free, bound = _requests(model, kwargs)
     return ask(**free) if bound is None else _atwice(ask, free, bound)
 
 
-def _requests(model: OllamaParameters, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None]:
+def _requests(model: ChatOllama, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Return the keywords of a turn's first request, and those of its second; None if one is enough."""
     form = kwargs.get("format", model.format) or kwargs.get("response_format")
     if not form or not kwargs.get("tools") or kwargs.get("tool_choice") == "none":
@@ -473,7 +727,7 @@ def _with_usage_of(first: Sequence[AIMessage], reply: _Reply) -> _Reply:
 # Nothing here imports the SDK before it is asked for: whoever gives an object of it has imported it.
 
 
-def _sdk_arguments(model: OllamaParameters, headers: Mapping[str, str], *, asynchronous: bool) -> dict[str, Any]:
+def _sdk_arguments(model: ChatOllama, headers: Mapping[str, str], *, asynchronous: bool) -> dict[str, Any]:
     """Return the arguments of the SDK's client for the model's server.
 
     Args:
@@ -499,51 +753,3 @@ def _sdk_arguments(model: OllamaParameters, headers: Mapping[str, str], *, async
 def _lowered_headers(arguments: Mapping[str, Any] | None) -> dict[str, str]:
     """Return the headers among an HTTP client's arguments, with names in lower case."""
     return {name.lower(): value for name, value in dict((arguments or {}).get("headers") or {}).items()}
-
-
-def plain(value: Any) -> Any:
-    """Return an SDK object as plain data without unset fields; other values unchanged."""
-    if type(value).__module__.partition(".")[0] != "ollama" or not hasattr(value, "model_dump"):
-        return value
-    return value.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-
-def read_messages(given: Any) -> Any:
-    """Return a model's input with the SDK's messages converted to LangChain's.
-
-    Raises:
-        ConfigurationError: A message of the SDK has a role that no message has.
-    """
-    message = getattr(sys.modules.get("ollama"), "Message", None)  # None also while another thread imports the SDK
-    if message is None or isinstance(given, str):
-        return given
-    if isinstance(given, message):
-        return [_message(given)]
-    if not isinstance(given, Sequence) or not any(map(isinstance, given, repeat(message))):
-        return given
-    return [_message(one) if isinstance(one, message) else one for one in given]
-
-
-def _message(given: "ollama.Message") -> BaseMessage:
-    fields = plain(given)
-    content = _content(fields.get("content") or "", fields.get("images") or ())
-    role = fields["role"]
-    if role == "user":
-        return HumanMessage(content)
-    if role == "system":
-        return SystemMessage(content)
-    if role == "tool":  # the protocol pairs results with calls by their order; `repair` gives both an id
-        return ToolMessage(content, tool_call_id=fields.get("tool_call_id") or "", name=fields.get("tool_name"))
-    if role != "assistant":
-        raise ConfigurationError(f"a message of role {role!r} cannot be sent: roles are user, assistant, system and tool")
-    functions = [(call.get("id"), call["function"]) for call in fields.get("tool_calls") or ()]
-    calls: Any = [{"name": one["name"], "args": one["arguments"], "id": call_id, "type": "tool_call"} for call_id, one in functions]
-    extra = {"reasoning_content": fields["thinking"]} if fields.get("thinking") else {}
-    return AIMessage(content, tool_calls=calls, additional_kwargs=extra)
-
-
-def _content(text: str, images: Sequence[str]) -> Any:
-    if not images:
-        return text
-    pictures = [{"type": "image", "base64": data, "mime_type": image_type(data) or "image/png"} for data in images]
-    return [*([{"type": "text", "text": text}] if text else []), *pictures]

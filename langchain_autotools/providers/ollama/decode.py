@@ -1,8 +1,8 @@
 """Reading of /api/chat replies: raw chunks for the run, events for its listeners."""
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, TypedDict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import UsageMetadata
@@ -14,17 +14,6 @@ from ...messages.metadata import KEY
 from .._base.replies import VendorEvents, file_made, reply_metadata, sum_of
 from .._encode.sources import image_type
 from .errors import error_from_body, error_text
-
-
-class ReplyMessage(TypedDict, total=False):
-    """The message in an event: an increment of the reply, or the whole reply. Any key may be absent."""
-
-    role: str
-    content: str | None
-    images: list[str] | None
-    thinking: str | None
-    tool_calls: list[dict[str, Any]] | None
-
 
 # ---------------------------------------------------------------------------------------------- usage
 # Token counts of /api/chat in LangChain's terms.
@@ -138,7 +127,7 @@ class OllamaDecoder:
             last.response_metadata |= first.response_metadata
         return last
 
-    def _read(self, event: Mapping[str, Any], message: ReplyMessage | None) -> AIMessageChunk | None:
+    def _read(self, event: Mapping[str, Any], message: Any) -> AIMessageChunk | None:
         failed = _error_of(event)
         if failed is not None:
             return self._failure(failed)
@@ -147,7 +136,7 @@ class OllamaDecoder:
         if event.get("done"):
             self.ended = True
             self._last = event
-        reply: ReplyMessage = message if isinstance(message, Mapping) else ReplyMessage()
+        reply = message if isinstance(message, Mapping) else {}
         self._images += reply.get("images") or ()
         if reply.keys() - _OF_MESSAGES or reply.get("role", _ROLE) != _ROLE:
             self._of_message |= reply_metadata(reply, _OF_MESSAGES - {"role"} if reply.get("role", _ROLE) != _ROLE else _OF_MESSAGES)
@@ -197,8 +186,7 @@ class OllamaDecoder:
         """
         if not self._known:
             raise StreamError("the reply held no events of /api/chat")
-        drawn = [{"type": "image", "base64": data, "mime_type": image_type(data) or "image/png"} for data in map(str, self._images)]
-        chunk = new_chunk(drawn or "", {}, None)
+        chunk = new_chunk(image_blocks(map(str, self._images)) or "", {}, None)
         chunk.__dict__["response_metadata"] = self._last_metadata()
         chunk.__dict__["usage_metadata"] = usage_metadata(self._last)
         return chunk
@@ -213,6 +201,11 @@ class OllamaDecoder:
         elif self._last.get("done_reason"):
             metadata["finish_reason"] = str(self._last["done_reason"])
         return {**metadata, KEY: {"origin": self._origin}} if self._origin and self._calls else metadata
+
+
+def image_blocks(images: Iterable[str]) -> list[dict[str, Any]]:
+    """Return pictures, each given as base64, as content blocks."""
+    return [{"type": "image", "base64": data, "mime_type": image_type(data) or "image/png"} for data in images]
 
 
 def _error_of(event: Mapping[str, Any]) -> Any:

@@ -8,10 +8,11 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Required, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
+from ...errors import ConfigurationError
 from ...messages.calls import ToolCallRecord, calls_of
 from ...messages.incremental import fold_over
 from .._encode.encoder import (
@@ -23,12 +24,17 @@ from .._encode.encoder import (
     fallback_text,
     is_output,
     legal_arguments,
+    read_input,
     request_body,
+    sdk_class,
     to_bytes,
     without_call,
 )
 from .._encode.sources import Block, convert_block, document_text, expanded, media_of, search_result_text, unsupported, unwrapped
-from .decode import PROVIDER
+from .decode import PROVIDER, image_blocks
+
+if TYPE_CHECKING:
+    import ollama
 
 _BY_URL = "Ollama takes pictures as base64 data only, and nothing here fetches a URL: fetch it and give its data"
 
@@ -41,18 +47,11 @@ class Piece:
     image: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
-    """The content of a message: its texts and its images, each in order."""
-
-    texts: tuple[str, ...] = ()
-    images: tuple[str, ...] = ()
-
-
-def _content_of(pieces: Iterable[Piece]) -> Content:
-    """Return the content of a message with these pieces."""
+def _content_of(pieces: Iterable[Piece]) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the texts of a message with these pieces, and its pictures as they stand in it."""
     pieces = [*pieces]
-    return Content(tuple(piece.text for piece in pieces if piece.text), tuple(piece.image for piece in pieces if piece.image))
+    images = [piece.image for piece in pieces if piece.image]
+    return [piece.text for piece in pieces if piece.text], {"images": images} if images else {}
 
 
 def _piece_of(block: str | Block) -> Piece:
@@ -158,33 +157,34 @@ class Encoded:
     calls: tuple[CallId, ...] = ()
 
 
-class Message(TypedDict, total=False):
-    """A message of a request, without its calls, which are appended as JSON."""
-
-    role: Required[str]
-    content: Required[str]
-    thinking: str
-    images: list[str]
-    tool_name: str
-    tool_call_id: str
-
-
-class ChatEncoder(MessageEncoder[Encoded, CallId]):
-    """Encodes messages of any vendor for /api/chat, each alone. Thinking and server ids are sent only to their origin."""
+class OllamaMapper(MessageEncoder[Encoded, CallId]):
+    """Encodes requests. Safe for use by any number of threads. Thinking and server ids are sent only to their origin."""
 
     provider = PROVIDER
+
+    def encode_request(self, messages: Sequence[BaseMessage], params: Mapping[str, Any]) -> bytes:
+        """Encode a request.
+
+        Args:
+            messages: The messages.
+            params: Everything else, in the wire's names.
+
+        Raises:
+            ConfigurationError: A parameter is no JSON value.
+            UnsupportedFeatureError: A message has content that the wire cannot carry.
+        """
+        return request_body(params, "messages", fold_over(messages, self, partial(_Bodies, self)).bodies)
 
     def _assistant(self, message: AIMessage) -> Encoded:
         records = calls_of(message)
         same_origin = self.is_same_origin(message)
         ids = wire_ids(records, same_origin=same_origin)
-        content = _content_of(self._carried(message, _visible(message.content), _piece_of, lambda line: Piece(f"\n{line}\n")))
-        wire: Message = {"role": "assistant", "content": "".join(content.texts) or fallback_text(message)}
+        visible = [block for block in expanded(message.content) if isinstance(block, str) or _is_visible(unwrapped(block))]
+        texts, images = _content_of(self._carried(message, visible, _piece_of, lambda line: Piece(f"\n{line}\n")))
+        wire: dict[str, Any] = {"role": "assistant", "content": "".join(texts) or fallback_text(message)}
         if records and same_origin and (thinking := _thinking(message)):
             wire["thinking"] = thinking
-        if content.images:
-            wire["images"] = list(content.images)
-        body = dumps(wire)
+        body = dumps(wire | images)
         if records:
             pairs = zip(records, ids, strict=True)
             calls = ",".join(_encode_call(call, one.sent, number, same_origin=same_origin) for number, (call, one) in enumerate(pairs))
@@ -193,11 +193,9 @@ class ChatEncoder(MessageEncoder[Encoded, CallId]):
 
     def _result(self, message: ToolMessage, call: CallId | None) -> Encoded:
         call = call or CallId(message.tool_call_id, message.tool_call_id, message.name or "")
-        content = _content_of(self._carried(message, expanded(message.content), _piece_of, Piece))
-        text = "\n".join(content.texts) or ("" if content.images else empty_output(failed=message.status == "error"))
-        wire: Message = {"role": "tool", "content": text}
-        if content.images:
-            wire["images"] = list(content.images)
+        texts, images = _content_of(self._carried(message, expanded(message.content), _piece_of, Piece))
+        text = "\n".join(texts) or ("" if images else empty_output(failed=message.status == "error"))
+        wire: dict[str, Any] = {"role": "tool", "content": text, **images}
         if call.name:
             wire["tool_name"] = call.name
         if call.sent:
@@ -205,22 +203,15 @@ class ChatEncoder(MessageEncoder[Encoded, CallId]):
         return Encoded(encode(wire))
 
     def _other(self, message: BaseMessage, role: str) -> Encoded:
-        content = _content_of(map(_piece_of, expanded(message.content)))
-        wire: Message = {"role": role, "content": "\n".join(content.texts)}
-        if content.images:
-            wire["images"] = list(content.images)
-        return Encoded(encode(wire))
+        texts, images = _content_of(map(_piece_of, expanded(message.content)))
+        return Encoded(encode({"role": role, "content": "\n".join(texts), **images}))
 
 
 # ---------------------------------------------------------------------------------------------- what an assistant said
 
 
-def _visible(content: str | list[str | dict[Any, Any]]) -> list[str | Block]:
-    """Return the blocks of an AI message without calls, thoughts and other vendors' internal state."""
-    return [block for block in expanded(content) if isinstance(block, str) or _is_visible(unwrapped(block))]
-
-
 def _is_visible(block: Block) -> bool:
+    """Whether a block of an AI message is no call, no thought and not another vendor's internal state."""
     kind = block.get("type", "text" if isinstance(block.get("text"), str) else None)
     if kind in _VISIBLE or is_output(block):
         return True
@@ -238,27 +229,6 @@ def _thinking(message: AIMessage) -> str:
     return "".join(str(block.get("reasoning") or "") for block in blocks if block.get("type") == "reasoning")
 
 
-# ---------------------------------------------------------------------------------------------- mapper
-# Conversion of LangChain messages to the JSON of /api/chat requests.
-
-
-class OllamaMapper(ChatEncoder):
-    """Encodes requests. Safe for use by any number of threads."""
-
-    def encode_request(self, messages: Sequence[BaseMessage], params: Mapping[str, Any]) -> bytes:
-        """Encode a request.
-
-        Args:
-            messages: The messages.
-            params: Everything else, in the wire's names.
-
-        Raises:
-            ConfigurationError: A parameter is no JSON value.
-            UnsupportedFeatureError: A message has content that the wire cannot carry.
-        """
-        return request_body(params, "messages", fold_over(messages, self, partial(_Bodies, self)).bodies)
-
-
 class _Bodies:
     """A fold of the bodies of messages.
 
@@ -268,7 +238,7 @@ class _Bodies:
 
     __slots__ = ("_encoder", "_waiting", "bodies")
 
-    def __init__(self, encoder: ChatEncoder, bodies: Sequence[bytes] = (), waiting: tuple[CallId, ...] = ()) -> None:
+    def __init__(self, encoder: OllamaMapper, bodies: Sequence[bytes] = (), waiting: tuple[CallId, ...] = ()) -> None:
         self._encoder = encoder
         self.bodies = [*bodies]
         self._waiting = waiting
@@ -287,3 +257,40 @@ class _Bodies:
                 encoded = self._encoder.remembered(message)
                 self._waiting = encoded.calls
             self.bodies.append(encoded.body)
+
+
+# ---------------------------------------------------------------------------------------------- objects of Ollama's SDK
+# Nothing here imports the SDK before it is asked for: whoever gives an object of it has imported it.
+
+
+def plain(value: Any) -> Any:
+    """Return an SDK object as plain data without unset fields; other values unchanged."""
+    if type(value).__module__.partition(".")[0] != "ollama" or not hasattr(value, "model_dump"):
+        return value
+    return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def read_messages(given: Any) -> Any:
+    """Return a model's input with the SDK's messages converted to LangChain's.
+
+    Raises:
+        ConfigurationError: A message of the SDK has a role that no message has.
+    """
+    return read_input(given, sdk_class("ollama", "Message"), lambda message: [_message(message)])
+
+
+def _message(given: "ollama.Message") -> BaseMessage:
+    fields = plain(given)
+    content, role, images = fields.get("content") or "", fields["role"], fields.get("images")
+    if images:
+        content = [*([{"type": "text", "text": content}] if content else []), *image_blocks(images)]
+    if role in ("user", "system"):
+        return HumanMessage(content) if role == "user" else SystemMessage(content)
+    if role == "tool":  # the protocol pairs results with calls by their order; `repair` gives both an id
+        return ToolMessage(content, tool_call_id=fields.get("tool_call_id") or "", name=fields.get("tool_name"))
+    if role != "assistant":
+        raise ConfigurationError(f"a message of role {role!r} cannot be sent: roles are user, assistant, system and tool")
+    functions = [(call.get("id"), call["function"]) for call in fields.get("tool_calls") or ()]
+    calls: Any = [{"name": one["name"], "args": one["arguments"], "id": call_id, "type": "tool_call"} for call_id, one in functions]
+    extra = {"reasoning_content": fields["thinking"]} if fields.get("thinking") else {}
+    return AIMessage(content, tool_calls=calls, additional_kwargs=extra)

@@ -152,6 +152,7 @@ def _of_mapping(schema: JsonSchema) -> Any:
 # chat completions), which `request` reads and does not send.
 
 
+_OF_FUNCTIONS = frozenset({"function", "parameters", "input_schema", "properties"})
 _MODES = {"any": "required", "required": "required", "auto": "auto", "none": "none"}
 
 
@@ -173,19 +174,14 @@ def format_tool(tool: Any) -> Tool:
         ConfigurationError: The tool cannot be declared: it is another vendor's own, it has no name, or its schema is no object's.
     """
     with declaring(tool):
-        function = None if _is_foreign(tool) else function_of(tool)
+        # Another vendor's own tool has a type of its own, and no function.
+        foreign = isinstance(tool, Mapping) and tool.get("type") not in (None, "function", *TYPES) and not _OF_FUNCTIONS & tool.keys()
+        function = None if foreign else function_of(tool)
         if function is None or not function.get("name"):
             raise ConfigurationError("Ollama has no tools of its own, only functions with a name")
     declared = heading(function)
     declared["parameters"] = _tool_parameters(function["name"], function.get("parameters") or {})
     return {"type": "function", "function": declared}
-
-
-def _is_foreign(tool: Any) -> bool:
-    """Whether a tool is one that another vendor executes: it has a type of its own, and no function."""
-    if not isinstance(tool, Mapping) or tool.get("type") in (None, "function", *TYPES):
-        return False
-    return not {"function", "parameters", "input_schema", "properties"} & tool.keys()
 
 
 Choice = str | Tool

@@ -67,10 +67,8 @@ class AzureSettings(ClientSettings):
         has_token = bool(self.get_token or self.token)
         if self.aget_token and not (has_token or self.api_key):
             raise ConfigurationError("azure_ad_async_token_provider serves ainvoke and astream only: give azure_ad_token_provider too")
-        azure, get_token = self._azure(has_token), None
-        if self.get_token:
-            get_token = key_of(self.get_token, "azure_ad_token_provider", ERRORS.unreachable)
-        client: openai.OpenAI = self._client_class("AzureOpenAI")(**azure, azure_ad_token_provider=get_token, http_client=self._http())
+        get_token = key_of(self.get_token, "azure_ad_token_provider", ERRORS.unreachable) if self.get_token else None
+        client: openai.OpenAI = self._azure_client("AzureOpenAI", has_token, azure_ad_token_provider=get_token, http_client=self._http())
         return client
 
     def asynchronous(self, loop: asyncio.AbstractEventLoop) -> "openai.AsyncOpenAI":
@@ -79,13 +77,13 @@ class AzureSettings(ClientSettings):
         Raises:
             openai.OpenAIError: There is neither key nor token.
         """
-        azure, get_token = self._azure(bool(self.aget_token or self.get_token or self.token)), None
+        has_token, get_token = bool(self.aget_token or self.get_token or self.token), None
         if self.aget_token:
             get_token = akey_of(self.aget_token, "azure_ad_async_token_provider", ERRORS.unreachable)
         elif self.get_token:
             get_token = given_key(self.get_token, "azure_ad_token_provider")
-        client: openai.AsyncOpenAI = self._client_class("AsyncAzureOpenAI")(
-            **azure, azure_ad_token_provider=get_token, http_client=self._ahttp(loop)
+        client: openai.AsyncOpenAI = self._azure_client(
+            "AsyncAzureOpenAI", has_token, azure_ad_token_provider=get_token, http_client=self._ahttp(loop)
         )
         return client
 
@@ -97,14 +95,13 @@ class AzureSettings(ClientSettings):
             request["options"]["headers"] = SecretDict({**key, **(exchange.options.get("headers") or {})})
         return request
 
-    def _azure(self, has_token: bool) -> dict[str, Any]:
-        """Return the arguments of both clients; a token takes precedence over a key, as in the SDK."""
-        common, place = self._common(self.azure_endpoint), dict[str, Any]()
-        if self.azure_endpoint:
-            place = {"azure_endpoint": common.pop("base_url"), "azure_deployment": self.azure_deployment}
-        key = None if has_token else self._key()
-        token = self.token.get_secret_value() if self.token else None
-        return {**common, **place, "api_version": self.api_version, "api_key": key, "azure_ad_token": token}
+    def _azure_client(self, kind: str, has_token: bool, **arguments: Any) -> Any:
+        """Return a client of the SDK; a token takes precedence over a key, as in the SDK."""
+        arguments |= {"api_version": self.api_version, "azure_ad_token": self.token.get_secret_value() if self.token else None}
+        key = None if has_token else self.api_key
+        if not self.azure_endpoint:
+            return self._client(kind, self.base_url, key, **arguments)
+        return self._client(kind, self.azure_endpoint, key, place="azure_endpoint", azure_deployment=self.azure_deployment, **arguments)
 
 
 class AzureChatOpenAI(ChatOpenAI):

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from langchain_core.language_models import ModelProfile
@@ -14,7 +15,7 @@ from pydantic import PrivateAttr, SecretStr, model_validator
 
 from ...errors import ConfigurationError
 from ...executor.names import own_name
-from .._base.chat_model import described, profile, profile_in
+from .._base.chat_model import Profiles, profile_in
 from .._base.errors import ErrorMapping, is_quoted, read_refusal, refused_status
 from .._encode.encoder import origin_of
 from .._encode.tools import is_pydantic
@@ -43,12 +44,12 @@ class Route(NamedTuple):
     Attributes:
         why: The reason for using the Responses API, for an error's text; "" for chat completions.
         firm: Whether the caller chose, so that no server's word changes it.
-        key: The common data of requests that a server rejects alike: endpoint, model, tools or none, effort.
+        asked: What requests that a server rejects alike have in common besides the endpoint: model, tools or none, effort.
     """
 
     why: str
     firm: bool
-    key: tuple[str, bool, str]
+    asked: tuple[str, bool, str]
 
 
 def _route_of(model: OpenAIParameters, kwargs: Mapping[str, Any]) -> Route:
@@ -61,58 +62,63 @@ def _route_of(model: OpenAIParameters, kwargs: Mapping[str, Any]) -> Route:
     params = {**{name: getattr(model, name) for name in (*RESPONSES_NAMES, "reasoning_effort")}, **model.model_kwargs, **kwargs}
     tools = params.get("tools") or ()
     name, effort = str(kwargs.get("model") or kwargs.get("model_name") or model._known_name), str(params.get("reasoning_effort") or "")
-    key = (origin_of(model._endpoint, name), bool(tools), effort)
+    asked, is_vendors = (name, bool(tools), effort), model._is_vendors
     arguments = [f"{argument}=..." for argument in _ASKING if params.get(argument) is not None]
     if model.use_previous_response_id:
         arguments.append("use_previous_response_id=True")
     if model.use_responses_api is not None:
-        return Route((arguments or ["use_responses_api=True"])[0] if model.use_responses_api else "", True, key)
-    builtin = [f"the tool of type {tool['type']!r}" for tool in tools if _is_responses_tool(tool, custom=model._is_vendors)]
+        return Route((arguments or ["use_responses_api=True"])[0] if model.use_responses_api else "", True, asked)
+    others = [tool for tool in tools if isinstance(tool, Mapping) and tool.get("type") != "function"]
+    builtin = [f"the tool of type {tool['type']!r}" for tool in others if _is_responses_tool(tool, custom=is_vendors)]
     if arguments or builtin:
-        return Route((arguments or builtin)[0], True, key)
-    return Route(_of_name(name, effort, bool(tools)) if model._is_vendors else "", False, key)
+        return Route((arguments or builtin)[0], True, asked)
+    return Route(_of_name(*asked) if is_vendors else "", False, asked)
 
 
-def _is_responses_tool(tool: Any, *, custom: bool) -> bool:
+def _is_responses_tool(tool: Mapping[str, Any], *, custom: bool) -> bool:
     """Whether a declared tool exists only in Responses; chat completions, at any server, nest a tool under its type."""
-    kind = tool.get("type") if isinstance(tool, Mapping) else None
-    if not isinstance(kind, str) or kind == "function" or "function" in tool:
+    kind = tool.get("type")
+    if not isinstance(kind, str) or "function" in tool:
         return False
     return custom if kind == "custom" else not isinstance(tool.get(kind), Mapping)
 
 
-def _of_name(name: str, effort: str, tools: bool) -> str:
-    """Return the reason why a model's name selects Responses at the vendor's own address; "" if it does not."""
-    if _refuses_chat_completions(name):
-        return f"the model {name!r}"
-    return f"the model {name!r} with tools" if tools and _refuses_tools_on_chat_completions(name, effort) else ""
+def _of_name(model: str, tools: bool, effort: str) -> str:
+    """Return the reason why a model's name selects Responses at the vendor's own address; "" if it does not.
+
+    OpenAI serves some models only, or preferably, by the Responses API. Of others its chat completions reject function tools.
+
+    Args:
+        model: The model's name.
+        tools: Whether there are tools.
+        effort: The reasoning effort that is asked for; "" leaves it to the vendor, who does not take `none`.
+    """
+    base = model.lower().removeprefix("ft:").partition(":")[0]  # of a fine-tuned model
+    if _RESPONSES_ONLY.match(base):
+        return f"the model {model!r}"
+    found = _VERSION.match(base)
+    version = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
+    refuses = version >= (_FIRST_TO_REASON_ALWAYS if effort == "none" else _FIRST_TO_REFUSE_TOOLS)
+    return f"the model {model!r} with tools" if tools and refuses else ""
 
 
-class LearnedRoutes(Shared):
-    """Routes learned from servers' rejections. Safe for threads."""
+class LearnedRoutes(Shared, dict[Any, str]):
+    """Routes learned from servers' rejections: the reason for using the Responses API, by endpoint and request. Safe for threads."""
 
-    def __init__(self) -> None:
-        self._learned: dict[tuple[str, bool, str], str] = {}
-
-    def why(self, route: Route) -> str:
-        """Return the reason for sending the request to the Responses API; "" for chat completions."""
-        return route.why if route.firm else self._learned.get(route.key, route.why)
-
-    def obeys(self, route: Route, used: str, error: Any, body: bytes) -> bool:
+    def obeys(self, key: Any, used: str, error: Any, body: bytes) -> bool:
         """Whether to follow a rejection that names the other API, from now on. A server that redirects back is not followed.
 
         Args:
-            route: The request's route.
-            used: The value of `why` when the rejected request was made.
+            key: The request's.
+            used: The reason when the rejected request was made.
             error: The SDK's error.
             body: The JSON of the refused request.
         """
         to_responses = not used
         found = None if getattr(error, "status_code", None) not in _REFUSALS else _NAMED[to_responses].search(f"{error} {error.body}")
-        if route.firm or found is None or is_quoted(found[0], body):
+        if found is None or is_quoted(found[0], body):
             return False
-        learned = self._learned.setdefault(route.key, "the server, which refused it on chat completions" if to_responses else "")
-        return bool(learned) is to_responses
+        return bool(self.setdefault(key, "the server, which refused it on chat completions" if to_responses else "")) is to_responses
 
 
 # ---------------------------------------------------------------------------------------------- compatibility
@@ -140,11 +146,6 @@ class CompatibilityKey(NamedTuple):
     """What distinguishes the API key: two accounts may be served by different servers."""
 
 
-def _account_of(key: Any) -> str:
-    """Return what distinguishes an API key, or the function that gives it, without revealing it."""
-    return digest(key.get_secret_value()) if isinstance(key, SecretStr) else str(id(key))
-
-
 class LearnedCompatibility:
     """The mappers in use, each of which writes one form, of the last thousand keys. Safe for threads."""
 
@@ -164,7 +165,8 @@ class LearnedCompatibility:
                 oldest = next(iter(self._learned))
                 del self._learned[oldest]
                 self._turns = {place: turns for place, turns in self._turns.items() if place[0] != oldest}
-            return self._learned.setdefault(key, _chat_mapper(key))
+            made = ChatCompletionsMapper(origin=key.origin, null_content=key.null_content, part_keys=key.part_keys, dialect=key.dialect)
+            return self._learned.setdefault(key, made)
 
     def keep(self, key: CompatibilityKey, mapper: ChatCompletionsMapper) -> None:
         """Use this mapper for requests from now on.
@@ -218,10 +220,6 @@ LEARNED: Final = LearnedCompatibility()
 """What this process has learnt."""
 
 
-def _chat_mapper(key: CompatibilityKey) -> ChatCompletionsMapper:
-    return ChatCompletionsMapper(origin=key.origin, null_content=key.null_content, part_keys=key.part_keys, dialect=key.dialect)
-
-
 def _is_about_content(error: Any, body: bytes) -> bool:
     """Whether a refusal is about the content of a message, by its place, or by a word that the request itself does not hold."""
     if refused_status(error) not in (400, 422):
@@ -234,96 +232,10 @@ def _is_about_content(error: Any, body: bytes) -> bool:
 
 # ---------------------------------------------------------------------------------------------- profiles
 #
-# Profiles of OpenAI's chat models, for `model.profile`.
-#
-# The numbers are those that models.dev (MIT) published in November 2026. Only models that converse in text are listed; of any other,
-# a compatible server's among them, nothing is claimed, and `profile={...}` says what the user knows. The efforts of the `-codex` and
-# `-pro` models, and that they take no temperature, are as OpenAI's own pages of these models have it.
+# The table lists only models that converse in text. The efforts of the `-codex` and `-pro` models, and that they take no temperature, are
+# as OpenAI's own pages of these models have it.
 
-_LOW_TO_HIGH = ("low", "medium", "high")
-_FROM_MINIMAL = ("minimal", *_LOW_TO_HIGH)
-_FROM_NONE = ("none", *_LOW_TO_HIGH)
-_UP_TO_EXTRA = (*_FROM_NONE, "xhigh")
-_LOW_TO_EXTRA = (*_LOW_TO_HIGH, "xhigh")
-_FROM_MEDIUM = ("medium", "high", "xhigh")
-_UP_TO_MAXIMUM = (*_UP_TO_EXTRA, "max")
-
-_seeing = partial(profile, images=True, pdfs=True)
-_reasoning = partial(_seeing, reasoning=True, temperature=False)
-_CARDS = """
-gpt-3.5-turbo | GPT-3.5-turbo | 2023-03-01 2023-11-06 | deprecated
-gpt-4 | GPT-4 | 2023-11-06 2024-04-09 | deprecated
-gpt-4-turbo | GPT-4 Turbo | 2023-11-06 2024-04-09 | deprecated
-gpt-4o | GPT-4o | 2024-05-13 2024-08-06
-gpt-4o-mini | GPT-4o mini | 2024-07-18
-gpt-4o-2024-05-13 | GPT-4o (2024-05-13) | 2024-05-13 | deprecated
-gpt-4.1 | GPT-4.1 | 2025-04-14
-gpt-4.1-mini | GPT-4.1 mini | 2025-04-14
-gpt-4.1-nano | GPT-4.1 nano | 2025-04-14 | deprecated
-o1 | o1 | 2024-12-05 | deprecated
-o1-pro | o1-pro | 2025-03-19 | deprecated
-o3 | o3 | 2025-04-16
-o3-pro | o3-pro | 2025-06-10
-o4-mini | o4-mini | 2025-04-16 | deprecated
-o3-mini | o3-mini | 2024-12-20 2025-01-29 | deprecated
-gpt-5 | GPT-5 | 2025-08-07
-gpt-5-mini | GPT-5 Mini | 2025-08-07
-gpt-5-nano | GPT-5 Nano | 2025-08-07
-gpt-5-pro | GPT-5 Pro | 2025-10-06
-gpt-5.1 | GPT-5.1 | 2025-11-13
-gpt-5.2 | GPT-5.2 | 2025-12-11
-gpt-5.2-pro | GPT-5.2 Pro | 2025-12-11
-gpt-5.3-codex | GPT-5.3 Codex | 2026-02-05
-gpt-5.3-codex-spark | GPT-5.3 Codex Spark | 2026-02-05
-gpt-5.4 | GPT-5.4 | 2026-03-05
-gpt-5.4-mini | GPT-5.4 mini | 2026-03-17
-gpt-5.4-nano | GPT-5.4 nano | 2026-03-17
-gpt-5.4-pro | GPT-5.4 Pro | 2026-03-05
-gpt-5.5-pro | GPT-5.5 Pro | 2026-04-23
-gpt-5.5 | GPT-5.5 | 2026-04-23
-gpt-5.6 | GPT-5.6 | 2026-07-09
-gpt-5.6-luna | GPT-5.6 Luna | 2026-07-09
-gpt-5.6-sol | GPT-5.6 Sol | 2026-07-09
-gpt-5.6-terra | GPT-5.6 Terra | 2026-07-09
-gpt-6-luna | GPT-6 Luna | 2026-09-22
-gpt-6-sol | GPT-6 Sol | 2026-09-22
-gpt-6-astra | GPT-6 Astra | 2026-09-04
-gpt-6.1-sol | GPT-6.1 Sol | 2026-09-29
-gpt-6.1-terra | GPT-6.1 Terra | 2026-10-26
-"""
-_PROFILES = described(
-    {
-        "gpt-3.5-turbo gpt-3.5-turbo-0125 gpt-3.5-turbo-1106 gpt-3.5-turbo-16k": profile(16_385, 4_096, structured=False),
-        "gpt-35-turbo gpt-35-turbo-16k": profile(16_385, 4_096, structured=False),
-        "gpt-4 gpt-4-0613": profile(8_192, 8_192, structured=False),
-        "gpt-4-turbo": _seeing(128_000, 4_096, structured=False),
-        "gpt-4-turbo-preview gpt-4-0125-preview gpt-4-1106-preview": profile(128_000, 4_096, structured=False),
-        "gpt-4o gpt-4o-mini": _seeing(128_000, 16_384),
-        "gpt-4o-2024-05-13": _seeing(128_000, 4_096, structured=False),
-        "gpt-4.1 gpt-4.1-mini gpt-4.1-nano": _seeing(1_047_576, 32_768),
-        "o1 o1-pro o3 o3-pro o4-mini": _reasoning(200_000, 100_000, efforts=_LOW_TO_HIGH),
-        "o3-mini": _reasoning(200_000, 100_000, efforts=_LOW_TO_HIGH, images=False, pdfs=False),
-        "gpt-5 gpt-5-mini gpt-5-nano": _reasoning(272_000, 128_000, efforts=_FROM_MINIMAL),
-        "gpt-5-pro": _reasoning(272_000, 272_000, efforts=("high",)),
-        "gpt-5-codex gpt-5.1-codex gpt-5.1-codex-mini": _reasoning(272_000, 128_000, efforts=_LOW_TO_HIGH),
-        "gpt-5.1-codex-max gpt-5.2-codex": _reasoning(272_000, 128_000, efforts=_LOW_TO_EXTRA),
-        "gpt-5.1": _reasoning(272_000, 128_000, efforts=_FROM_NONE, temperature=True),
-        "gpt-5.2": _reasoning(272_000, 128_000, efforts=_UP_TO_EXTRA, temperature=True),
-        "gpt-5.2-pro": _reasoning(272_000, 128_000, efforts=_FROM_MEDIUM, structured=False),
-        "gpt-5.3-codex": _reasoning(400_000, 128_000, efforts=_LOW_TO_EXTRA),
-        "gpt-5.3-codex-spark": _reasoning(128_000, 32_000, efforts=_LOW_TO_EXTRA),
-        "gpt-5.4": _reasoning(1_050_000, 128_000, efforts=_UP_TO_EXTRA, temperature=True),
-        "gpt-5.4-mini gpt-5.4-nano": _reasoning(400_000, 128_000, efforts=_UP_TO_EXTRA, temperature=True),
-        "gpt-5.4-pro": _reasoning(1_050_000, 128_000, efforts=_FROM_MEDIUM, structured=False),
-        "gpt-5.5-pro": _reasoning(1_050_000, 128_000, efforts=_FROM_MEDIUM, default_effort="medium"),
-        "gpt-5.5": _reasoning(1_050_000, 128_000, efforts=_UP_TO_EXTRA, default_effort="medium"),
-        "gpt-5.6 gpt-5.6-luna gpt-5.6-sol gpt-5.6-terra": _reasoning(1_050_000, 128_000, efforts=_UP_TO_MAXIMUM, default_effort="medium"),
-        "gpt-6-luna gpt-6-sol": _reasoning(1_050_000, 128_000, efforts=_UP_TO_MAXIMUM, default_effort="medium"),
-        "gpt-6-astra": _reasoning(1_050_000, 128_000, efforts=(*_LOW_TO_EXTRA, "max")),
-        "gpt-6.1-sol gpt-6.1-terra": _reasoning(1_050_000, 128_000, efforts=_LOW_TO_HIGH),
-    },
-    _CARDS,
-)
+_PROFILES = Path(__file__).with_name("profiles.csv")
 _CHANGED_MIDWAY = {"mid_conversation_system_messages": True, "mid_conversation_tools": True}
 _CHANGES_MIDWAY = re.compile(r"gpt-4\.1|gpt-5|gpt-6(?!\.1-terra)|o3")
 _DATE = re.compile(r"-\d{4}-\d{2}-\d{2}\Z")
@@ -337,28 +249,6 @@ def profile_of(model: str) -> dict[str, Any]:
     """Return the profile of a model at OpenAI's Responses API; empty if it is unknown. A dated version counts as its undated name."""
     known = profile_in(_PROFILES, model, _DATE)
     return known | _CHANGED_MIDWAY if known and _CHANGES_MIDWAY.match(model.lower()) else known
-
-
-def _refuses_chat_completions(model: str) -> bool:
-    """Whether OpenAI serves a model only, or preferably, by the Responses API."""
-    return _RESPONSES_ONLY.match(_base(model)) is not None
-
-
-def _refuses_tools_on_chat_completions(model: str, effort: str) -> bool:
-    """Whether OpenAI's chat completions reject function tools for a model.
-
-    Args:
-        model: The model's name.
-        effort: The reasoning effort that is asked for; "" leaves it to the vendor, who does not take `none`.
-    """
-    found = _VERSION.match(_base(model))
-    version = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
-    return version >= (_FIRST_TO_REASON_ALWAYS if effort == "none" else _FIRST_TO_REFUSE_TOOLS)
-
-
-def _base(model: str) -> str:
-    """Return the base model of a fine-tuned one; other names unchanged."""
-    return model.lower().removeprefix("ft:").partition(":")[0]
 
 
 _logger = logging.getLogger("langchain_autotools")
@@ -401,6 +291,7 @@ class ChatOpenAI(OpenAIParameters):
 
     _dialect: ClassVar[Dialect] = OPENAI
     _error_mapping: ClassVar[ErrorMapping] = ERRORS
+    _profiles: ClassVar[Path | Profiles] = _PROFILES
     _object_at_top: ClassVar[bool] = True
     _strict_schemas: ClassVar[bool] = True
     _synonyms: ClassVar[Mapping[str, str]] = {"max_tokens": "max_completion_tokens", "model_name": "model", "stop_sequences": "stop"}
@@ -411,18 +302,21 @@ class ChatOpenAI(OpenAIParameters):
     def _check_route(self) -> Self:
         if "model_name" not in self.model_fields_set and self.model_name == _DEFAULT_MODEL:
             _logger.warning("ChatOpenAI was given no model=: it asks %s, as langchain-openai does", _DEFAULT_MODEL)
-        route = _route_of(self, {"tools": self._own_tools().declarations})
-        if route.why:
-            check_sendable({name: getattr(self, name) for name in _CHAT_ONLY}, route.why)
+        asked = {name: value for name in _CHAT_ONLY if (value := getattr(self, name)) is not None}
+        if asked and (why := _route_of(self, {"tools": self._own_tools().declarations}).why):
+            check_sendable(asked, why)
         return self
 
     def read_added_tools(self, messages: Sequence[BaseMessage]) -> set[str]:
         """The names of the tools that `additional_tools` items of the messages declare."""
-        return _added_tools(messages)
+        blocks = [block for message in messages if not isinstance(message.content, str) for block in message.content]
+        items: list[Any] = [item for item in map(item_of, blocks) if item and item["type"] == ADDED_TOOLS]
+        return {name for item in items for tool in item.get("tools", ()) if (name := own_name(tool))}
 
     def answers_in_blocks(self, tools: Sequence[Mapping[str, Any]]) -> bool:
         """Whether the reply may need content blocks, for example for calls of the vendor's tools that the caller answers."""
-        return bool(_route_of(self, {"tools": tools}).why) and answers_in_blocks(tools)
+        own = [tool for tool in tools if tool.get("type") != "function"]
+        return bool(own and _route_of(self, {"tools": tools}).why) and answers_in_blocks(own)
 
     # ------------------------------------------------------------------------------------------ requests
 
@@ -433,10 +327,6 @@ class ChatOpenAI(OpenAIParameters):
 
     def _known_profile(self, model: str) -> Mapping[str, Any]:
         return profile_of(model)
-
-    def known_models(self) -> list[str]:
-        """Return the names of the vendor's models that have a built-in profile."""
-        return sorted(_PROFILES)
 
     def _served_models(self) -> list[str]:
         reply: Any = self._client_settings().get("/models", {**self._address_query, **(self.default_query or {})})
@@ -450,12 +340,13 @@ class ChatOpenAI(OpenAIParameters):
 
     def _exchange(self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, stream: bool) -> Exchange:
         route = _route_of(self, kwargs)
-        why = self._learned_routes.why(route)
+        key = None if route.firm else (origin_of(self._endpoint, ""), *route.asked)
+        why = route.why if route.firm else self._learned_routes.get(key, route.why)
         make = partial(responses_exchange, self, why=why) if why else self._chat_exchange
         exchange = make(messages, stop, kwargs, stream=stream)
 
         def other_route(error: Exception, _: Exchange) -> Exchange | None:
-            obeys = self._learned_routes.obeys(route, why, error, exchange.body)
+            obeys = self._learned_routes.obeys(key, why, error, exchange.body)
             return self._exchange(messages, stop, kwargs, stream=stream) if obeys else None
 
         return exchange if route.firm else replace(exchange, alternatives=(other_route, *exchange.alternatives))
@@ -465,7 +356,9 @@ class ChatOpenAI(OpenAIParameters):
         params = self._request_params(stop, kwargs, stream=stream)
         origin = origin_of(self._endpoint, str(params["model"]))
         dialect = _ITSELF if self._dialect is OPENAI and self._is_vendors else self._dialect
-        key = CompatibilityKey(origin, self.null_content, tuple(self.part_keys), dialect, _account_of(self.openai_api_key))
+        secret = self.openai_api_key
+        account = digest(secret.get_secret_value()) if isinstance(secret, SecretStr) else str(id(secret))
+        key = CompatibilityKey(origin, self.null_content, tuple(self.part_keys), dialect, account)
 
         def in_form(error: Exception, exchange: Exchange, tried: tuple[ChatCompletionsMapper, ...]) -> Exchange | None:
             """Return the refused request in another form."""
@@ -503,15 +396,23 @@ class ChatOpenAI(OpenAIParameters):
         return SecretStr(key)
 
     def _client_settings(self) -> ClientSettings:
-        return ClientSettings(**{**self._client_arguments(), "api_key": self._known_key()}, organization=self.openai_organization)
+        return ClientSettings(
+            api_key=self._known_key(),
+            base_url=self._address,
+            headers=tuple((self.default_headers or {}).items()),
+            proxy=self.openai_proxy,
+            http_client=self.http_client,
+            http_async_client=self.http_async_client,
+            organization=self.openai_organization,
+        )
 
     # ------------------------------------------------------------------------------------------ a request's parameters
 
     def _request_params(self, stop: list[str] | None, kwargs: Mapping[str, Any], *, stream: bool) -> dict[str, Any]:
         called = self._call_keywords(kwargs)
         params = {**self._request_defaults(), **called, **({} if stop is None else {"stop": stop})}
-        if "temperature" not in called and not self._takes_temperature(params):
-            params.pop("temperature", None)
+        if "temperature" not in called and params.get("temperature") is not None and not self._takes_temperature(params):
+            del params["temperature"]
         if params.get("response_format") is not None:
             params["response_format"] = response_format(params["response_format"])
         if not params.get("tools"):
@@ -619,10 +520,3 @@ class ChatOpenAI(OpenAIParameters):
 
     def _secrets(self) -> list[str]:
         return [*super()._secrets(), *secret_values(self.default_query)]
-
-
-def _added_tools(messages: Sequence[BaseMessage]) -> set[str]:
-    """The names of the tools that instructions declare in the middle of a conversation."""
-    blocks = [block for message in messages if not isinstance(message.content, str) for block in message.content]
-    items: list[Any] = [item for item in map(item_of, blocks) if item and item["type"] == ADDED_TOOLS]
-    return {name for item in items for tool in item.get("tools", ()) if (name := own_name(tool))}

@@ -216,11 +216,6 @@ def _is_text_entry(entry: Any) -> bool:
     return isinstance(entry, Mapping) and entry.keys() == {"type", "text"} and isinstance(entry["text"], str)
 
 
-def _is_more_than_text(parts: Iterable[Mapping[str, Any]]) -> bool:
-    """Return whether thinking parts hold anything but text and that they are whole: a signature, sources."""
-    return any(part.keys() - _PLAIN or part.get("closed") is False or not all(map(_is_text_entry, part["thinking"])) for part in parts)
-
-
 def _text_of(value: Any) -> str:
     """Return reasoning as text, from a string, a list of parts, or an object around one of these."""
     if isinstance(value, str):
@@ -557,14 +552,12 @@ class ChatCompletionsDecoder:
             index = fragment.get("index")
             if number and isinstance(index, int):
                 fragment = {**fragment, "index": number * _CHOICE_OFFSET + index}
-            if _is_custom_call(fragment):
+            function = fragment.get("function")  # some servers send an empty `custom` with every function call
+            if isinstance(fragment.get("custom"), Mapping) and not (isinstance(function, Mapping) and function.get("name")):
                 fragment = self._custom_fragment(fragment, whole)
-            extra.setdefault("tool_calls", self._taken_fragments()).append(fragment)
-
-    def _taken_fragments(self) -> list[Any]:
-        """Return the fragments that wait, once."""
-        fragments, self._fragments = self._fragments, []
-        return fragments
+            if "tool_calls" not in extra:  # what waits goes before it
+                extra["tool_calls"], self._fragments = self._fragments, []
+            extra["tool_calls"].append(fragment)
 
     def _custom_fragment(self, fragment: Call, whole: bool) -> Call:
         """Convert a call of a custom tool to a function call with one argument: its free text becomes a JSON string, incrementally."""
@@ -600,14 +593,16 @@ class ChatCompletionsDecoder:
         return chunk
 
     def _last_extra(self) -> dict[str, Any]:
-        thoughts = self._thoughts if _is_more_than_text(self._thoughts) else []
-        whole = {"reasoning_details": self._details, "audio": self._audio, THINKING_PARTS: thoughts}
+        more = any(  # than text that is whole: a signature, sources
+            part.keys() - _PLAIN or part.get("closed") is False or not all(map(_is_text_entry, part["thinking"])) for part in self._thoughts
+        )
+        whole = {"reasoning_details": self._details, "audio": self._audio, THINKING_PARTS: self._thoughts if more else []}
         extra: dict[str, Any] = {**self._lists, **self._opaque, **{key: value for key, value in whole.items() if value}}
         if self._custom:
             ends = ({"index": slot, "function": {"arguments": '"}'}} for slot in sorted(self._custom, key=str))
             self._fragments += [{key: value for key, value in end.items() if value is not None} for end in ends]
         if self._fragments:
-            extra["tool_calls"] = self._taken_fragments()
+            extra["tool_calls"], self._fragments = self._fragments, []
         return extra
 
     def _last_metadata(self) -> dict[str, Any]:
@@ -647,12 +642,6 @@ def _together(text: Any, images: Any) -> Any:
     if not images or not text:
         return text or images
     return [*([text] if isinstance(text, str) else text), *images]
-
-
-def _is_custom_call(fragment: Call) -> bool:
-    """Whether a fragment belongs to a custom tool; some servers send an empty `custom` with every function call."""
-    function = fragment.get("function")
-    return isinstance(fragment.get("custom"), Mapping) and not (isinstance(function, Mapping) and function.get("name"))
 
 
 def _is_zero_usage(usage: Any) -> bool:

@@ -88,9 +88,7 @@ class Choice(TypedDict, total=False):
     delta: Message | None
     message: Message | None
     finish_reason: str | None
-    native_finish_reason: str | None
     logprobs: dict[str, list[Any]] | None
-    content_filter_results: Any
     usage: Usage | None
     error: Any
 

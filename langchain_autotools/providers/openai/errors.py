@@ -10,6 +10,7 @@ wait (`retry_after`, seconds or None).
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessageChunk
@@ -59,6 +60,7 @@ _MESSAGES = ("message", "msg", "error_msg", "error_message", "errorMessage", "er
 __getattr__ = lazy_classes(__name__, "OpenAI")
 
 
+@cache
 def sdk() -> Any:
     """The SDK's module."""
     import openai
@@ -174,14 +176,7 @@ def _calls_in(written: str) -> list[dict[str, Any]]:
         value = None
     entries = value if isinstance(value, list) else [value]
     if entries and all(isinstance(entry, Mapping) and isinstance(entry.get("name"), str) for entry in entries):
-        return [_call_fragment(entry["name"], json.dumps(_arguments_of(entry), ensure_ascii=False)) for entry in entries]
+        arguments = [json.dumps(entry.get("arguments", entry.get("parameters", {})), ensure_ascii=False) for entry in entries]
+        return [{"function": {"name": entry["name"], "arguments": text}} for entry, text in zip(entries, arguments, strict=True)]
     named = _NAMED.search(written)
-    return [_call_fragment((named["name"] or named["quoted"]) if named else _UNREADABLE, written)]
-
-
-def _arguments_of(entry: Mapping[str, Any]) -> Any:
-    return entry.get("arguments", entry.get("parameters", {}))
-
-
-def _call_fragment(name: str, arguments: str) -> dict[str, Any]:
-    return {"function": {"name": name, "arguments": arguments}}
+    return [{"function": {"name": (named["name"] or named["quoted"]) if named else _UNREADABLE, "arguments": written}}]

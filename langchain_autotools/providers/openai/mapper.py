@@ -24,38 +24,7 @@ from ...errors import UnsupportedFeatureError
 from ...messages.blocks import is_provisional
 from ...messages.calls import ToolCallRecord, calls_of
 from ...messages.incremental import MessageMemo, fold_over
-from .._encode.encoder import (
-    BELOW,
-    MessageEncoder,
-    apart_from_refusal,
-    audio_of,
-    empty_output,
-    encode,
-    fallback_text,
-    is_output,
-    legal_arguments,
-    request_body,
-    without_call,
-)
-from .._encode.sources import (
-    FROM_MODEL,
-    FROM_TOOL,
-    PDF,
-    Block,
-    Source,
-    block_text,
-    convert_block,
-    document_text,
-    expanded,
-    extra,
-    holders,
-    image_type,
-    is_media,
-    media_of,
-    search_result_text,
-    unsupported,
-    unwrapped,
-)
+from .._encode import encoder, sources
 from .dialect import OPAQUE_KEYS, OPENAI, Call, Dialect, IdShape, InputAudio, Message, OwnParts, Part
 
 if TYPE_CHECKING:
@@ -82,7 +51,7 @@ def text_part(text: str) -> Part:
 _NO_PARTS: OwnParts = {}
 
 
-def part_of(block: str | Block, keys: Collection[str] = (), own: OwnParts = _NO_PARTS, why: str = _NO_SUCH) -> Part:
+def part_of(block: str | sources.Block, keys: Collection[str] = (), own: OwnParts = _NO_PARTS, why: str = _NO_SUCH) -> Part:
     """Convert one content block to a content part.
 
     Args:
@@ -96,35 +65,37 @@ def part_of(block: str | Block, keys: Collection[str] = (), own: OwnParts = _NO_
     """
     if isinstance(block, str):
         return text_part(block)
-    block = unwrapped(block)
+    block = sources.unwrapped(block)
     known = own.get(str(block.get("type")))
     if known and known[0] in block:
         return cast("Part", {key: block[key] for key in ("type", *known) if key in block})
-    kept: Any = {key: holder[key] for holder in holders(block) for key in (PROMPT_CACHE, *keys) if key in holder}
-    return {**convert_block(block, text_part, _CONVERTERS, why), **kept}
+    kept: Any = {key: holder[key] for holder in sources.holders(block) for key in (PROMPT_CACHE, *keys) if key in holder}
+    return {**sources.convert_block(block, text_part, _CONVERTERS, why), **kept}
 
 
 # ---------------------------------------------------------------------------------------------- media
 
 
-def _media(block: Block) -> Part:
-    source = media_of(block)
+def _media(block: sources.Block) -> Part:
+    source = sources.media_of(block)
+    if source.kind == "video":
+        raise sources.unsupported(block.get("type"), _NO_SUCH)
     return _OF_KIND.get(source.kind, _file)(block, source)
 
 
-def _image(block: Block, source: Source) -> Part:
+def _image(block: sources.Block, source: sources.Source) -> Part:
     given = block.get("image_url")
     image: ImageURL = {**given} if isinstance(given, Mapping) else {"url": ""}  # type: ignore[typeddict-item]
     if source.url:
         image["url"] = source.url
     elif source.data is not None:
-        mime_type = source.mime_type or image_type(source.data)
+        mime_type = source.mime_type or sources.image_type(source.data)
         if mime_type is None:
-            raise unsupported(block.get("type"), "its mime_type is missing")
+            raise sources.unsupported(block.get("type"), "its mime_type is missing")
         image["url"] = f"data:{mime_type};base64,{source.data}"
     else:
-        raise unsupported(block.get("type"), "it has no result" if "generation" in str(block.get("type")) else _NO_IMAGE)
-    if detail := extra(block, "detail"):
+        raise sources.unsupported(block.get("type"), "it has no result" if "generation" in str(block.get("type")) else _NO_IMAGE)
+    if detail := sources.extra(block, "detail"):
         image["detail"] = detail
     return {"type": "image_url", "image_url": image}
 
@@ -132,11 +103,11 @@ def _image(block: Block, source: Source) -> Part:
 _NO_IMAGE = "an image needs a URL or base64 data"
 
 
-def _audio(block: Block, source: Source) -> Part:
+def _audio(block: sources.Block, source: sources.Source) -> Part:
     return {"type": "input_audio", "input_audio": input_audio(block, source)}
 
 
-def input_audio(block: Block, source: Source) -> InputAudio:
+def input_audio(block: sources.Block, source: sources.Source) -> InputAudio:
     """Return sound in a format that the vendor takes: MP3 or WAV, which bare samples become.
 
     Raises:
@@ -144,17 +115,17 @@ def input_audio(block: Block, source: Source) -> InputAudio:
     """
     kind = block.get("type")
     if source.data is None or not source.mime_type:
-        raise unsupported(kind, "audio needs base64 data and a mime_type")
+        raise sources.unsupported(kind, "audio needs base64 data and a mime_type")
     if source.essence in _SAMPLES:
         return {"data": _as_wav(source), "format": "wav"}
     name = source.essence.rpartition("/")[2]
     name = _AUDIO_FORMATS.get(name, name)
     if name not in ("mp3", "wav"):
-        raise unsupported(kind, f"sound is mp3 or wav, not {name}")
+        raise sources.unsupported(kind, f"sound is mp3 or wav, not {name}")
     return {"data": source.data, "format": name}
 
 
-def _as_wav(source: Source) -> str:
+def _as_wav(source: sources.Source) -> str:
     """Return samples of 16 bits with the header that says their rate."""
     samples = base64.b64decode(source.data or "")
     rate, channels = (int(source.parameter(name) or usual) for name, usual in (("rate", _RATE), ("channels", 1)))
@@ -164,72 +135,68 @@ def _as_wav(source: Source) -> str:
     return base64.b64encode(head + samples).decode()
 
 
-def _text(block: Block, source: Source) -> Part:
+def _text(block: sources.Block, source: sources.Source) -> Part:
     if source.text is None and source.data is None:
         return _file(block, source)
-    return text_part(document_text(block, source))
+    return text_part(sources.document_text(block, source))
 
 
-def _file(block: Block, source: Source) -> Part:
+def _file(block: sources.Block, source: sources.Source) -> Part:
     kind = block.get("type")
     if source.file_id:
         name = source.name
         check_id(source, kind)
         return {"type": "file", "file": {"file_id": source.file_id, **({"filename": name} if name else {})}}
     if source.data is None:
-        raise unsupported(kind, "a file needs base64 data or the id of an uploaded file; chat completions takes no file URL")
+        raise sources.unsupported(kind, "a file needs base64 data or the id of an uploaded file; chat completions takes no file URL")
     if source.kind != "pdf":
-        raise unsupported(kind, f"chat completions takes PDF and text, not {source.essence or 'data of an unknown type'}")
+        raise sources.unsupported(kind, f"chat completions takes PDF and text, not {source.essence or 'data of an unknown type'}")
     return {"type": "file", "file": file_data(block, source)}
 
 
-def check_id(source: Source, kind: Any) -> None:
+def check_id(source: sources.Source, kind: Any) -> None:
     """Raise if the id of an uploaded file has the form of another vendor's.
 
     Raises:
         UnsupportedFeatureError: It has.
     """
     if str(source.file_id).startswith(("file_", "files/", "https://")):
-        raise unsupported(kind, f"the file {source.file_id!r} is another vendor's")
+        raise sources.unsupported(kind, f"the file {source.file_id!r} is another vendor's")
 
 
-def file_data(block: Block, source: Source) -> "FileFile":
+def file_data(block: sources.Block, source: sources.Source) -> "FileFile":
     """Return a file's data. The vendor requires a name; a missing one is derived from the media type."""
-    mime_type = source.essence or PDF
-    name = source.name or extra(block, "title") or f"file{_EXTENSIONS.get(mime_type) or mimetypes.guess_extension(mime_type) or ''}"
+    mime_type = source.essence or sources.PDF
+    name = source.name or sources.extra(block, "title") or f"file{_EXTENSIONS.get(mime_type) or mimetypes.guess_extension(mime_type) or ''}"
     return {"filename": name, "file_data": f"data:{mime_type};base64,{source.data}"}
 
 
-def _video(block: Block, source: Source) -> Part:
-    raise unsupported(block.get("type"), _NO_SUCH)
-
-
-_OF_KIND: Mapping[str, Callable[[Block, Source], Part]] = {"image": _image, "audio": _audio, "video": _video, "text": _text}
+_OF_KIND: Mapping[str, Callable[[sources.Block, sources.Source], Part]] = {"image": _image, "audio": _audio, "text": _text}
 
 
 # ---------------------------------------------------------------------------------------------- other parts
 
 
-def _as_it_came(key: str) -> Callable[[Block], Part]:
+def _as_it_came(key: str) -> Callable[[sources.Block], Part]:
     """Return a converter of the parts of compatible servers, which removes LangChain's additions."""
 
-    def part(block: Block) -> Any:
+    def part(block: sources.Block) -> Any:
         if not block.get(key):
-            raise unsupported(block.get("type"), f"{key!r} is missing")
+            raise sources.unsupported(block.get("type"), f"{key!r} is missing")
         return {"type": block["type"], key: block[key]}
 
     return part
 
 
-def _search_result(block: Block) -> Part:
-    return text_part(search_result_text(block))
+def _search_result(block: sources.Block) -> Part:
+    return text_part(sources.search_result_text(block))
 
 
-def _of_responses_alone(block: Block) -> Part:
-    raise unsupported(block["type"], "only the Responses API has it (use_responses_api=True)")
+def _of_responses_alone(block: sources.Block) -> Part:
+    raise sources.unsupported(block["type"], "only the Responses API has it (use_responses_api=True)")
 
 
-_CONVERTERS: dict[str, Callable[[Block], Part]] = {
+_CONVERTERS: dict[str, Callable[[sources.Block], Part]] = {
     **dict.fromkeys(("additional_tools", "configuration_update"), _of_responses_alone),
     "search_result": _search_result,
     "media": _media,
@@ -304,7 +271,11 @@ def _encode_call(call: ToolCallRecord, identifier: str, *, same_origin: bool) ->
     """
     if same_origin and is_custom(call):
         return {"id": identifier, "type": _CUSTOM, "custom": {"name": legal_name(call.name), "input": custom_input(call)}}
-    wire: Call = {"id": identifier, "type": "function", "function": {"name": legal_name(call.name), "arguments": legal_arguments(call)}}
+    wire: Call = {
+        "id": identifier,
+        "type": "function",
+        "function": {"name": legal_name(call.name), "arguments": encoder.legal_arguments(call)},
+    }
     extra: Any = {key: value for key, value in call.extra.items() if key not in _STRUCTURE} if same_origin else {}
     return {**wire, **extra}
 
@@ -355,7 +326,11 @@ _SERVER_SIDE_ENDINGS = ("_call", "_call_output", "_tool_use", "_tool_result", "m
 
 _ILLEGAL_IN_NAME = re.compile(r"[\s<|\\/>]+")
 SAID = "said"
-"""The type of a part that says in words what an assistant has made and the wire cannot carry."""
+
+
+def said_part(line: str) -> Any:
+    """Return a part that says in words what an assistant has made and the wire cannot carry."""
+    return {"type": SAID, "text": line}
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +357,7 @@ def encode_media(caption: Mapping[str, object], parts: Sequence[Mapping[str, obj
         caption: The text part before them.
         parts: The parts.
     """
-    return b",".join(map(encode, (caption, *parts))) if parts else b""
+    return b",".join(map(encoder.encode, (caption, *parts))) if parts else b""
 
 
 def user_message(media: Sequence[bytes]) -> bytes:
@@ -390,7 +365,7 @@ def user_message(media: Sequence[bytes]) -> bytes:
     return b'{"role":"user","content":[' + b",".join(media) + b"]}"
 
 
-class ChatCompletionsEncoder(MessageEncoder[EncodedMessage, CallId]):
+class ChatCompletionsEncoder(encoder.MessageEncoder[EncodedMessage, CallId]):
     """Encodes messages of any vendor for chat completions, each alone.
 
     Args:
@@ -441,21 +416,21 @@ class ChatCompletionsEncoder(MessageEncoder[EncodedMessage, CallId]):
         if role == "developer" and not self._dialect.developer:
             role = "system"
         wire: Message = {"role": role, "content": self._user_content(message.content, text_only=is_system)}
-        return EncodedMessage(encode(self._with_author(wire, message)))
+        return EncodedMessage(encoder.encode(self._with_author(wire, message)))
 
     def _user_content(self, content: str | list[str | dict[Any, Any]], *, text_only: bool) -> str | list[Part]:
         """Return content of a user or system message: a string if it is only text."""
         if isinstance(content, str):
             return content
-        parts = [self._part(block) for block in expanded(content)]
+        parts = [self._part(block) for block in sources.expanded(content)]
         other = next((part["type"] for part in parts if part["type"] not in ("text", *self._dialect.parts)), None)
         if text_only and other:
             raise UnsupportedFeatureError(f"content block of type {other!r} cannot be sent in a system message: it takes text only")
         return plain_content(parts)
 
-    def _part(self, block: str | Block) -> Part:
-        if self._dialect.media is not None and isinstance(block, Mapping) and is_media(opened := unwrapped(block)):
-            own: Part | None = self._dialect.media(opened, media_of(opened))
+    def _part(self, block: str | sources.Block) -> Part:
+        if self._dialect.media is not None and isinstance(block, Mapping) and sources.is_media(opened := sources.unwrapped(block)):
+            own: Part | None = self._dialect.media(opened, sources.media_of(opened))
             if own is not None:
                 return own
         return part_of(block, self._part_keys, self._dialect.parts)
@@ -464,13 +439,13 @@ class ChatCompletionsEncoder(MessageEncoder[EncodedMessage, CallId]):
 
     def _result(self, message: ToolMessage, call: CallId | None) -> EncodedMessage:
         identifier = call.sent if call else self._fit(message.tool_call_id)
-        parts = self._carried(message, expanded(message.content), self._part, text_part)
+        parts = self._carried(message, sources.expanded(message.content), self._part, text_part)
         texts, media = [part for part in parts if part["type"] == "text"], [part for part in parts if part["type"] != "text"]
         text: Any = texts if any(map(_is_marked, texts)) else "\n".join(part["text"] for part in texts)
         if not text:
-            text = BELOW if media else empty_output(failed=message.status == "error")
+            text = encoder.BELOW if media else encoder.empty_output(failed=message.status == "error")
         wire: ChatCompletionToolMessageParam = {"role": "tool", "tool_call_id": identifier, "content": text}
-        return EncodedMessage(encode(wire), encode_media(text_part(FROM_TOOL.format(identifier)), media))
+        return EncodedMessage(encoder.encode(wire), encode_media(text_part(sources.FROM_TOOL.format(identifier)), media))
 
     # ------------------------------------------------------------------------------------------ assistant
 
@@ -491,15 +466,21 @@ class ChatCompletionsEncoder(MessageEncoder[EncodedMessage, CallId]):
         return encoded or self._put(message, context, self._assistant(message, after_calls=after_calls, taken=taken))
 
     def _assistant(self, message: AIMessage, *, after_calls: bool = False, taken: frozenset[str] = frozenset()) -> EncodedMessage:
-        message, refusal = apart_from_refusal(message) if self._dialect.refusals else (message, "")
+        message, refusal = encoder.apart_from_refusal(message) if self._dialect.refusals else (message, "")
         text, media = self._spoken(message)
         calls = calls_of(message)
         same_origin = self.is_same_origin(message)
         ids = wire_ids(calls, self._dialect.ids, same_origin=same_origin, taken=taken)
         thinks = bool(calls) or (after_calls and (bool(text) or message.response_metadata.get("finish_reason") not in _CUT))
         wire = self._with_author(self._without_calls(message, text, bool(calls), same_origin and thinks), message)
-        if text and isinstance(message.content, list) and wire["content"] == text:
-            wire["content"] = _marked_texts(message.content, self._part_keys) or text
+        if text and isinstance(message.content, list) and wire["content"] == text:  # parts, if any has a key besides its text
+            blocks = [
+                block
+                for block in visible(message.content)
+                if isinstance(block, str) or sources.block_text(sources.unwrapped(block)) is not None
+            ]
+            texts = [part_of(block, self._part_keys) for block in blocks]
+            wire["content"] = texts if any(map(_is_marked, texts)) else text
         if refusal and not (wire["content"] or calls):
             wire["content"], refusal = [{"type": "refusal", "refusal": refusal}], ""  # a part of this type is the only one
         more: Any = {key: message.additional_kwargs[key] for key in self._dialect.assistant_keys if key in message.additional_kwargs}
@@ -511,14 +492,14 @@ class ChatCompletionsEncoder(MessageEncoder[EncodedMessage, CallId]):
         pairs = tuple(CallId(call.id, one) for call, one in zip(calls, ids, strict=True))
         changed = any(self._fit(known) != sent for known, sent, *_ in pairs)
         return EncodedMessage(
-            encode({**wire, **more}), encode_media(text_part(FROM_MODEL), media), pairs if changed else (), frozenset(ids)
+            encoder.encode({**wire, **more}), encode_media(text_part(sources.FROM_MODEL), media), pairs if changed else (), frozenset(ids)
         )
 
     def _spoken(self, message: AIMessage) -> tuple[str, list[Part]]:
         """Return an AI message's text, and what else it made, for a message of the user's."""
         if isinstance(message.content, str):
             return message.content, []
-        parts = self._carried(message, visible(message.content), self._part, _model_text_part)
+        parts = self._carried(message, visible(message.content), self._part, said_part)
         text = "".join(part["text"] for part in parts if part["type"] == "text")
         return text, [text_part(part["text"]) if part["type"] == SAID else part for part in parts if part["type"] != "text"]
 
@@ -538,10 +519,10 @@ class ChatCompletionsEncoder(MessageEncoder[EncodedMessage, CallId]):
         thoughts = extra.get(THINKING_PARTS) or ([{"type": "thinking", "thinking": [text_part(thinking)]}] if thinking else [])
         if thoughts and thinks and self._thinking:
             return {"role": "assistant", "content": [*thoughts, text_part(text)] if text else thoughts}
-        audio = audio_of(message)
+        audio = encoder.audio_of(message)
         if audio.get("id") and not text and message.response_metadata.get("model_provider") == self._dialect.provider:
             return {"role": "assistant", "content": None, "audio": {"id": audio["id"]}}
-        text = text or fallback_text(message)
+        text = text or encoder.fallback_text(message)
         return {"role": "assistant", "content": None if calls and not text and self.null_content else text}
 
     def _opaque(self, message: AIMessage) -> dict[str, Any]:
@@ -577,25 +558,9 @@ def plain_content(parts: list[PartT]) -> str | list[PartT]:
 # ---------------------------------------------------------------------------------------------- what an assistant said
 
 
-def _model_text_part(line: str) -> Part:
-    return {"type": SAID, "text": line}
-
-
-def visible(content: str | list[str | dict[Any, Any]]) -> list[str | Block]:
+def visible(content: str | list[str | dict[Any, Any]]) -> list[str | sources.Block]:
     """Return the blocks of an AI message without calls and other vendors' internal state."""
-    return [block for block in expanded(content) if not _is_inner(block)]
-
-
-def _marked_texts(content: list[str | dict[Any, Any]], keys: Collection[str]) -> list[Part]:
-    """Return the texts of an AI message's content as parts if any has a key besides its text; else none.
-
-    Args:
-        content: The content.
-        keys: The keys that the server takes on a part besides the vendor's own.
-    """
-    blocks = [block for block in visible(content) if isinstance(block, str) or block_text(unwrapped(block)) is not None]
-    texts = [part_of(block, keys) for block in blocks]
-    return texts if any(map(_is_marked, texts)) else []
+    return [block for block in sources.expanded(content) if not _is_inner(block)]
 
 
 def _is_marked(part: Part) -> bool:
@@ -610,18 +575,14 @@ def _is_inner(block: str | Mapping[str, Any]) -> bool:
     if is_provisional(block):
         return True
     if kind == "non_standard" and isinstance(block.get("value"), Mapping):
-        inner = _is_inner(block["value"]) or not _is_part(block["value"])
-    elif is_media(block):
-        inner = not is_output(block)
+        inner = _is_inner(block["value"]) or not (encoder.is_output(block["value"]) or sources.block_text(block["value"]) is not None)
+    elif sources.is_media(block):
+        inner = not encoder.is_output(block)
     else:
         inner = kind in _CALLS or kind in _THOUGHTS or kind in _SERVER_SIDE or kind.endswith(_SERVER_SIDE_ENDINGS)
     if inner and kind not in _CALLS:
         logger.debug("not sent: an assistant's content block of type %r", kind)
     return inner
-
-
-def _is_part(block: Mapping[str, Any]) -> bool:
-    return is_output(block) or block_text(block) is not None
 
 
 # ---------------------------------------------------------------------------------------------- mapper
@@ -643,7 +604,7 @@ class ChatCompletionsMapper(ChatCompletionsEncoder):
             UnsupportedFeatureError: A message has content that chat completions cannot carry.
         """
         messages = _without_expired_audio(messages)
-        return request_body(params, "messages", fold_over(messages, self, partial(_Bodies, self, self._dialect.bridge)).all())
+        return encoder.request_body(params, "messages", fold_over(messages, self, partial(_Bodies, self, self._dialect.bridge)).all())
 
 
 _silent: MessageMemo[AIMessage] = MessageMemo()
@@ -662,7 +623,7 @@ def _without_expired_audio(messages: Sequence[BaseMessage]) -> Sequence[BaseMess
 
 
 def _with_transcript(message: AIMessage, now: float) -> AIMessage:
-    audio = audio_of(message)
+    audio = encoder.audio_of(message)
     expires = audio.get("expires_at")
     if not isinstance(expires, int | float) or expires > now:
         return message
@@ -703,7 +664,7 @@ class _Bodies:
         for message in messages:
             if isinstance(message, ToolMessage):
                 encoded = self._encoder.remembered(message, self._waiting)
-                self._waiting = without_call(message.tool_call_id, self._waiting)
+                self._waiting = encoder.without_call(message.tool_call_id, self._waiting)
                 self._answered = self._called = True
             else:
                 since = self._called and self._encoder.demanded and isinstance(message, AIMessage)
@@ -727,4 +688,6 @@ class _Bodies:
         """Return the messages between a turn's results and the next message: media of the results, after text that some vendors need."""
         user = [user_message(self._media)] if self._media else []
         speaks = bool(user) or not (following is None or isinstance(following, AIMessage))
-        return [encode({"role": "assistant", "content": self._bridge}), *user] if self._bridge and self._answered and speaks else user
+        return (
+            [encoder.encode({"role": "assistant", "content": self._bridge}), *user] if self._bridge and self._answered and speaks else user
+        )

@@ -1,18 +1,18 @@
 """The constructor of `ChatOpenAI`: its fields, their names on the wire, their environment variables, the SDK's client made of them."""
 
 import asyncio
-import inspect
 import os
 import re
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, model_validator
 
 from ...errors import ConfigurationError
+from ...retry import is_asynchronous
 from .._base.chat_model import ProviderChatModel
 from .._base.parameters import Check, Environment, akey_of, check_header, key_of
 from .._transport.exchange import SdkClientSettings
@@ -42,11 +42,8 @@ class ClientSettings(SdkClientSettings):
     organization: str | None = None
     foreign: bool = False
 
+    sdk: ClassVar["staticmethod[[], Any]"] = staticmethod(sdk)
     _options: ClassVar[Mapping[str, Any]] = {"security": {"bearer_auth": True}}  # the SDK would else also offer an admin key, to any server
-
-    def sdk(self) -> Any:
-        """The SDK's module."""
-        return sdk()
 
     def synchronous(self) -> "openai.OpenAI":
         """Return a synchronous client.
@@ -55,14 +52,12 @@ class ClientSettings(SdkClientSettings):
             ConfigurationError: The key comes from an asynchronous function.
             openai.OpenAIError: There is no key.
         """
-        if _is_asynchronous(self.api_key):
+        if is_asynchronous(self.api_key):
             raise ConfigurationError("the api_key is an asynchronous function: use ainvoke and astream, or give a key or a plain function")
-        key = self._key()
-        made = self._client_class("OpenAI")
-        client: openai.OpenAI = made(
-            **self._common(), api_key=key_of(key, "api_key", ERRORS.unreachable) if callable(key) else key, http_client=self._http()
-        )
-        return client
+        key: Any = self.api_key
+        if callable(key):
+            key = key_of(key, "api_key", ERRORS.unreachable)
+        return cast("openai.OpenAI", self._client("OpenAI", self.base_url, key, http_client=self._http()))
 
     def asynchronous(self, loop: asyncio.AbstractEventLoop) -> "openai.AsyncOpenAI":
         """Return a client for this event loop.
@@ -70,26 +65,27 @@ class ClientSettings(SdkClientSettings):
         Raises:
             openai.OpenAIError: There is no key.
         """
-        key = self._key()
-        if callable(key):
-            key = given_key(key, "api_key")
-        client: openai.AsyncOpenAI = self._client_class("AsyncOpenAI")(**self._common(), api_key=key, http_client=self._ahttp(loop))
-        return client
+        key = given_key(self.api_key, "api_key") if callable(self.api_key) else self.api_key
+        return cast("openai.AsyncOpenAI", self._client("AsyncOpenAI", self.base_url, key, http_client=self._ahttp(loop)))
 
-    def _key(self) -> Any:
-        return self.api_key.get_secret_value() if isinstance(self.api_key, SecretStr) else self.api_key
+    def _client(self, kind: str, address: str | None, key: Any, *, place: str = "base_url", **arguments: Any) -> Any:
+        """Return a client of the SDK. To another vendor's server it sends nothing that the SDK finds in OpenAI's environment.
 
-    def _client_class(self, name: str) -> Any:
-        """Return a class of the SDK's clients, for another vendor's server one that sends no headers of the environment."""
-        kind = getattr(sdk(), name)
-        return _without_environment(kind) if self.foreign and os.environ.get(_ENVIRONMENT_HEADERS) else kind
-
-    def _common(self, address: str | None = None) -> dict[str, Any]:
-        url, headers = self._sent(address or self.base_url)
+        Args:
+            kind: The name of its class.
+            address: Where it sends requests.
+            key: The key, or a function that gives it.
+            place: The argument of the class for the address.
+            **arguments: Further arguments.
+        """
+        made: Any = getattr(sdk(), kind)
+        url, headers = self._sent(address)
         if self.foreign:
             unsent = ["OpenAI-Project", *([] if self.organization else ["OpenAI-Organization"])]
             headers = SecretDict({**dict.fromkeys(unsent, sdk().Omit()), **headers})
-        return {"base_url": url, "organization": self.organization, "default_headers": headers, "max_retries": 0}
+            made = _without_environment(made) if os.environ.get(_ENVIRONMENT_HEADERS) else made
+        arguments |= {place: url, "organization": self.organization, "default_headers": headers, "max_retries": 0}
+        return made(**arguments, api_key=key.get_secret_value() if isinstance(key, SecretStr) else key)
 
 
 @cache
@@ -117,10 +113,6 @@ def _without_environment(client: Hashable) -> Any:
     return WithoutEnvironment
 
 
-def _is_asynchronous(key: Any) -> bool:
-    return inspect.iscoroutinefunction(key) or inspect.iscoroutinefunction(getattr(key, "__call__", None))  # noqa: B004
-
-
 def given_key(get_key: Any, name: str) -> Callable[[], Awaitable[str]]:
     """Return an asynchronous key function, as the asynchronous client requires; one that may block runs in a thread.
 
@@ -128,7 +120,7 @@ def given_key(get_key: Any, name: str) -> Callable[[], Awaitable[str]]:
         get_key: The function, asynchronous or not.
         name: The argument that it was given as.
     """
-    if _is_asynchronous(get_key):
+    if is_asynchronous(get_key):
         return akey_of(get_key, name, ERRORS.unreachable)
     blocking = key_of(get_key, name, ERRORS.unreachable)
 
@@ -185,7 +177,7 @@ _RESPONSES_KEYWORDS = frozenset(
 """Parameters that only the Responses API has and that are no fields."""
 
 _HOST = "api.openai.com"
-_PATHS = re.compile(r"/(chat/completions|responses)/*\Z")  # what a vendor's page may show as its address
+_END = re.compile(r"(?:/(?:chat/completions|responses)/*)?(?:[?#].*)?\Z", re.DOTALL)  # also what a vendor's page may show as its address
 
 
 class OpenAIParameters(ProviderChatModel, defer_build=True):
@@ -294,6 +286,7 @@ class OpenAIParameters(ProviderChatModel, defer_build=True):
     _model_field: ClassVar[str] = "model_name"
     _key_field: ClassVar[str] = "openai_api_key"
     _url_field: ClassVar[str] = "openai_api_base"
+    _end_of_url: ClassVar[re.Pattern[str]] = _END
     _proxy_field: ClassVar[str] = "openai_proxy"
     _timeout_field: ClassVar[str] = "request_timeout"
     _identifying_fields: ClassVar[tuple[str, ...]] = ("output_version", "extra_body", "use_responses_api")
@@ -356,11 +349,6 @@ class OpenAIParameters(ProviderChatModel, defer_build=True):
     def model(self) -> str:
         """The model's name."""
         return self.model_name
-
-    @property
-    def _address(self) -> str | None:
-        address = super()._address
-        return address and _PATHS.sub("", address)
 
     @property
     def _responses_model(self) -> str:

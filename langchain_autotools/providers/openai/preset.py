@@ -7,6 +7,7 @@ environment (key, organization, address, proxy) is read for it or sent to it.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 from urllib.parse import urlsplit
 
@@ -16,6 +17,7 @@ from pydantic import Field, model_validator
 
 from ...errors import ConfigurationError
 from ...turn.model import names_of
+from .._base.chat_model import Profiles, read_profiles
 from .._base.parameters import Environment, log_parallel
 from .._base.structured_output import METHODS
 from .._transport.exchange import Exchange
@@ -34,11 +36,43 @@ _OPENAIS = {
 }
 
 
+_HELP = """
+
+    ```python
+    model = {name}(model="{example}", tools=[get_temperature])
+    for chunk in model.stream("How warm is it in Paris?"):
+        print(chunk.text, end="")
+    ```
+
+    The arguments that matter first, all optional but `model`:
+
+    - `model`: the model's name.
+    - `tools`: functions or tools that the model runs itself. Without them it is
+      a plain LangChain chat model.
+    - `api_key`: the key, as text; else `{variable}` of the environment.
+    - `base_url`: address of another server.
+    - `temperature`, `max_tokens`, `stop`: of each reply.
+    - `timeout`, `max_retries`: seconds without a byte; further attempts.
+    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
+    - `requires_approval`, `approve`: which calls a human decides about.
+
+    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
+    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
+
+    Constructor names are those of langchain-{provider}'s `{name}`.
+
+    Raises:
+        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
+    """
+"""The docstring of a vendor's class, behind its first line."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Preset:
     """A vendor's dialect, parameters and profiles.
 
     Attributes:
+        example: The model in the example that the class's `help` begins with; "": the class's docstring is all of it.
         dialect: Differences of its wire from OpenAI's; its `provider` is the vendor's name in replies.
         base_url: The default base URL. Its path is also that of a given address that has none.
         environment: The environment variables of its key, address and proxy.
@@ -52,13 +86,14 @@ class Preset:
         unsupported: Arguments and request parameters that it cannot honour, with what to do instead.
         methods: The methods of structured output that it has; the first is the default.
         stream_usage: Whether a stream's token counts must be asked for (and may be).
-        profiles: The profiles of its models, by name.
+        profiles: The profiles of its models, by name, or the path of their table, in the form of `openai/profiles.csv`.
         request: Changes the parameters of a request, already in the vendor's names.
         adapt_messages: Changes a history into one that the vendor takes; it must do the same every time.
     """
 
     dialect: Dialect
     base_url: str
+    example: str = ""
     environment: Environment = field(default_factory=Environment)
     ls_provider: str = ""
     llm_type: str = ""
@@ -70,7 +105,7 @@ class Preset:
     unsupported: Mapping[str, str] = field(default_factory=dict)
     methods: Sequence[str] = METHODS
     stream_usage: bool = True
-    profiles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    profiles: Path | Profiles = field(default_factory=dict)
     request: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     adapt_messages: Callable[[list[BaseMessage]], list[BaseMessage]] | None = None
 
@@ -102,8 +137,12 @@ class PresetChatModel(ChatOpenAI):
         preset = cls.__dict__.get("preset")
         if not isinstance(preset, Preset):
             return
+        if preset.example:
+            known = {"name": cls.__name__, "example": preset.example, "provider": preset.dialect.provider}
+            cls.__doc__ = f"{cls.__doc__}{_HELP.format(**known, variable=preset.environment.key[0])}"
         cls._dialect = preset.dialect
         cls._environment = preset.environment
+        cls._profiles = preset.profiles
         cls._wire_names = {**WIRE_NAMES, **preset.fields}
         cls._ls_provider = preset.ls_provider or preset.dialect.provider
         foreign = {name: why for name, why in _OPENAIS.items() if name not in preset.fields}
@@ -180,10 +219,6 @@ class PresetChatModel(ChatOpenAI):
     def _llm_type(self) -> str:
         return self.preset.llm_type or f"{self._dialect.provider}-chat"
 
-    def known_models(self) -> list[str]:
-        """Return the names of the vendor's models that have a built-in profile."""
-        return sorted(self.preset.profiles)
-
     def _resolve_model_profile(self) -> ModelProfile | None:
-        profiles, name = self.preset.profiles, self.model_name
+        profiles, name = read_profiles(self._profiles), self.model_name
         return cast("ModelProfile", dict(profiles.get(name) or profiles.get(name.lower(), {}))) or None

@@ -16,30 +16,16 @@ from ...tool_calls.slot import ACCOUNTS
 from ...turn.accumulator import CallPiece, piece_chunk
 from .._base.replies import reply_metadata
 from .._encode.encoder import dumps
+from . import responses_items as wire
 from .decode import add_audio, responses_usage
 from .dialect import Call
 from .errors import error_from_body, is_known_error
 from .mapper import CUSTOM_ARGUMENT
-from .responses_items import (
-    CALL_TYPES,
-    CUSTOM_CALL,
-    FUNCTION_CALL,
-    MODEL_MADE,
-    Item,
-    Response,
-    ResponseEvent,
-    annotations_of,
-    awaited_entry,
-    outline,
-    parts_of,
-    pending_calls,
-    text_parts,
-)
 
 _TRANSLATED = "openai"  # the name of core's translator for items of this wire
 
 
-def _fragment(item: Item, number: int, accounts: list[list[str]]) -> Call:
+def _fragment(item: wire.Item, number: int, accounts: list[list[str]]) -> Call:
     """Return a complete call for the accumulator; a custom tool's free text becomes the argument of a function.
 
     Args:
@@ -52,7 +38,7 @@ def _fragment(item: Item, number: int, accounts: list[list[str]]) -> Call:
         call[ACCOUNTS] = accounts  # type: ignore[literal-required]
     if item.get("caller"):
         call["caller"] = item["caller"]
-    if item.get("type") != CUSTOM_CALL:
+    if item.get("type") != wire.CUSTOM_CALL:
         return {**call, "function": {"name": item.get("name"), "arguments": item.get("arguments")}}
     arguments = dumps({CUSTOM_ARGUMENT: str(item.get("input") or "")})
     return {**call, "function": {"name": item.get("name"), "arguments": arguments}, "custom": True}
@@ -69,7 +55,7 @@ def _standard(block: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(one) for one in message.content_blocks]
 
 
-def _unfinished(items: Iterable[Item]) -> list[dict[str, Any]]:
+def _unfinished(items: Iterable[wire.Item]) -> list[dict[str, Any]]:
     """Return kind, id and status of the model's own items whose status is not "completed", which is not sent back with them."""
     ended = (None, "completed")
     return [
@@ -79,13 +65,13 @@ def _unfinished(items: Iterable[Item]) -> list[dict[str, Any]]:
     ]
 
 
-def _is_own(item: Item) -> bool:
-    return item.get("type") in MODEL_MADE
+def _is_own(item: wire.Item) -> bool:
+    return item.get("type") in wire.MODEL_MADE
 
 
-def _log_probabilities(items: Iterable[Item]) -> dict[str, list[Any]]:
+def _log_probabilities(items: Iterable[wire.Item]) -> dict[str, list[Any]]:
     """Return the log probabilities of a reply in the form of chat completions; empty if there are none."""
-    content = [entry for item in items for part in text_parts(item) for entry in part.get("logprobs") or ()]
+    content = [entry for item in items for part in wire.text_parts(item) for entry in part.get("logprobs") or ()]
     return {"content": content} if content else {}
 
 
@@ -118,7 +104,7 @@ class Slot:
 
     number: int
     index: int | None
-    item: Item
+    item: wire.Item
     done: bool = False
     text_length: int = 0
     thought_length: int = 0
@@ -135,11 +121,12 @@ class Slot:
 
     def unsaid(self) -> str:
         """Return the part of a complete item's text that no chunk has contained yet."""
-        return _text_of_item(self.item)[self.text_length :]
+        text = "".join(str(part.get("text") or "") for part in wire.parts_of(self.item) if part.get("type") == "output_text")
+        return text[self.text_length :]
 
     def unrefused(self) -> str:
         """Return the part of a complete item's refusal that no chunk has contained yet."""
-        refusal = "".join(str(part.get("refusal") or "") for part in parts_of(self.item) if part.get("type") == "refusal")
+        refusal = "".join(str(part.get("refusal") or "") for part in wire.parts_of(self.item) if part.get("type") == "refusal")
         return refusal[self.refusal_length :]
 
     def unthought(self) -> list[str]:
@@ -158,47 +145,42 @@ class Slot:
             ended: Whether the item is complete.
         """
         kind, call_id, name = self.item.get("type"), self.item.get("call_id"), self.item.get("name")
-        if kind not in CALL_TYPES or not call_id or not name:
+        if kind not in wire.CALL_TYPES or not call_id or not name:
             return None
-        if kind == CUSTOM_CALL:
+        if kind == wire.CUSTOM_CALL:
             text = _custom_piece(text if self.pieces or not ended else str(self.item.get("input") or ""), first=not self.shown, last=ended)
         elif ended:
             return None
         first, self.shown = not self.shown, True
         return CallPiece(call_id, name if first else None, text)
 
-    def note(self, item: Item) -> None:
+    def note(self, item: wire.Item) -> None:
         """Keep what an item says of a call's arguments."""
-        if self.kind in CALL_TYPES:
-            self.given.append(item.get("input" if self.kind == CUSTOM_CALL else "arguments"))
+        if self.kind in wire.CALL_TYPES:
+            self.given.append(item.get("input" if self.kind == wire.CUSTOM_CALL else "arguments"))
 
-    def as_item(self) -> Item:
+    def as_item(self) -> wire.Item:
         """Return the item; a call without arguments gets those that were streamed."""
-        if self.kind not in CALL_TYPES or (self.done and not self.pieces):
+        if self.kind not in wire.CALL_TYPES or (self.done and not self.pieces):
             return self.item
         written = "".join(self.pieces)
-        if self.kind == CUSTOM_CALL:
+        if self.kind == wire.CUSTOM_CALL:
             return {**self.item, "input": self.item.get("input") or written}
         return {**self.item, "arguments": self.item.get("arguments") or written}
 
     def accounts(self) -> list[list[str]]:
         """Return all that was said of a call's arguments, where that is more than one thing: the pieces of each account."""
         written, given = "".join(self.pieces), {as_text(one) for one in self.given} - {""}
-        if len(given | {written}) < 2 or (self.kind == CUSTOM_CALL and not written and len(given) < 2):
+        if len(given | {written}) < 2 or (self.kind == wire.CUSTOM_CALL and not written and len(given) < 2):
             return []
-        if self.kind != CUSTOM_CALL:
+        if self.kind != wire.CUSTOM_CALL:
             return [self.pieces, *([one] for one in given)]
         ended = not given  # else the pieces of a free text may be the beginning of the whole
         pieces = [_custom_piece(written, first=True, last=ended)] if written and written not in given else []
         return [pieces, *([_custom_piece(one, first=True, last=True)] for one in given)]
 
 
-def _text_of_item(item: Item) -> str:
-    """Return the text of a message item."""
-    return "".join(str(part.get("text") or "") for part in parts_of(item) if part.get("type") == "output_text")
-
-
-def _thoughts_of(item: Item, kind: Literal["content", "summary"] | None) -> list[str]:
+def _thoughts_of(item: wire.Item, kind: Literal["content", "summary"] | None) -> list[str]:
     """Return the parts of a reasoning item's text: of its summary, else of its content.
 
     Args:
@@ -207,13 +189,13 @@ def _thoughts_of(item: Item, kind: Literal["content", "summary"] | None) -> list
     """
     keys: tuple[Literal["content", "summary"], ...] = (kind,) if kind else ("summary", "content")
     for key in keys:
-        texts = [str(part.get("text") or "") for part in parts_of(item, key)]
+        texts = [str(part.get("text") or "") for part in wire.parts_of(item, key)]
         if any(texts):
             return texts
     return []
 
 
-def _is_same(item: Item, other: Item) -> bool:
+def _is_same(item: wire.Item, other: wire.Item) -> bool:
     """Whether two items are the same by their id or by their call's."""
     return any(item.get(key) == other.get(key) for key in ("id", "call_id") if item.get(key))
 
@@ -226,7 +208,7 @@ class Slots:
         self._by_index: dict[int, Slot] = {}
         self._by_id: dict[str, Slot] = {}
 
-    def of(self, event: ResponseEvent, kind: str) -> Slot:
+    def of(self, event: wire.ResponseEvent, kind: str) -> Slot:
         """Return the slot of the item that an event belongs to; `kind` is the item's type.
 
         Args:
@@ -238,7 +220,7 @@ class Slots:
             found = next((slot for slot in reversed(self._slots) if slot.kind == kind and not slot.done), None)
         return found if found is not None else self._new(event.get("output_index"), {"type": kind, "id": event.get("item_id")})
 
-    def open(self, event: ResponseEvent, item: Item) -> Slot:
+    def open(self, event: wire.ResponseEvent, item: wire.Item) -> Slot:
         """Return the slot of an item that begins.
 
         Args:
@@ -252,7 +234,7 @@ class Slots:
         found.note(item)
         return found
 
-    def close(self, event: ResponseEvent, item: Item) -> Slot:
+    def close(self, event: wire.ResponseEvent, item: wire.Item) -> Slot:
         """Return the slot of an item that is complete.
 
         Args:
@@ -262,7 +244,7 @@ class Slots:
         slot = self._find(event.get("output_index"), item.get("id")) or self._same_call(item) or self._new(event.get("output_index"), item)
         return self._complete(slot, item)
 
-    def complete_from(self, output: Sequence[Item]) -> list[Slot]:
+    def complete_from(self, output: Sequence[wire.Item]) -> list[Slot]:
         """Complete the items from the whole reply and return the slots that were incomplete."""
         aligned = len(output) == len(self._slots)
         closed = len(output) <= len(self._slots) and all(slot.done for slot in self._slots)
@@ -286,16 +268,16 @@ class Slots:
         found = self._by_index.get(index) if index is not None else None
         return found if found is not None or not identifier else self._by_id.get(identifier)
 
-    def _same_call(self, item: Item) -> Slot | None:
+    def _same_call(self, item: wire.Item) -> Slot | None:
         """Return the open slot of the same call, for servers that change an item's id at the end."""
         wanted = item.get("call_id")
         return next((slot for slot in self._slots if wanted and not slot.done and slot.item.get("call_id") == wanted), None)
 
-    def _at(self, position: int, item: Item) -> Slot | None:
+    def _at(self, position: int, item: wire.Item) -> Slot | None:
         ordered = self.ordered()
         return ordered[position] if position < len(ordered) and ordered[position].kind == item.get("type") else None
 
-    def _new(self, index: int | None, item: Item) -> Slot:
+    def _new(self, index: int | None, item: wire.Item) -> Slot:
         slot = Slot(len(self._slots), index if isinstance(index, int) else None, item)
         self._slots.append(slot)
         if index is not None:
@@ -304,7 +286,7 @@ class Slots:
             self._by_id[identifier] = slot
         return slot
 
-    def _complete(self, slot: Slot, item: Item) -> Slot:
+    def _complete(self, slot: Slot, item: wire.Item) -> Slot:
         slot.item, slot.done = item, True
         slot.note(item)
         if identifier := item.get("id"):
@@ -324,7 +306,7 @@ _Blocks = list[dict[str, Any]]
 _TEXT_DELTA = "response.output_text.delta"
 _SUMMARY_DELTA = "response.reasoning_summary_text.delta"
 _THOUGHT_DELTA = "response.reasoning_text.delta"
-_CALL_DELTAS = {"response.function_call_arguments.delta": FUNCTION_CALL, "response.custom_tool_call_input.delta": CUSTOM_CALL}
+_CALL_DELTAS = {"response.function_call_arguments.delta": wire.FUNCTION_CALL, "response.custom_tool_call_input.delta": wire.CUSTOM_CALL}
 _OF_RESPONSES = frozenset({"error", "id", "model", "object", "output", "output_text", "usage"})
 _ENDS = {"max_output_tokens": "length", "max_tokens": "length", "content_filter": "content_filter"}
 _UNFINISHED = frozenset({"queued", "in_progress"})
@@ -368,7 +350,7 @@ class ResponsesDecoder:
         self._blocks, self._listed, self.in_blocks = blocks, listed and not blocks, blocks or listed
         self._known = False
         self.message_id: str | None = None
-        self._response: Response = {}
+        self._response: wire.Response = {}
         self._slots = Slots()
         self._finish_reason: str | None = None
         self._done = False
@@ -377,7 +359,7 @@ class ResponsesDecoder:
         self._unknown: dict[str, Any] | None = None
         self._watched = current_scope.get() is not None
 
-    def feed(self, event: ResponseEvent) -> AIMessageChunk | None:
+    def feed(self, event: wire.ResponseEvent) -> AIMessageChunk | None:
         """Process one event and return its text, reasoning or refusal as a chunk, or None.
 
         Raises:
@@ -418,7 +400,7 @@ class ResponsesDecoder:
         """Whether an event with the end of the reply, or a gateway's end marker, has arrived."""
         return self.ended or self._done
 
-    def decode_body(self, body: Response) -> AIMessageChunk:
+    def decode_body(self, body: wire.Response) -> AIMessageChunk:
         """Return a whole reply as one raw chunk.
 
         Raises:
@@ -436,17 +418,17 @@ class ResponsesDecoder:
 
     # ------------------------------------------------------------------------------------------ what leaves at once
 
-    def _text_delta(self, event: ResponseEvent) -> _Blocks:
+    def _text_delta(self, event: wire.ResponseEvent) -> _Blocks:
         slot, text = self._slots.of(event, "message"), str(event.get("delta") or "")
         slot.text_length += len(text)
         return [{"type": "text", "text": text, "index": f"{slot.number}"}] if text else []
 
-    def _refusal_delta(self, event: ResponseEvent) -> _Blocks:
+    def _refusal_delta(self, event: wire.ResponseEvent) -> _Blocks:
         slot, text = self._slots.of(event, "message"), str(event.get("delta") or "")
         slot.refusal_length += len(text)
         return [{"type": "refusal", "refusal": text}] if text else []
 
-    def _thought(self, event: ResponseEvent) -> tuple[Slot, str]:
+    def _thought(self, event: wire.ResponseEvent) -> tuple[Slot, str]:
         """Record a delta of reasoning; return its item, and its text, empty where the item thinks elsewhere."""
         key: Literal["content", "summary"] = "summary" if event["type"] == _SUMMARY_DELTA else "content"
         slot, text = self._slots.of(event, "reasoning"), str(event.get("delta") or "")
@@ -456,30 +438,30 @@ class ResponsesDecoder:
         slot.thought_length += len(text)
         return slot, text
 
-    def _thought_delta(self, event: ResponseEvent) -> _Blocks:
+    def _thought_delta(self, event: wire.ResponseEvent) -> _Blocks:
         slot, text = self._thought(event)
         part = event.get("summary_index" if event["type"] == _SUMMARY_DELTA else "content_index")
         return [{"type": "reasoning", "reasoning": text, "index": f"{slot.number}.{part or 0}"}] if text else []
 
-    def _arguments_done(self, event: ResponseEvent) -> _Blocks:
-        slot = self._slots.of(event, FUNCTION_CALL)
+    def _arguments_done(self, event: wire.ResponseEvent) -> _Blocks:
+        slot = self._slots.of(event, wire.FUNCTION_CALL)
         if event.get("arguments"):
             slot.given.append(event["arguments"])
             if not slot.done:
                 slot.item = {**slot.item, "name": event.get("name") or slot.item.get("name"), "arguments": event["arguments"]}
         return []
 
-    def _input_done(self, event: ResponseEvent) -> _Blocks:
-        self._slots.of(event, CUSTOM_CALL).given.append(event.get("input"))
+    def _input_done(self, event: wire.ResponseEvent) -> _Blocks:
+        self._slots.of(event, wire.CUSTOM_CALL).given.append(event.get("input"))
         return []
 
-    def _call_delta(self, event: ResponseEvent, kind: str) -> AIMessageChunk | None:
+    def _call_delta(self, event: wire.ResponseEvent, kind: str) -> AIMessageChunk | None:
         slot, text = self._slots.of(event, kind), str(event.get("delta") or "")
         slot.pieces.append(text)
         piece = slot.piece(text) if self._watched else None
         return None if piece is None else piece_chunk(piece, self.message_id, listed=self.in_blocks)
 
-    def _item_added(self, event: ResponseEvent) -> _Blocks:
+    def _item_added(self, event: wire.ResponseEvent) -> _Blocks:
         return self._shown(self._slots.open(event, {**event["item"]})) if isinstance(event.get("item"), Mapping) else []
 
     def _shown(self, slot: Slot, *, ended: bool = False) -> _Blocks:
@@ -487,7 +469,7 @@ class ResponsesDecoder:
         piece = slot.piece("", ended=ended) if self._watched else None
         return [{"type": _PIECE, "piece": piece}] if piece else []
 
-    def _item_done(self, event: ResponseEvent) -> _Blocks:
+    def _item_done(self, event: wire.ResponseEvent) -> _Blocks:
         slot = self._slots.close(event, {**event["item"]}) if isinstance(event.get("item"), Mapping) else None
         return self._rest_of_item(slot) or self._shown(slot, ended=True) if slot else []
 
@@ -502,19 +484,19 @@ class ResponsesDecoder:
                 {"type": "reasoning", "reasoning": text, "index": f"{slot.number}.{part if not first else 'rest'}"}
                 for part, text in enumerate(slot.unthought())
             ]
-        if slot.kind in CALL_TYPES or not self._blocks:
+        if slot.kind in wire.CALL_TYPES or not self._blocks:
             return []
         return [{**block, "index": f"{slot.number}.{part}"} for part, block in enumerate(_standard(slot.item))]
 
     def _rest_of_text(self, slot: Slot) -> _Blocks:
-        text, annotations = slot.unsaid(), annotations_of(slot.item) if self._blocks else []
+        text, annotations = slot.unsaid(), wire.annotations_of(slot.item) if self._blocks else []
         if not text and not annotations:
             return []
         block: dict[str, Any] = {"type": "text", "text": text}
         (block,) = _standard({**block, "annotations": annotations}) if annotations else [block]
         return [{**block, "index": f"{slot.number}"}]
 
-    def _partial_image(self, event: ResponseEvent) -> _Blocks:
+    def _partial_image(self, event: wire.ResponseEvent) -> _Blocks:
         """Return a partial image, which readers of the stream receive and messages do not keep."""
         data = event.get("partial_image_b64")
         if not self.in_blocks or not data:
@@ -529,7 +511,7 @@ class ResponsesDecoder:
             {**one, "extras": {**one.get("extras", {}), **marks}, "index": f"{slot.number}.partial{number}"} for one in _standard(block)
         ]
 
-    def _audio_delta(self, event: ResponseEvent) -> _Blocks:
+    def _audio_delta(self, event: wire.ResponseEvent) -> _Blocks:
         """Collect sound, or what is spoken in it: no item says it."""
         add_audio(self._audio, {"transcript" if "transcript" in event["type"] else "data": event.get("delta")})
         return []
@@ -561,7 +543,7 @@ class ResponsesDecoder:
 
     # ------------------------------------------------------------------------------------------ the reply as a whole
 
-    def _note(self, event: ResponseEvent) -> _Blocks:
+    def _note(self, event: wire.ResponseEvent) -> _Blocks:
         response = event.get("response")
         if isinstance(response, Mapping):
             known: Any = {key: value for key, value in response.items() if value is not None}
@@ -578,12 +560,12 @@ class ResponsesDecoder:
             raise error_from_body(body)
         self._unknown = body
 
-    def _failed(self, event: ResponseEvent) -> _Blocks:
+    def _failed(self, event: wire.ResponseEvent) -> _Blocks:
         response = event.get("response")
         error = response.get("error") if isinstance(response, Mapping) else None
         raise error_from_body(error or self._unknown or {"message": "the server says that its reply failed"})
 
-    def _end(self, event: ResponseEvent) -> _Blocks:
+    def _end(self, event: wire.ResponseEvent) -> _Blocks:
         if not isinstance(event.get("response"), Mapping):
             raise StreamError(f"the event {event['type']} holds no response")
         self._note(event)
@@ -594,7 +576,7 @@ class ResponsesDecoder:
             raise StreamError(f"the reply is not finished: its status is {status!r} (a background response is polled, not read)")
         self.ended = True
         output = self._response.get("output")
-        items: list[Item] = [{**item} for item in output if isinstance(item, Mapping)] if isinstance(output, list) else []
+        items: list[wire.Item] = [{**item} for item in output if isinstance(item, Mapping)] if isinstance(output, list) else []
         for slot in self._slots.complete_from(items):
             self._rest += self._rest_of_item(slot)
         self._finish_reason = self._reason(status, event["type"])
@@ -608,7 +590,7 @@ class ResponsesDecoder:
             return _ENDS.get(str(reason), "incomplete")
         if status not in (None, "completed", *_UNFINISHED):
             return str(status)
-        calls = [slot.item for slot in self._slots.ordered() if slot.kind in CALL_TYPES]
+        calls = [slot.item for slot in self._slots.ordered() if slot.kind in wire.CALL_TYPES]
         if any(call.get("status") == "incomplete" for call in calls):
             return "incomplete"
         return "tool_calls" if calls else "stop"
@@ -631,12 +613,10 @@ class ResponsesDecoder:
         slots = self._slots.ordered()
         items = [slot.as_item() for slot in slots]
         content, extra = self._in_form(self._rest)
-        pending = pending_calls(items) if self._finish_reason in _WHOLE else []
-        inside = (
-            []
-            if self._blocks
-            else [slot for slot in slots if slot.item in pending or _is_drawn(slot.item) or (self._listed and _is_other(slot.item))]
-        )
+        pending = wire.pending_calls(items) if self._finish_reason in _WHOLE else []
+        drawn = [item for item in items if item.get("type") == _IMAGE and item.get("result")]  # pictures
+        inside = [slot for slot in slots if slot.item in [*pending, *drawn] or (self._listed and _is_other(slot.item))]
+        inside = [] if self._blocks else inside
         if inside:
             waiting = [{**slot.item, "index": slot.number} for slot in inside]
             content = [*([content] if isinstance(content, str) and content else content), *waiting]
@@ -647,19 +627,19 @@ class ResponsesDecoder:
             chunk.__dict__["usage_metadata"] = responses_usage(usage, self._response.get("service_tier"))
         return chunk
 
-    def _extra(self, slots: Sequence[Slot], items: list[Item], inside: list[Item]) -> dict[str, Any]:
+    def _extra(self, slots: Sequence[Slot], items: list[wire.Item], inside: list[wire.Item]) -> dict[str, Any]:
         extra: dict[str, Any] = {"audio": self._audio} if self._audio else {}
         numbered = enumerate(zip(slots, items, strict=True))
-        calls = [_fragment(item, number, slot.accounts()) for number, (slot, item) in numbered if slot.kind in CALL_TYPES]
+        calls = [_fragment(item, number, slot.accounts()) for number, (slot, item) in numbered if slot.kind in wire.CALL_TYPES]
         if calls:
             extra["tool_calls"] = calls
         if not self._blocks:
-            annotations = [entry for item in items for entry in annotations_of(item)]
+            annotations = [entry for item in items for entry in wire.annotations_of(item)]
             others = [item for item in items if _is_other(item) and item not in inside]
             extra |= {name: value for name, value in (("annotations", annotations), ("tool_outputs", others)) if value}
         return extra
 
-    def _last_metadata(self, items: list[Item], pending: Sequence[Item]) -> dict[str, Any]:
+    def _last_metadata(self, items: list[wire.Item], pending: Sequence[wire.Item]) -> dict[str, Any]:
         known = {
             "model_provider": _PROVIDER,
             "output_version": "v1" if self._blocks else None,
@@ -673,15 +653,15 @@ class ResponsesDecoder:
         metadata = reply_metadata(self._response, _OF_RESPONSES, self._request) | {key: value for key, value in known.items() if value}
         if self._origin:
             complete = self._finish_reason in _WHOLE
-            kept = outline(items, stored=self._response.get("store", self._stored) is not False) if complete else []
+            kept = wire.outline(items, stored=self._response.get("store", self._stored) is not False) if complete else []
             metadata[KEY] = {"origin": self._origin, **({"items": kept} if kept else {})}
-        own: dict[str, Any] = {"awaits": [awaited_entry(item) for item in pending]} if pending else {}
+        own: dict[str, Any] = {"awaits": [wire.awaited_entry(item) for item in pending]} if pending else {}
         if self._listed:
-            own["call_blocks"] = {"type": FUNCTION_CALL, "first": len(items), "id": "call_id"}
+            own["call_blocks"] = {"type": wire.FUNCTION_CALL, "first": len(items), "id": "call_id"}
         return {**metadata, KEY: {**metadata.get(KEY, {}), **own}} if own else metadata
 
 
-_HANDLERS: dict[str, Callable[[ResponsesDecoder, ResponseEvent], _Blocks]] = {
+_HANDLERS: dict[str, Callable[[ResponsesDecoder, wire.ResponseEvent], _Blocks]] = {
     _TEXT_DELTA: ResponsesDecoder._text_delta,
     "response.refusal.delta": ResponsesDecoder._refusal_delta,
     _SUMMARY_DELTA: ResponsesDecoder._thought_delta,
@@ -703,11 +683,6 @@ _HANDLERS: dict[str, Callable[[ResponsesDecoder, ResponseEvent], _Blocks]] = {
 }
 
 
-def _is_drawn(item: Item) -> bool:
-    """Whether an item is a picture that the model has drawn."""
-    return item.get("type") == _IMAGE and bool(item.get("result"))
-
-
-def _is_other(item: Item) -> bool:
+def _is_other(item: wire.Item) -> bool:
     """Whether an item is neither a message nor a function call of the model."""
-    return item.get("type") not in ("message", "reasoning", *CALL_TYPES)
+    return item.get("type") not in ("message", "reasoning", *wire.CALL_TYPES)

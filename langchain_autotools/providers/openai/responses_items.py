@@ -206,19 +206,15 @@ def restored(entries: Any, text: str, calls: Sequence[ToolCallRecord], ids: Sequ
     start = 0
     for entry in outlined:
         if entry.get("type") in CALL_TYPES:
-            items.append(_with_call(entry, *next(rest)))
+            call, identifier = next(rest)
+            written: Item = {"input": custom_input(call)} if entry["type"] == CUSTOM_CALL else {"arguments": call.arguments}
+            items.append({**entry, "call_id": identifier, **written})
         elif entry.get("type") == "message":
             item, start = _with_text(entry, text, start)
             items.append(item)
         else:
             items.append({**entry})
     return items if start == len(text) else None
-
-
-def _with_call(entry: Item, call: ToolCallRecord, identifier: str) -> Item:
-    if entry["type"] == CUSTOM_CALL:
-        return {**entry, "call_id": identifier, "input": custom_input(call)}
-    return {**entry, "call_id": identifier, "arguments": call.arguments}
 
 
 def _with_text(entry: Item, text: str, start: int) -> tuple[Item, int]:
@@ -264,13 +260,12 @@ _TOOLS = frozenset({"shell", "local_shell", "apply_patch", *_SCREENS})
 
 def answers_in_blocks(tools: Iterable[Mapping[str, Any]]) -> bool:
     """Whether a reply may need content blocks: calls for the caller to answer, or images."""
-    return any(tool.get("type") in _TOOLS or _needs_caller(tool) or tool.get("type") == "image_generation" for tool in tools)
-
-
-def _needs_caller(tool: Mapping[str, Any]) -> bool:
-    kind = tool.get("type")
-    approves = kind == "mcp" and tool.get("require_approval") != "never"
-    return approves or (kind == "tool_search" and tool.get("execution") == "client")
+    return any(
+        tool.get("type") in (*_TOOLS, "image_generation")
+        or (tool.get("type") == "mcp" and tool.get("require_approval") != "never")
+        or (tool.get("type") == "tool_search" and tool.get("execution") == "client")
+        for tool in tools
+    )
 
 
 def pending_calls(items: Sequence[Item]) -> list[Item]:
@@ -342,18 +337,8 @@ _FAILED = frozenset({"failed", "incomplete", "cancelled"})
 _INPUT = ("queries", "code", "container_id", "server_label", "input", "prompt", "revised_prompt", "size", "quality", "background")
 _NOT_OUTPUT = frozenset(
     {
-        "type",
-        "id",
-        "call_id",
-        "status",
-        "name",
-        "action",
-        "arguments",
-        "result",
-        "created_by",
-        "encrypted_content",
-        "sequence_number",
-        *_INPUT,
+        *("type", "id", "call_id", "status", "name", "action", "arguments", "result"),
+        *("created_by", "encrypted_content", "sequence_number", *_INPUT),
     }
 )
 
@@ -416,7 +401,8 @@ class ResponsesEvents(VendorEvents):
         self._ended.add(key)
         if item.get("type") == "message":
             for entry in annotations_of(item):
-                yield from _cited(entry)
+                if make := _CITED.get(str(entry.get("type"))):
+                    yield make(entry)
         elif _is_of_vendor(item):
             failed = item.get("status") in _FAILED or bool(item.get("error"))
             yield done(key, _name(item), _arguments(item), _output(item), failed=failed)
@@ -473,12 +459,6 @@ def _files(item: Mapping[str, Any], call_id: str) -> Iterator[RunEvent]:
     for output in item.get("outputs") or ():
         if output.get("type") == "image" and output.get("url"):
             yield file_made("image/png", url=output["url"], call_id=call_id)
-
-
-def _cited(entry: Mapping[str, Any]) -> Iterator[RunEvent]:
-    make = _CITED.get(str(entry.get("type")))
-    if make is not None:
-        yield make(entry)
 
 
 def _page(entry: Mapping[str, Any]) -> RunEvent:

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -17,63 +17,10 @@ from ...errors import UnsupportedFeatureError
 from ...messages.calls import ToolCallRecord, calls_of
 from ...messages.incremental import fold_over
 from ...messages.metadata import own_metadata, text_of
-from .._encode.encoder import (
-    BELOW,
-    MessageEncoder,
-    apart_from_refusal,
-    dumps,
-    empty_output,
-    encode,
-    fallback_text,
-    legal_arguments,
-    request_body,
-    without_call,
-)
-from .._encode.sources import (
-    FROM_MODEL,
-    FROM_TOOL,
-    Block,
-    Source,
-    convert_block,
-    document_text,
-    expanded,
-    extra,
-    holders,
-    image_type,
-    media_of,
-    search_result_text,
-    unsupported,
-    unwrapped,
-)
+from .._encode import encoder, sources
+from . import mapper as chat
+from . import responses_items as wire
 from .dialect import OPENAI
-from .mapper import (
-    PROMPT_CACHE,
-    SAID,
-    CallId,
-    check_id,
-    custom_input,
-    encode_media,
-    file_data,
-    input_audio,
-    is_custom,
-    legal_name,
-    plain_content,
-    user_message,
-    visible,
-)
-from .responses_items import (
-    APPROVED,
-    CALL_TYPES,
-    CUSTOM_CALL,
-    FOUND_TOOLS,
-    FUNCTION_CALL,
-    Item,
-    ItemPart,
-    answered_id,
-    client_calls,
-    names_of,
-    restored,
-)
 
 _WHY = "the Responses API has no such content"
 
@@ -93,14 +40,14 @@ ADDED_TOOLS = "additional_tools"
 """The item type that declares tools within a conversation; allowed for instructions only (openai's `AdditionalTools`)."""
 _ITEM_TYPES = frozenset(
     {
-        *(APPROVED, _SCREEN, "local_shell_call_output", "shell_call_output", "apply_patch_call_output"),
-        *(FOUND_TOOLS, "item_reference", ADDED_TOOLS, "configuration_update", "compaction", "compaction_trigger"),
+        *(wire.APPROVED, _SCREEN, "local_shell_call_output", "shell_call_output", "apply_patch_call_output"),
+        *(wire.FOUND_TOOLS, "item_reference", ADDED_TOOLS, "configuration_update", "compaction", "compaction_trigger"),
     }
 )
 """Types of content blocks that are separate items: the caller's answers to the vendor's tools, and references."""
 
 
-def item_of(block: Any) -> Item | None:
+def item_of(block: Any) -> wire.Item | None:
     """Return the input item for a content block; None for a block that is part of a message."""
     if not isinstance(block, Mapping):
         return None
@@ -108,18 +55,17 @@ def item_of(block: Any) -> Item | None:
         return item_of(block.get("value"))
     if block.get("type") not in _ITEM_TYPES or (block.get("type") == _SCREEN and block.get("is_error")):
         return None  # a screen is answered by pictures only: why there is none is a text of the user's
-    item: Item = _of_result(block) if "is_error" in block else _without_index(block)
-    return item
+    return cast("wire.Item", _of_result(block) if "is_error" in block else _without_index(block))
 
 
-def _of_result(block: Block) -> Any:
+def _of_result(block: sources.Block) -> Any:
     """Return the item for a result that answers a call of the vendor's tools; `output` and `is_error` come from a tool message."""
     kind, content, failed = block["type"], block["output"], block["is_error"]
     text = text_of(HumanMessage(content))
     item: dict[str, Any] = {"type": kind, "call_id": block["call_id"], "output": text}
-    if kind == APPROVED:
+    if kind == wire.APPROVED:
         return {"type": kind, "approval_request_id": block["call_id"], "approve": not failed, **({"reason": text} if failed else {})}
-    if kind == FOUND_TOOLS:
+    if kind == wire.FOUND_TOOLS:
         found = [tool for tool in content if not _is_text_part(tool)] if isinstance(content, list) and not failed else []
         return {"type": kind, "call_id": block["call_id"], "execution": "client", "status": "completed", "tools": found}
     if kind == _SCREEN:
@@ -128,10 +74,12 @@ def _of_result(block: Block) -> Any:
         streams = {"stdout": "" if failed else text, "stderr": text if failed else ""}
         item["output"] = [*map(_command_output, content)] if isinstance(content, list) else [{**streams, **_exit_outcome(int(failed))}]
     elif kind == "local_shell_call_output" and isinstance(content, list) and not text:
-        item["output"] = dumps(content)
+        item["output"] = encoder.dumps(content)
     elif kind == "apply_patch_call_output":
         item["status"] = "failed" if failed else "completed"
-    return item | _own_fields(content) | {name: block[name] for name in _OF_ANSWERS if name in block}
+    fields = content[0] if isinstance(content, list) and len(content) == 1 and isinstance(content[0], Mapping) else {}
+    own = fields if "output" in fields and "type" not in fields else {}  # the result has the item's fields in place of its output
+    return {**item, **own, **{name: block[name] for name in _OF_ANSWERS if name in block}}
 
 
 def _command_output(command: Any) -> Any:
@@ -152,12 +100,6 @@ def _is_text_part(part: Any) -> bool:
     return isinstance(part, Mapping) and part.get("type") == "text"
 
 
-def _own_fields(content: Any) -> dict[str, Any]:
-    """Return the item's fields if the result contains these in place of its output."""
-    fields = content[0] if isinstance(content, list) and len(content) == 1 and isinstance(content[0], Mapping) else {}
-    return {**fields} if "output" in fields and "type" not in fields else {}
-
-
 def _screen(content: Any) -> Any:
     """Return a screenshot, from its URL or a content block of any vendor."""
     if not isinstance(content, list):
@@ -166,11 +108,11 @@ def _screen(content: Any) -> Any:
     return _input_part(block) if block.get("type") in ("image", "image_url") else block
 
 
-def _without_index(block: Block) -> Any:
+def _without_index(block: sources.Block) -> Any:
     return {key: value for key, value in block.items() if key != "index"}
 
 
-def _input_part(block: str | Block, keys: Collection[str] = ()) -> ItemPart:
+def _input_part(block: str | sources.Block, keys: Collection[str] = ()) -> wire.ItemPart:
     """Convert one content block to an input part.
 
     Args:
@@ -182,78 +124,67 @@ def _input_part(block: str | Block, keys: Collection[str] = ()) -> ItemPart:
     """
     if isinstance(block, str):
         return {"type": "input_text", "text": block}
-    block = unwrapped(block)
-    kept: Any = {key: holder[key] for holder in holders(block) for key in (PROMPT_CACHE, *keys) if key in holder}
-    part: ItemPart = convert_block(block, _text_part, _CONVERTERS, _WHY)
+    block = sources.unwrapped(block)
+    kept: Any = {key: holder[key] for holder in sources.holders(block) for key in (chat.PROMPT_CACHE, *keys) if key in holder}
+    part: wire.ItemPart = sources.convert_block(block, _text_part, _CONVERTERS, _WHY)
     own: Any = {key: block[key] for key in _OWN.get(part["type"], ()) if key in block} if block.get("type") == part["type"] else {}
     return {**own, **part, **kept}
 
 
-def _text_part(text: str) -> ItemPart:
+def _text_part(text: str) -> wire.ItemPart:
     return {"type": "input_text", "text": text}
 
 
-def _input_media(block: Block) -> Any:
-    source = media_of(block)
+def _input_media(block: sources.Block) -> Any:
+    source = sources.media_of(block)
+    if source.kind == "video":
+        raise sources.unsupported(block.get("type"), _WHY)
     if source.file_id:
-        check_id(source, block.get("type"))
+        chat.check_id(source, block.get("type"))
     return _OF_KIND.get(source.kind, _input_file)(block, source)
 
 
-def _input_image(block: Block, source: Source) -> Any:
+def _input_image(block: sources.Block, source: sources.Source) -> Any:
     given = block.get("image_url")
-    detail = extra(block, "detail") or (given.get("detail") if isinstance(given, Mapping) else None)
-    part: Any = {"type": "input_image"} if block.get("type") == "input_image" and not detail else _detailed(detail)
+    detail = sources.extra(block, "detail") or (given.get("detail") if isinstance(given, Mapping) else None)
+    part: Any = {"type": "input_image", **({} if block.get("type") == "input_image" and not detail else {"detail": detail or "auto"})}
     if source.url:
         return {**part, "image_url": source.url}
     if source.file_id:
         return {**part, "file_id": source.file_id}
     if source.data is None:
-        raise unsupported(block.get("type"), "an image needs a URL, base64 data or the id of an uploaded file")
-    mime_type = source.mime_type or image_type(source.data)
+        raise sources.unsupported(block.get("type"), "an image needs a URL, base64 data or the id of an uploaded file")
+    mime_type = source.mime_type or sources.image_type(source.data)
     if mime_type is None:
-        raise unsupported(block.get("type"), "its mime_type is missing")
+        raise sources.unsupported(block.get("type"), "its mime_type is missing")
     return {**part, "image_url": f"data:{mime_type};base64,{source.data}"}
 
 
-def _detailed(detail: Any) -> Any:
-    return {"type": "input_image", "detail": detail or "auto"}
-
-
-def _input_audio(block: Block, source: Source) -> Any:
-    return {"type": "input_audio", "input_audio": input_audio(block, source)}
-
-
-def _input_text(block: Block, source: Source) -> Any:
+def _input_text(block: sources.Block, source: sources.Source) -> Any:
     is_here = source.text is not None or source.data is not None
-    return _text_part(document_text(block, source)) if is_here else _input_file(block, source)
+    return _text_part(sources.document_text(block, source)) if is_here else _input_file(block, source)
 
 
-def _input_file(block: Block, source: Source) -> Any:
+def _input_file(block: sources.Block, source: sources.Source) -> Any:
     more: Any = {"detail": block["detail"]} if block.get("type") == "input_file" and block.get("detail") else {}
     if source.file_id:
         return {"type": "input_file", "file_id": source.file_id, **more}
     if source.url:
         return {"type": "input_file", "file_url": source.url, **more}
     if source.data is None:
-        raise unsupported(block.get("type"), "a file needs a URL, base64 data or the id of an uploaded file")
+        raise sources.unsupported(block.get("type"), "a file needs a URL, base64 data or the id of an uploaded file")
     if source.kind != "pdf" and not source.essence.startswith(_READ):
-        raise unsupported(block.get("type"), f"the API reads no {source.essence or 'data of an unknown type'}")
-    return {"type": "input_file", **file_data(block, source), **more}
+        raise sources.unsupported(block.get("type"), f"the API reads no {source.essence or 'data of an unknown type'}")
+    return {"type": "input_file", **chat.file_data(block, source), **more}
 
 
-def _input_video(block: Block, source: Source) -> Any:
-    raise unsupported(block.get("type"), _WHY)
-
-
-_OF_KIND: Mapping[str, Callable[[Block, Source], Any]] = {
+_OF_KIND: Mapping[str, Callable[[sources.Block, sources.Source], Any]] = {
     "image": _input_image,
-    "audio": _input_audio,
-    "video": _input_video,
+    "audio": lambda block, source: {"type": "input_audio", "input_audio": chat.input_audio(block, source)},
     "text": _input_text,
 }
-_CONVERTERS: dict[str, Callable[[Block], Any]] = {
-    "search_result": lambda block: _text_part(search_result_text(block)),
+_CONVERTERS: dict[str, Callable[[sources.Block], Any]] = {
+    "search_result": lambda block: _text_part(sources.search_result_text(block)),
     "media": _input_media,
 }
 
@@ -272,10 +203,10 @@ _CONVERTERS: dict[str, Callable[[Block], Any]] = {
 _LONGEST_ID = 64
 _ROLES = frozenset({"user", "assistant", "system", "developer"})
 _INSTRUCTING = frozenset({"system", "developer"})
-_CUSTOM_OUTPUT = f"{CUSTOM_CALL}_output"
+_CUSTOM_OUTPUT = f"{wire.CUSTOM_CALL}_output"
 _A_RESULT = "the result of a call is a ToolMessage"
 _NOT_SAID = {
-    **dict.fromkeys((_CUSTOM_OUTPUT, f"{FUNCTION_CALL}_output"), _A_RESULT),
+    **dict.fromkeys((_CUSTOM_OUTPUT, f"{wire.FUNCTION_CALL}_output"), _A_RESULT),
     "program_output": "it goes back with the reply that it is in",
 }
 _OUTPUT_PARTS = frozenset({"input_text", "input_image", "input_file"})
@@ -297,7 +228,7 @@ class EncodedItems:
     body: bytes
     media: bytes = b""
     call_ids: frozenset[str] = frozenset()
-    calls: tuple[CallId, ...] = ()
+    calls: tuple[chat.CallId, ...] = ()
     awaits: tuple[frozenset[str], ...] = ()
     answers: frozenset[str] = frozenset()
 
@@ -306,7 +237,7 @@ def _legal_id(identifier: str) -> str:
     return identifier if 0 < len(identifier) <= _LONGEST_ID else OPENAI.ids.derived(identifier)
 
 
-class ItemEncoder(MessageEncoder[EncodedItems, CallId]):
+class ItemEncoder(encoder.MessageEncoder[EncodedItems, chat.CallId]):
     """Encodes messages of any vendor as input items, each message alone.
 
     Args:
@@ -331,49 +262,49 @@ class ItemEncoder(MessageEncoder[EncodedItems, CallId]):
         if isinstance(message, ChatMessage) and role not in _ROLES:
             raise UnsupportedFeatureError(f"a message of role {role!r} cannot be sent: the Responses API has {sorted(_ROLES)}")
         if role == "assistant":
-            return EncodedItems(encode(_assistant_item([_output_text(self._spoken(message)[0])])))
+            return EncodedItems(encoder.encode(_assistant_item([_output_text(self._spoken(message)[0])])))
         if isinstance(content, str):
-            return EncodedItems(encode({"role": role, "content": content}))
-        items: list[Item] = []
+            return EncodedItems(encoder.encode({"role": role, "content": content}))
+        items: list[wire.Item] = []
         blocks: list[Any] = []
-        for block in expanded(content):
+        for block in sources.expanded(content):
             item = item_of(block)
             if isinstance(block, dict) and block.get("type") in _NOT_SAID and "is_error" not in block:
-                raise unsupported(block["type"], _NOT_SAID[block["type"]])
+                raise sources.unsupported(block["type"], _NOT_SAID[block["type"]])
             if item is None:
                 blocks.append(block)
                 continue
             if item["type"] == ADDED_TOOLS and role not in _INSTRUCTING:
-                raise unsupported(ADDED_TOOLS, f"tools are added by a SystemMessage, not by one of role {role!r}")
+                raise sources.unsupported(ADDED_TOOLS, f"tools are added by a SystemMessage, not by one of role {role!r}")
             items += [self._message_item(role, blocks)] if blocks else []
             blocks = []
             items.append(item)
         if blocks or not items:
             items.append(self._message_item(role, blocks))
-        answers = frozenset(named for item in items if (named := answered_id(item)))
-        return EncodedItems(b",".join(map(encode, items)), answers=answers)
+        answers = frozenset(named for item in items if (named := wire.answered_id(item)))
+        return EncodedItems(b",".join(map(encoder.encode, items)), answers=answers)
 
-    def _message_item(self, role: str, blocks: Sequence[str | dict[Any, Any]]) -> Item:
-        return {"role": role, "content": plain_content([_input_part(block, self._part_keys) for block in blocks])}
+    def _message_item(self, role: str, blocks: Sequence[str | dict[Any, Any]]) -> wire.Item:
+        return {"role": role, "content": chat.plain_content([_input_part(block, self._part_keys) for block in blocks])}
 
     # ------------------------------------------------------------------------------------------ results
 
-    def _result(self, message: ToolMessage, call: CallId | None) -> EncodedItems:
-        call = call or CallId(message.tool_call_id, _legal_id(message.tool_call_id))
+    def _result(self, message: ToolMessage, call: chat.CallId | None) -> EncodedItems:
+        call = call or chat.CallId(message.tool_call_id, _legal_id(message.tool_call_id))
         output, media = self._tool_output(message)
         if not output:
-            output = BELOW if media else empty_output(failed=message.status == "error")
-        kind = _CUSTOM_OUTPUT if call.custom else f"{FUNCTION_CALL}_output"
-        item: Item = {"type": kind, "call_id": call.sent, "output": output}
+            output = encoder.BELOW if media else encoder.empty_output(failed=message.status == "error")
+        kind = _CUSTOM_OUTPUT if call.custom else f"{wire.FUNCTION_CALL}_output"
+        item: wire.Item = {"type": kind, "call_id": call.sent, "output": output}
         if call.caller:
             item["caller"] = json.loads(call.caller)
-        return EncodedItems(encode(item), encode_media(_assistant_text_part(FROM_TOOL.format(call.sent)), media))
+        return EncodedItems(encoder.encode(item), chat.encode_media(_text_part(sources.FROM_TOOL.format(call.sent)), media))
 
-    def _tool_output(self, message: ToolMessage) -> tuple[str | list[ItemPart], list[ItemPart]]:
+    def _tool_output(self, message: ToolMessage) -> tuple[str | list[wire.ItemPart], list[wire.ItemPart]]:
         """Return a tool's output, as a string if it is text, and the parts that only a user message can hold."""
         if isinstance(message.content, str):
             return message.content, []
-        parts = self._carried(message, expanded(message.content), _input_part, _assistant_text_part)
+        parts = self._carried(message, sources.expanded(message.content), _input_part, _text_part)
         held = [part for part in parts if part["type"] in _OUTPUT_PARTS]
         media = [part for part in parts if part["type"] not in _OUTPUT_PARTS]
         if all(part["type"] == "input_text" and part.keys() == {"type", "text"} for part in held):
@@ -392,49 +323,45 @@ class ItemEncoder(MessageEncoder[EncodedItems, CallId]):
         """
         calls = calls_of(message)
         ids = _wire_ids(calls, taken)
-        message, refusal = apart_from_refusal(message)
+        message, refusal = encoder.apart_from_refusal(message)
         text, media = self._spoken(message)
         own = own_metadata(message)
         same_origin = self.is_same_origin(message)
         items = None
         if same_origin and self._opaque and not plain and _are_as_written(own, calls):
-            items = restored(own.get("items"), text, calls, ids)
+            items = wire.restored(own.get("items"), text, calls, ids)
         if items is not None and _renamed(items, [call.wire_id or call.id for call in calls]):
             items = None
         if items is not None:
             media = []  # what the vendor's tools made is among the items
         else:
-            items = _plain_items(text or fallback_text(message), refusal, calls, ids, same_origin)
+            items = _plain_items(text or encoder.fallback_text(message), refusal, calls, ids, same_origin)
         pairs = tuple(
-            CallId(call.id, one, same_origin and is_custom(call), _caller(call) if same_origin else "")
+            chat.CallId(call.id, one, same_origin and chat.is_custom(call), _caller(call) if same_origin else "")
             for call, one in zip(calls, ids, strict=True)
         )
         return EncodedItems(
-            body=b",".join(map(encode, items)),
-            media=encode_media(_assistant_text_part(FROM_MODEL), media),
+            body=b",".join(map(encoder.encode, items)),
+            media=chat.encode_media(_text_part(sources.FROM_MODEL), media),
             call_ids=frozenset(ids),
             calls=pairs if any(call.custom or call.caller or _legal_id(call.known) != call.sent for call in pairs) else (),
-            awaits=tuple(names for call in client_calls(items) if (names := names_of(call))),
+            awaits=tuple(names for call in wire.client_calls(items) if (names := wire.names_of(call))),
         )
 
-    def _spoken(self, message: BaseMessage) -> tuple[str, list[ItemPart]]:
+    def _spoken(self, message: BaseMessage) -> tuple[str, list[wire.ItemPart]]:
         """Return an AI message's text, and what else it made, for a message of the user's."""
         if isinstance(message.content, str):
             return message.content, []
-        parts = self._carried(message, visible(message.content), _input_part, _said_part)
+        parts = self._carried(message, chat.visible(message.content), _input_part, chat.said_part)
         text = "".join(str(part["text"]) for part in parts if part["type"] == "input_text")
         return text, [
-            _assistant_text_part(str(part["text"])) if part["type"] == SAID else part for part in parts if part["type"] != "input_text"
+            _text_part(str(part["text"])) if part["type"] == chat.SAID else part for part in parts if part["type"] != "input_text"
         ]
 
 
-def _said_part(line: str) -> ItemPart:
-    return {"type": SAID, "text": line}
-
-
-def _renamed(items: Sequence[Item], call_ids: Sequence[str]) -> bool:
+def _renamed(items: Sequence[wire.Item], call_ids: Sequence[str]) -> bool:
     """Whether a call that its server has stored would be sent back with another call_id."""
-    calls = [item for item in items if item.get("type") in CALL_TYPES]
+    calls = [item for item in items if item.get("type") in wire.CALL_TYPES]
     return any("id" in item and item["call_id"] != call_id for item, call_id in zip(calls, call_ids, strict=True))
 
 
@@ -452,29 +379,25 @@ def _are_as_written(own: Mapping[str, Any], calls: Sequence[ToolCallRecord]) -> 
     return [(entry.get("id"), entry.get("arguments")) for entry in written] == [(call.id, call.arguments) for call in calls]
 
 
-def _assistant_text_part(text: str) -> ItemPart:
-    return {"type": "input_text", "text": text}
-
-
-def _assistant_item(parts: list[ItemPart]) -> Item:
+def _assistant_item(parts: list[wire.ItemPart]) -> wire.Item:
     """Return what an assistant said as an item. Some servers accept a string from a user but only parts from an assistant (llama.cpp)."""
     return {"type": "message", "role": "assistant", "content": parts}
 
 
-def _output_text(text: str) -> ItemPart:
+def _output_text(text: str) -> wire.ItemPart:
     return {"type": "output_text", "text": text, "annotations": []}
 
 
-def _plain_items(text: str, refusal: str, calls: Sequence[ToolCallRecord], ids: Sequence[str], same_origin: bool) -> list[Item]:
-    parts: list[ItemPart] = [_output_text(text)] if text else []
+def _plain_items(text: str, refusal: str, calls: Sequence[ToolCallRecord], ids: Sequence[str], same_origin: bool) -> list[wire.Item]:
+    parts: list[wire.ItemPart] = [_output_text(text)] if text else []
     parts += [{"type": "refusal", "refusal": refusal}] if refusal else []
     items = [_assistant_item(parts)] if parts else []
     for call, identifier in zip(calls, ids, strict=True):
-        item: Item = {"type": FUNCTION_CALL, "call_id": identifier, "name": legal_name(call.name)}
-        if same_origin and is_custom(call):
-            item |= {"type": CUSTOM_CALL, "input": custom_input(call)}
+        item: wire.Item = {"type": wire.FUNCTION_CALL, "call_id": identifier, "name": chat.legal_name(call.name)}
+        if same_origin and chat.is_custom(call):
+            item |= {"type": wire.CUSTOM_CALL, "input": chat.custom_input(call)}
         else:
-            item["arguments"] = legal_arguments(call)
+            item["arguments"] = encoder.legal_arguments(call)
         if same_origin and _caller(call):
             item["caller"] = call.extra["caller"]
         items.append(item)
@@ -503,12 +426,9 @@ def _without_answers(message: BaseMessage, call_ids: Collection[str]) -> BaseMes
         message: The message.
         call_ids: The ids of the calls.
     """
-    kept = [block for block in message.content if not _answers_one_of(item_of(block) or {}, call_ids)]
+    items = [(block, item_of(block) or {}) for block in message.content]
+    kept = [block for block, item in items if wire.answered_id(item) not in call_ids or item.get("type") == wire.FOUND_TOOLS]
     return message.model_copy(update={"content": kept})
-
-
-def _answers_one_of(item: Item, call_ids: Collection[str]) -> bool:
-    return answered_id(item) in call_ids and item.get("type") != FOUND_TOOLS
 
 
 # ---------------------------------------------------------------------------------------------- mapper
@@ -538,7 +458,7 @@ class ResponsesMapper(ItemEncoder):
         if items.looks_ahead:
             items = _Items(self, after, continued, messages)
             items.read(messages)
-        return request_body(params, "input", filter(None, items.all()))
+        return encoder.request_body(params, "input", filter(None, items.all()))
 
     def reply_as(self, message: AIMessage, taken: frozenset[str], *, plain: bool) -> EncodedItems:
         """Encode a reply, as of `ItemEncoder`; the same object as before if it has not changed."""
@@ -572,7 +492,7 @@ class _Items:
         self._media: list[bytes] = []
         self._used: set[str] = set()
         self._awaited: set[str] = set()
-        self._waiting: tuple[CallId, ...] = ()
+        self._waiting: tuple[chat.CallId, ...] = ()
         self._count = 0
 
     def copy(self) -> "_Items":
@@ -586,7 +506,7 @@ class _Items:
         """Read the next messages."""
         for message in messages:
             if self._media and not isinstance(message, ToolMessage):
-                self._bodies.append(user_message(self._media))
+                self._bodies.append(chat.user_message(self._media))
                 self._media = []
             if isinstance(message, AIMessage):
                 encoded = self._reply(message)
@@ -596,7 +516,7 @@ class _Items:
             else:
                 encoded = self._other(message)
                 if isinstance(message, ToolMessage):
-                    self._waiting = without_call(message.tool_call_id, self._waiting)
+                    self._waiting = encoder.without_call(message.tool_call_id, self._waiting)
             if self._count >= self._after:
                 self._bodies.append(encoded.body)
                 self._media += [encoded.media] if encoded.media else []
@@ -604,7 +524,7 @@ class _Items:
 
     def all(self) -> list[bytes]:
         """Return the items of a request that ends here."""
-        return [*self._bodies, user_message(self._media)] if self._media else self._bodies
+        return [*self._bodies, chat.user_message(self._media)] if self._media else self._bodies
 
     def _other(self, message: BaseMessage) -> EncodedItems:
         """Encode a message that is no reply, without answers to calls that are not sent."""

@@ -91,7 +91,8 @@ def check_sendable(asked: Mapping[str, Any], why: str) -> None:
         ConfigurationError: One of them asks for something.
     """
     for name, lack in _REFUSED.items():
-        if _has_effect(name, asked.get(name)):
+        value = asked.get(name)
+        if value is not None if name == "seed" else value:  # a penalty of 0 asks for nothing; a seed of 0 does
             raise ConfigurationError(f"{name} cannot be sent: {lack}{_advice(why)}")
 
 
@@ -104,16 +105,6 @@ def _advice(why: str) -> str:
     if not why or why.startswith("use_responses_api"):  # chat completions refuses what any other reason sends here
         return "; use_responses_api=False has it"
     return f"; the request goes there because of {why}"
-
-
-def _has_effect(name: str, value: Any) -> bool:
-    """Whether a parameter of chat completions has an effect. (A penalty of 0 has none; a seed of 0 does.)
-
-    Args:
-        name: The parameter.
-        value: Its value.
-    """
-    return value is not None if name == "seed" else bool(value)
 
 
 def _put(params: dict[str, Any], name: str, value: Any) -> None:
@@ -153,13 +144,11 @@ def wire_tool(tool: Mapping[str, Any]) -> dict[str, Any]:
         body = {"parameters": {"type": "object", "properties": {}}, **(function if isinstance(function, Mapping) else {}), **around}
         return {"type": "function", **body, "strict": body.get("strict") or False}
     if tool.get("type") == "custom" and isinstance(custom, Mapping):
-        return {"type": "custom", **custom, **around, **_grammar(custom.get("format"))}
+        form = custom.get("format")
+        inner = form.get("grammar") if isinstance(form, Mapping) else None
+        grammar = {"format": {"type": "grammar", **inner}} if isinstance(inner, Mapping) else {}
+        return {"type": "custom", **custom, **around, **grammar}
     return dict(tool)
-
-
-def _grammar(form: Any) -> dict[str, Any]:
-    inner = form.get("grammar") if isinstance(form, Mapping) else None
-    return {"format": {"type": "grammar", **inner}} if isinstance(inner, Mapping) else {}
 
 
 def wire_choice(choice: Any) -> Any:

@@ -9,7 +9,7 @@ schemas there is `anyOf` alone, of formats there are nine, patterns have no look
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Required, TypedDict
+from typing import TYPE_CHECKING, Any, Required, TypedDict, cast
 
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -18,21 +18,7 @@ from ...errors import ConfigurationError
 from ...executor.names import own_name, tool_name
 from ...executor.tools import SourceTool
 from ...turn.tools import declaring
-from .._encode.tools import (
-    TYPES,
-    Function,
-    at_the_top,
-    barred_keyword,
-    format_choice,
-    free_keys,
-    function_of,
-    is_pydantic,
-    mapped,
-    unknown_choice,
-    walked,
-    why_no_object,
-    with_notes,
-)
+from .._encode import tools as schemas
 
 if TYPE_CHECKING:
     from openai.types.shared_params.response_format_json_schema import JSONSchema
@@ -58,21 +44,20 @@ def _strict_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     if why:
         raise ConfigurationError(f"strict mode cannot express {why}; change that, or leave strict out")
     definitions = {**(schema.get("definitions") or {}), **(schema.get("$defs") or {})}
-    closed: dict[str, Any] = _closed(schema, definitions, ())
-    return closed
+    return cast("dict[str, Any]", _closed(schema, definitions, ()))
 
 
 def _why_not_strict(schema: Any) -> str | None:
     """Return the part of a schema that strict mode cannot express; None if there is none."""
-    free = free_keys(schema)
+    free = schemas.free_keys(schema)
     if free:
         return f"an object with keys of its own choosing ({free})"
-    for where, node in walked(schema):
-        barred = barred_keyword(node) or _barred_here(node, top=not where)
+    for where, node in schemas.walked(schema):
+        barred = schemas.barred_keyword(node) or _barred_here(node, top=not where)
         if barred:
             return f"{barred} ({where or 'its top'})"
     for key, most in _MOST.items():
-        if sum(len(node.get(key) or ()) for _, node in walked(schema)) > most:
+        if sum(len(node.get(key) or ()) for _, node in schemas.walked(schema)) > most:
             return f"more than {most} {'values of enumerations' if key == 'enum' else key}"
     return None
 
@@ -102,7 +87,7 @@ def _closed(node: Any, definitions: Mapping[str, Any], inside: tuple[str, ...]) 
             return {"anyOf": [{"$ref": reference}], **{key: value for key, value in node.items() if key != "$ref"}}
         merged = {**definitions[name], **{key: value for key, value in node.items() if key != "$ref"}}
         return _closed(merged, definitions, (*inside, name))
-    closed = mapped(node, lambda inner: _closed(inner, definitions, inside))
+    closed = schemas.mapped(node, lambda inner: _closed(inner, definitions, inside))
     if isinstance(node.get("properties"), Mapping):
         closed |= {"required": list(node["properties"]), "additionalProperties": False}
     return closed
@@ -113,7 +98,9 @@ def _without_hints(node: Mapping[str, Any]) -> dict[str, Any]:
     while len(node.get("allOf") or ()) == 1:
         node = {**node["allOf"][0], **{key: value for key, value in node.items() if key != "allOf"}}
     told = [key for key in _TOLD if node.get(key) is not None]
-    plain = with_notes({key: value for key, value in node.items() if key not in _SILENT and (key not in _TOLD or key in told)}, told)
+    plain = schemas.with_notes(
+        {key: value for key, value in node.items() if key not in _SILENT and (key not in _TOLD or key in told)}, told
+    )
     if "oneOf" in plain:
         plain["anyOf"] = plain.pop("oneOf")
     return plain
@@ -155,7 +142,7 @@ def response_format(schema: Any, *, strict: bool | None = None) -> ResponseForma
     if isinstance(schema, Mapping) and "name" in schema and "schema" in schema:
         inner: Any = {**schema}
         return _agreed({"type": "json_schema", "json_schema": inner}, strict)
-    if is_pydantic(schema) and hasattr(schema, "model_json_schema"):
+    if schemas.is_pydantic(schema) and hasattr(schema, "model_json_schema"):
         return _of_class(schema, strict)
     return _of_function(schema, strict)
 
@@ -169,13 +156,13 @@ def _agreed(format: ResponseFormat, strict: bool | None) -> ResponseFormat:
         raise ConfigurationError(f"strict={strict} contradicts the schema, which says strict={inner['strict']}: say it in one place")
     held = inner.get("strict") if strict is None else strict
     given: Any = inner.get("schema")
-    closed: Any = {"schema": _strict_schema(_object(at_the_top(given), given))} if held and isinstance(given, Mapping) else {}
+    closed: Any = {"schema": _strict_schema(_object(schemas.at_the_top(given), given))} if held and isinstance(given, Mapping) else {}
     whole: Any = {**inner, **closed, **({} if strict is None else {"strict": strict})}
     return {**format, "json_schema": whole}
 
 
 def _of_class(schema: Any, strict: bool | None) -> ResponseFormat:
-    declared = _object(at_the_top(schema.model_json_schema()), schema)
+    declared = _object(schemas.at_the_top(schema.model_json_schema()), schema)
     if strict is None:
         strict = _why_not_strict(declared) is None
     inner: JSONSchema = {"name": _legal_format_name(declared.get("title") or schema.__name__)}
@@ -186,7 +173,7 @@ def _of_class(schema: Any, strict: bool | None) -> ResponseFormat:
 
 def _of_function(schema: Any, strict: bool | None) -> ResponseFormat:
     try:
-        function: Any = function_of(schema, strict=strict)
+        function: Any = schemas.function_of(schema, strict=strict)
     except ConfigurationError:
         raise
     except ValueError as error:
@@ -204,7 +191,7 @@ def _object(declared: dict[str, Any], schema: Any) -> dict[str, Any]:
     Raises:
         ConfigurationError: It is that of something else, which `with_structured_output` puts into an object.
     """
-    found = why_no_object(declared)
+    found = schemas.why_no_object(declared)
     if found:
         rule = "at the top of a reply's schema must stand an object (OpenAI's guide to structured outputs, 'Root objects')"
         raise ConfigurationError(f"{schema!r} cannot be a response_format: it has {found}, and {rule}; use with_structured_output")
@@ -271,7 +258,7 @@ def check_taken(declared: Mapping[str, Any]) -> None:
         ConfigurationError: It is such a schema.
     """
     schema = declared.get("function", {}).get("parameters")
-    for where, node in walked(schema):
+    for where, node in schemas.walked(schema):
         combined = next((repr(key) for key in _NOT_AT_THE_TOP if key in node), None) if not where and node is schema else None
         why = f"{combined} may not stand at the top of its schema" if combined else _why_not_taken(node)
         if why:
@@ -291,7 +278,7 @@ def _why_not_taken(node: Mapping[str, Any]) -> str | None:
 def _is_builtin(tool: Mapping[str, Any]) -> bool:
     """Whether a dict is one of the vendor's own tools: by its type, and neither a function, a schema nor another vendor's tool."""
     kind = tool.get("type")
-    if not isinstance(kind, str) or kind == "function" or kind in TYPES:
+    if not isinstance(kind, str) or kind == "function" or kind in schemas.TYPES:
         return False
     if "parameters" in tool and "name" not in tool and "title" not in tool:
         return True  # no function, which has a name: `tool_search` with `execution: "client"` takes parameters
@@ -303,7 +290,7 @@ def _declared(tool: Any, strict: bool | None) -> dict[str, Any]:
         inner = tool.get("function", tool)  # the wire's own form, or the flat one of Responses
         around = {key: tool[key] for key in _EXTRAS if key in tool}
         return {"type": "function", "function": _function(inner, strict), **around}
-    if _is_custom_tool(tool):
+    if isinstance(tool, BaseTool) and (tool.metadata or {}).get("type") == "custom_tool":  # whose input is free text rather than JSON
         declared = convert_to_openai_tool(tool)
         declared = {"type": "custom", "custom": {key: declared[key] for key in _CUSTOM_KEYS if key in declared}}
     else:
@@ -312,13 +299,8 @@ def _declared(tool: Any, strict: bool | None) -> dict[str, Any]:
     return {**declared, **{key: extras[key] for key in _EXTRAS if key in extras}} if extras else declared
 
 
-def _is_custom_tool(tool: Any) -> bool:
-    """Whether a tool's input is free text rather than JSON."""
-    return isinstance(tool, BaseTool) and (tool.metadata or {}).get("type") == "custom_tool"
-
-
-def _function(tool: Any, strict: bool | None) -> Function:
-    function = function_of(tool, strict=strict)
+def _function(tool: Any, strict: bool | None) -> schemas.Function:
+    function = schemas.function_of(tool, strict=strict)
     if isinstance(tool, SourceTool) and len(function.get("description") or "") > _LONGEST_DESCRIPTION:
         _logger.warning(_TOO_LONG, tool.name, len(function["description"]), _LONGEST_DESCRIPTION)
         function = {**function, "description": f"{function['description'][: _LONGEST_DESCRIPTION - 1]}…"}
@@ -362,7 +344,7 @@ def format_tool_choice(choice: Any, tools: Sequence[Mapping[str, Any]]) -> str |
     Raises:
         ConfigurationError: The choice names no declared tool, or is of no known form.
     """
-    return format_choice(choice, tools, any_tool=lambda _: "required", named=_choice_by_name, from_mapping=_choice_from_mapping)
+    return schemas.format_choice(choice, tools, any_tool=lambda _: "required", named=_choice_by_name, from_mapping=_choice_from_mapping)
 
 
 def _choice_by_name(choice: str, tools: Sequence[Mapping[str, Any]]) -> str | ToolChoice:
@@ -380,7 +362,7 @@ def _choice_by_name(choice: str, tools: Sequence[Mapping[str, Any]]) -> str | To
     if len(servers) == 1:  # it knows its tools' names
         return {"type": "mcp", "server_label": servers[0].get("server_label"), "name": choice}
     names = [tool_name(tool) for tool in tools]
-    raise unknown_choice(choice, names, _MODES)
+    raise schemas.unknown_choice(choice, names, _MODES)
 
 
 def _pointer(tool: Mapping[str, Any], name: str) -> ToolChoice:

@@ -6,13 +6,13 @@ calls of one reply may share an id.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import Field
 
 from ...executor.names import own_name
 from ...turn.tools import read_choice
-from .._base.chat_model import by_name, profile
 from .._base.parameters import Environment
 from ..openai.dialect import OPAQUE_KEYS, Dialect
 from ..openai.preset import Preset, PresetChatModel
@@ -42,39 +42,13 @@ def _without_strict(tool: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class ChatCohere(PresetChatModel):
-    """Cohere's chat models, with tools that run.
-
-    ```python
-    model = ChatCohere(model="command-a-03-2025", tools=[get_temperature])
-    for chunk in model.stream("How warm is it in Paris?"):
-        print(chunk.text, end="")
-    ```
-
-    The arguments that matter first, all optional but `model`:
-
-    - `model`: the model's name.
-    - `tools`: functions or tools that the model runs itself. Without them it is
-      a plain LangChain chat model.
-    - `api_key`: the key, as text; else `COHERE_API_KEY` of the environment.
-    - `base_url`: address of another server.
-    - `temperature`, `max_tokens`, `stop`: of each reply.
-    - `timeout`, `max_retries`: seconds without a byte; further attempts.
-    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
-    - `requires_approval`, `approve`: which calls a human decides about.
-
-    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
-    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
-
-    Constructor names are those of langchain-cohere's `ChatCohere`.
-
-    Raises:
-        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
-    """
+    """Cohere's chat models, with tools that run."""
 
     model_name: str = Field(default="command-a-03-2025", alias="model")
     """The model's name."""
 
     preset: ClassVar[Preset] = Preset(
+        example="command-a-03-2025",
         dialect=Dialect(provider="cohere", refuses=frozenset(OPAQUE_KEYS)),
         base_url="https://api.cohere.ai/compatibility/v1",
         environment=Environment(key=("COHERE_API_KEY", "CO_API_KEY")),
@@ -86,11 +60,6 @@ class ChatCohere(PresetChatModel):
             "preamble": "begin the messages with a SystemMessage",
             "user_agent": "give default_headers={'User-Agent': ...}",
         },
-        profiles=by_name(
-            {
-                "command-a-03-2025 command-a": profile(256_000, 8_192),
-                "command-r-plus-08-2024 command-r-08-2024 command-r7b-12-2024": profile(128_000, 4_000),
-            }
-        ),
+        profiles=Path(__file__).with_suffix(".csv"),
         request=_cohere_request,
     )

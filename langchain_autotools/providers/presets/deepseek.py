@@ -5,9 +5,9 @@ assistant message with calls, and refuses the request where one has none (400); 
 is JSON output, but none that is held to a schema.
 """
 
+from pathlib import Path
 from typing import ClassVar
 
-from .._base.chat_model import described, profile
 from .._base.parameters import Environment
 from ..openai.dialect import Dialect
 from ..openai.preset import Preset, PresetChatModel
@@ -15,44 +15,11 @@ from ..openai.preset import Preset, PresetChatModel
 _UNKNOWN = "DeepSeek's API does not know it"
 
 
-_CARDS = """
-deepseek-flash | DeepSeek V4.1 Flash | 2026-09-10 | open
-deepseek-v4-flash | DeepSeek V4 Flash | 2026-09-10 | open
-deepseek-v4-pro | DeepSeek V4 Pro | 2026-08-12 2026-08-22 | open
-"""
-
-
 class ChatDeepSeek(PresetChatModel):
-    """DeepSeek's chat models, with tools that run.
-
-    ```python
-    model = ChatDeepSeek(model="deepseek-v4-flash", tools=[get_temperature])
-    for chunk in model.stream("How warm is it in Paris?"):
-        print(chunk.text, end="")
-    ```
-
-    The arguments that matter first, all optional but `model`:
-
-    - `model`: the model's name.
-    - `tools`: functions or tools that the model runs itself. Without them it is
-      a plain LangChain chat model.
-    - `api_key`: the key, as text; else `DEEPSEEK_API_KEY` of the environment.
-    - `base_url`: address of another server.
-    - `temperature`, `max_tokens`, `stop`: of each reply.
-    - `timeout`, `max_retries`: seconds without a byte; further attempts.
-    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
-    - `requires_approval`, `approve`: which calls a human decides about.
-
-    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
-    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
-
-    Constructor names are those of langchain-deepseek's `ChatDeepSeek`.
-
-    Raises:
-        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
-    """
+    """DeepSeek's chat models, with tools that run."""
 
     preset: ClassVar[Preset] = Preset(
+        example="deepseek-v4-flash",
         dialect=Dialect(provider="deepseek", demands=frozenset({"reasoning_content"})),
         base_url="https://api.deepseek.com/v1",
         environment=Environment(key=("DEEPSEEK_API_KEY",), base_url=("DEEPSEEK_API_BASE",)),
@@ -62,11 +29,5 @@ class ChatDeepSeek(PresetChatModel):
         renamed={"max_completion_tokens": "max_tokens"},
         unsupported=dict.fromkeys(("logit_bias", "store", "modalities", "audio", "service_tier", "verbosity"), _UNKNOWN),
         methods=("function_calling", "json_mode"),
-        profiles=described(
-            {
-                "deepseek-flash deepseek-v4-flash": profile(1_000_000, 384_000, images=True, reasoning=True),
-                "deepseek-v4-pro": profile(1_000_000, 384_000, reasoning=True),
-            },
-            _CARDS,
-        ),
+        profiles=Path(__file__).with_suffix(".csv"),
     )

@@ -4,77 +4,33 @@ Wire facts (wire quirks A-12, A-17, E-03): the id of a call is repeated on every
 stream may come without choices.
 """
 
+from pathlib import Path
 from typing import ClassVar
 
-from .._base.chat_model import described, profile
 from .._base.parameters import Environment
 from ..openai.dialect import Dialect
 from ..openai.preset import Preset, PresetChatModel
 
+_PARAMETERS = (
+    "context_length_exceeded_behavior echo echo_last ignore_eos min_p mirostat_lr mirostat_target perf_metrics_in_response "
+    "prompt_cache_isolation_key prompt_truncate_len raw_output reasoning_history repetition_penalty return_token_ids "
+    "safe_tokenization speculation thinking top_k typical_p"
+)
+
 _MODELS = "accounts/fireworks/models/"
 
 
-_CARDS = """
-accounts/fireworks/models/gpt-oss-120b | GPT OSS 120B | 2025-08-05 2026-06-16 | open
-accounts/fireworks/models/deepseek-v4p1-flash | DeepSeek V4.1 Flash | 2026-09-10 | open
-accounts/fireworks/models/glm-5p3 | GLM 5.3 | 2026-08-14 2026-09-07 | open
-accounts/fireworks/models/kimi-k3 | Kimi K3 | 2026-07-27 | open
-accounts/fireworks/models/minimax-m3 | MiniMax-M3 | 2026-06-12 | open
-"""
-
-
 class ChatFireworks(PresetChatModel):
-    """The chat models that Fireworks serves, with tools that run.
-
-    ```python
-    model = ChatFireworks(model="accounts/fireworks/models/gpt-oss-120b", tools=[get_temperature])
-    for chunk in model.stream("How warm is it in Paris?"):
-        print(chunk.text, end="")
-    ```
-
-    The arguments that matter first, all optional but `model`:
-
-    - `model`: the model's name.
-    - `tools`: functions or tools that the model runs itself. Without them it is
-      a plain LangChain chat model.
-    - `api_key`: the key, as text; else `FIREWORKS_API_KEY` of the environment.
-    - `base_url`: address of another server.
-    - `temperature`, `max_tokens`, `stop`: of each reply.
-    - `timeout`, `max_retries`: seconds without a byte; further attempts.
-    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
-    - `requires_approval`, `approve`: which calls a human decides about.
-
-    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
-    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
-
-    Constructor names are those of langchain-fireworks' `ChatFireworks`.
-
-    Raises:
-        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
-    """
+    """The chat models that Fireworks serves, with tools that run."""
 
     preset: ClassVar[Preset] = Preset(
+        example="accounts/fireworks/models/gpt-oss-120b",
         dialect=Dialect(provider="fireworks"),
         base_url="https://api.fireworks.ai/inference/v1",
         environment=Environment(key=("FIREWORKS_API_KEY",), base_url=("FIREWORKS_API_BASE", "FIREWORKS_BASE_URL")),
         arguments={"fireworks_api_key": "openai_api_key", "fireworks_api_base": "openai_api_base"},
-        parameters=frozenset(
-            {
-                *("context_length_exceeded_behavior", "echo", "echo_last", "ignore_eos", "min_p", "mirostat_lr", "mirostat_target"),
-                *("perf_metrics_in_response", "prompt_cache_isolation_key", "prompt_truncate_len", "raw_output", "reasoning_history"),
-                *("repetition_penalty", "return_token_ids", "safe_tokenization", "speculation", "thinking", "top_k", "typical_p"),
-            }
-        ),
+        parameters=frozenset(_PARAMETERS.split()),
         renamed={"max_completion_tokens": "max_tokens"},
         methods=("function_calling", "json_schema", "json_mode"),
-        profiles=described(
-            {
-                f"{_MODELS}gpt-oss-120b": profile(131_072, 32_768, reasoning=True),
-                f"{_MODELS}deepseek-v4p1-flash": profile(1_000_000, 384_000, images=True, reasoning=True),
-                f"{_MODELS}glm-5p3": profile(1_048_573, 262_144, reasoning=True),
-                f"{_MODELS}kimi-k3": profile(1_048_576, 131_072, images=True, reasoning=True, temperature=False),
-                f"{_MODELS}minimax-m3": profile(512_000, 512_000, reasoning=True),
-            },
-            _CARDS,
-        ),
+        profiles=Path(__file__).with_suffix(".csv"),
     )

@@ -6,15 +6,18 @@ models that have it take it back under this name alone; a call that does not fit
 (400), with what the model wrote.
 """
 
+from pathlib import Path
 from typing import Any, ClassVar
 
 from ...errors import ConfigurationError
-from .._base.chat_model import described, profile
 from .._base.parameters import Environment
 from ..openai.dialect import OPAQUE_KEYS, Dialect
 from ..openai.preset import Preset, PresetChatModel
 
-_PROVIDER = "groq"
+_PARAMETERS = (
+    "citation_options compound_custom disable_tool_validation documents exclude_domains include_domains include_reasoning search_settings"
+)
+
 _UNKNOWN = "Groq refuses it"
 
 
@@ -29,56 +32,16 @@ def _groq_request(params: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in params.items() if name not in ("stream", "stream_options")}
 
 
-_CARDS = """
-openai/gpt-oss-120b | GPT OSS 120B | 2025-08-05 2026-05-27 | open
-openai/gpt-oss-20b | GPT OSS 20B | 2025-08-05 2026-05-27 | open
-llama-3.3-70b-versatile | Llama 3.3 70B Versatile | 2024-12-06 | open
-llama-3.1-8b-instant | Llama 3.1 8B Instant | 2024-07-23 | open
-meta-llama/llama-4-maverick-17b-128e-instruct | Llama 4 Maverick 17B | 2025-04-05 | open | deprecated
-meta-llama/llama-4-scout-17b-16e-instruct | Llama 4 Scout 17B | 2025-04-05 | open
-moonshotai/kimi-k2-instruct-0905 | Kimi K2 Instruct 0905 | 2025-09-05 2026-05-27 | open
-qwen/qwen3-32b | Qwen3 32B | 2024-12-23 | open
-groq/compound | Compound | 2025-09-04
-groq/compound-mini | Compound Mini | 2025-09-04
-"""
-
-
 class ChatGroq(PresetChatModel):
-    """The chat models that Groq serves, with tools that run.
-
-    ```python
-    model = ChatGroq(model="openai/gpt-oss-120b", tools=[get_temperature])
-    for chunk in model.stream("How warm is it in Paris?"):
-        print(chunk.text, end="")
-    ```
-
-    The arguments that matter first, all optional but `model`:
-
-    - `model`: the model's name.
-    - `tools`: functions or tools that the model runs itself. Without them it is
-      a plain LangChain chat model.
-    - `api_key`: the key, as text; else `GROQ_API_KEY` of the environment.
-    - `base_url`: address of another server.
-    - `temperature`, `max_tokens`, `stop`: of each reply.
-    - `timeout`, `max_retries`: seconds without a byte; further attempts.
-    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
-    - `requires_approval`, `approve`: which calls a human decides about.
-
-    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
-    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
-
-    Constructor names are those of langchain-groq's `ChatGroq`.
-
-    Raises:
-        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
-    """
+    """The chat models that Groq serves, with tools that run."""
 
     reasoning_format: str | None = None
     """Form of reasoning: `parsed` (separate), `raw` (in the text), `hidden`."""
 
     preset: ClassVar[Preset] = Preset(
+        example="openai/gpt-oss-120b",
         dialect=Dialect(
-            provider=_PROVIDER,
+            provider="groq",
             reasoning="reasoning",
             refuses=frozenset(OPAQUE_KEYS) - {"reasoning_content"},
             names=False,
@@ -89,27 +52,9 @@ class ChatGroq(PresetChatModel):
         environment=Environment(key=("GROQ_API_KEY",), base_url=("GROQ_API_BASE",), proxy=("GROQ_PROXY",)),
         arguments={"groq_api_key": "openai_api_key", "groq_api_base": "openai_api_base", "groq_proxy": "openai_proxy"},
         fields={"reasoning_format": "reasoning_format"},
-        parameters=frozenset(
-            {
-                *("citation_options", "compound_custom", "disable_tool_validation", "documents", "exclude_domains", "include_domains"),
-                *("include_reasoning", "search_settings"),
-            }
-        ),
+        parameters=frozenset(_PARAMETERS.split()),
         unsupported=dict.fromkeys(("logit_bias", "logprobs", "top_logprobs", "modalities", "audio", "store", "verbosity"), _UNKNOWN),
         methods=("function_calling", "json_schema", "json_mode"),
-        profiles=described(
-            {
-                "openai/gpt-oss-120b openai/gpt-oss-20b": profile(131_072, 65_536, reasoning=True),
-                "llama-3.3-70b-versatile": profile(131_072, 32_768, structured=False),
-                "llama-3.1-8b-instant": profile(131_072, 131_072, structured=False),
-                "meta-llama/llama-4-maverick-17b-128e-instruct meta-llama/llama-4-scout-17b-16e-instruct": profile(
-                    131_072, 8_192, images=True
-                ),
-                "moonshotai/kimi-k2-instruct-0905": profile(262_144, 16_384),
-                "qwen/qwen3-32b": profile(131_072, 40_960, reasoning=True, structured=False),
-                "groq/compound groq/compound-mini": profile(131_072, 8_192, reasoning=True, structured=False),
-            },
-            _CARDS,
-        ),
+        profiles=Path(__file__).with_suffix(".csv"),
         request=_groq_request,
     )

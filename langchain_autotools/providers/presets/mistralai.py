@@ -5,17 +5,19 @@ that it does not know are refused (422), `stream_options` and a message's `name`
 tool, and a system message stands at the start only; the content of a reply may be a list of text and thinking, and goes back as one.
 """
 
+from pathlib import Path
 from typing import Any, ClassVar
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from pydantic import Field
 
 from ...history import merge_runs
-from .._base.chat_model import described, profile
 from .._base.parameters import Environment
 from .._encode.sources import PDF, Block, Source, extra
 from ..openai.dialect import OPAQUE_KEYS, Dialect, IdShape
 from ..openai.preset import Preset, PresetChatModel
+
+_PARAMETERS = "guardrails min_tokens prompt_logprobs prompt_mode repetition_penalty safe_prompt top_k top_prompt_logprobs"
 
 _UNKNOWN = "Mistral's API does not know it"
 _PARTS = {
@@ -42,7 +44,7 @@ def _mistral_media(block: Block, source: Source) -> dict[str, Any] | None:
 def _adapt_messages(messages: list[BaseMessage]) -> list[BaseMessage]:
     """Return messages with system messages only at the start, neighbours of one role merged, and a final reply marked as a prefix."""
     start = next((position for position, message in enumerate(messages) if not isinstance(message, SystemMessage)), len(messages))
-    later = [_as_user(message) if isinstance(message, SystemMessage) else message for message in messages[start:]]
+    later = [HumanMessage(one.content, id=one.id) if isinstance(one, SystemMessage) else one for one in messages[start:]]
     merged = merge_runs([*messages[:start], *later])
     last = merged[-1] if merged else None
     if isinstance(last, AIMessage) and not (last.tool_calls or last.invalid_tool_calls or last.additional_kwargs.get("prefix")):
@@ -50,66 +52,8 @@ def _adapt_messages(messages: list[BaseMessage]) -> list[BaseMessage]:
     return merged
 
 
-def _as_user(message: BaseMessage) -> HumanMessage:
-    return HumanMessage(content=message.content, id=message.id)
-
-
-def _mistral_request(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters with Mistral's word for a forced choice of any tool."""
-    return {**params, "tool_choice": "any"} if params.get("tool_choice") == "required" else params
-
-
-_CARDS = """
-mistral-large-latest | Mistral Large (latest) | 2024-11-01 2025-12-02 | open
-mistral-large-2512 | Mistral Large 3 | 2024-11-01 2025-12-02 | open
-mistral-medium-2508 | Mistral Medium 3.1 | 2025-08-12
-mistral-medium-latest | Mistral Medium (latest) | 2026-04-29 | open
-mistral-medium-2604 | Mistral Medium 3.5 | 2026-04-29 | open
-mistral-small-latest | Mistral Small (latest) | 2026-03-16 | open
-mistral-small-2603 | Mistral Small 4 | 2026-03-16 | open
-mistral-small-2506 | Mistral Small 3.2 | 2025-06-20 | open
-magistral-medium-latest | Magistral Medium (latest) | 2025-03-17 2025-03-20 | open
-magistral-small | Magistral Small | 2025-03-17 | open
-devstral-latest | Devstral 2 | 2025-12-09 | open | deprecated
-devstral-2512 | Devstral 2 | 2025-12-09 | open | deprecated
-devstral-medium-latest | Devstral 2 (latest) | 2025-12-02 | open | deprecated
-codestral-latest | Codestral (latest) | 2024-05-29 2025-01-04 | open
-ministral-3b-latest | Ministral 3B (latest) | 2024-10-01 2024-10-04 | open
-ministral-8b-latest | Ministral 8B (latest) | 2024-10-01 2024-10-04 | open
-mistral-nemo | Mistral Nemo | 2024-07-01 | open
-open-mistral-nemo | Open Mistral Nemo | 2024-07-01 | open | deprecated
-"""
-
-
 class ChatMistralAI(PresetChatModel):
-    """Mistral's chat models, with tools that run.
-
-    ```python
-    model = ChatMistralAI(model="mistral-small-latest", tools=[get_temperature])
-    for chunk in model.stream("How warm is it in Paris?"):
-        print(chunk.text, end="")
-    ```
-
-    The arguments that matter first, all optional but `model`:
-
-    - `model`: the model's name.
-    - `tools`: functions or tools that the model runs itself. Without them it is
-      a plain LangChain chat model.
-    - `api_key`: the key, as text; else `MISTRAL_API_KEY` of the environment.
-    - `base_url`: address of another server.
-    - `temperature`, `max_tokens`, `stop`: of each reply.
-    - `timeout`, `max_retries`: seconds without a byte; further attempts.
-    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
-    - `requires_approval`, `approve`: which calls a human decides about.
-
-    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
-    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
-
-    Constructor names are those of langchain-mistralai's `ChatMistralAI`.
-
-    Raises:
-        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
-    """
+    """Mistral's chat models, with tools that run."""
 
     model_name: str = Field(default="mistral-small-latest", alias="model")
     """The model's name."""
@@ -117,6 +61,7 @@ class ChatMistralAI(PresetChatModel):
     """Whether the vendor adds its safety prompt before the conversation."""
 
     preset: ClassVar[Preset] = Preset(
+        example="mistral-small-latest",
         dialect=Dialect(
             provider="mistralai",
             reasoning="thinking_part",
@@ -134,12 +79,7 @@ class ChatMistralAI(PresetChatModel):
         llm_type="mistralai-chat",
         arguments={"mistral_api_key": "openai_api_key", "endpoint": "openai_api_base", "random_seed": "seed"},
         fields={"safe_mode": "safe_prompt"},
-        parameters=frozenset(
-            {
-                *("guardrails", "min_tokens", "prompt_logprobs", "prompt_mode", "repetition_penalty", "safe_prompt", "top_k"),
-                *("top_prompt_logprobs",),
-            }
-        ),
+        parameters=frozenset(_PARAMETERS.split()),
         renamed={"max_completion_tokens": "max_tokens", "seed": "random_seed"},
         dropped_params=frozenset({"stream_options"}),
         unsupported={
@@ -148,20 +88,7 @@ class ChatMistralAI(PresetChatModel):
         },
         methods=("function_calling", "json_schema", "json_mode"),
         stream_usage=False,  # it tells them without being asked, and refuses the question
-        profiles=described(
-            {
-                "mistral-large-latest mistral-large-2512 mistral-medium-2508": profile(262_144, 262_144, images=True),
-                "mistral-medium-latest mistral-medium-2604": profile(262_144, 262_144, images=True, reasoning=True),
-                "mistral-small-latest mistral-small-2603": profile(256_000, 256_000, images=True, reasoning=True),
-                "mistral-small-2506": profile(128_000, 16_384, images=True),
-                "magistral-medium-latest": profile(128_000, 16_384, reasoning=True),
-                "magistral-small": profile(128_000, 128_000, reasoning=True),
-                "devstral-latest devstral-2512 devstral-medium-latest": profile(262_144, 262_144),
-                "codestral-latest": profile(256_000, 4_096),
-                "ministral-3b-latest ministral-8b-latest mistral-nemo open-mistral-nemo": profile(128_000, 128_000),
-            },
-            _CARDS,
-        ),
-        request=_mistral_request,
+        profiles=Path(__file__).with_suffix(".csv"),
+        request=lambda params: {**params, "tool_choice": "any"} if params.get("tool_choice") == "required" else params,
         adapt_messages=_adapt_messages,
     )

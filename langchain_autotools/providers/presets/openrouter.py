@@ -16,6 +16,11 @@ from ..openai.dialect import Dialect
 from ..openai.parameters import ClientSettings
 from ..openai.preset import Preset, PresetChatModel
 
+_PARAMETERS = (
+    "cache_control debug deferred_tools image_config min_p models provider repetition_penalty stop_server_tools_when top_a "
+    "top_k transforms usage"
+)
+
 _SOUNDS = {
     **{f"audio/{name}": name for name in ("aac", "aiff", "flac", "ogg")},
     **{"audio/x-aiff": "aiff", "audio/x-flac": "flac", "audio/mp4": "m4a", "audio/x-m4a": "m4a"},
@@ -34,34 +39,7 @@ def _openrouter_media(block: Block, source: Source) -> dict[str, Any] | None:
 
 
 class ChatOpenRouter(PresetChatModel):
-    """The chat models behind OpenRouter, with tools that run.
-
-    ```python
-    model = ChatOpenRouter(model="openrouter/auto", tools=[get_temperature])
-    for chunk in model.stream("How warm is it in Paris?"):
-        print(chunk.text, end="")
-    ```
-
-    The arguments that matter first, all optional but `model`:
-
-    - `model`: the model's name.
-    - `tools`: functions or tools that the model runs itself. Without them it is
-      a plain LangChain chat model.
-    - `api_key`: the key, as text; else `OPENROUTER_API_KEY` of the environment.
-    - `base_url`: address of another server.
-    - `temperature`, `max_tokens`, `stop`: of each reply.
-    - `timeout`, `max_retries`: seconds without a byte; further attempts.
-    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
-    - `requires_approval`, `approve`: which calls a human decides about.
-
-    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
-    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
-
-    Constructor names are those of langchain-openrouter's `ChatOpenRouter`.
-
-    Raises:
-        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
-    """
+    """The chat models behind OpenRouter, with tools that run."""
 
     reasoning: dict[str, Any] | None = None
     """Reasoning options, `{"effort": "low"}`."""
@@ -83,17 +61,13 @@ class ChatOpenRouter(PresetChatModel):
     """Categories of your application, `["cli-agent"]`."""
 
     preset: ClassVar[Preset] = Preset(
+        example="openrouter/auto",
         dialect=Dialect(provider="openrouter", reasoning="reasoning", media=_openrouter_media),
         base_url="https://openrouter.ai/api/v1",
         environment=Environment(key=("OPENROUTER_API_KEY",), base_url=("OPENROUTER_API_BASE",)),
         arguments={"openrouter_api_key": "openai_api_key", "openrouter_api_base": "openai_api_base"},
         fields={name: name for name in ("reasoning", "route", "plugins", "session_id", "trace")} | {"openrouter_provider": "provider"},
-        parameters=frozenset(
-            {
-                *("cache_control", "debug", "deferred_tools", "image_config", "min_p", "models", "provider", "repetition_penalty"),
-                *("stop_server_tools_when", "top_a", "top_k", "transforms", "usage"),
-            }
-        ),
+        parameters=frozenset(_PARAMETERS.split()),
         renamed={"max_completion_tokens": "max_tokens"},
         methods=("function_calling", "json_schema", "json_mode"),
     )

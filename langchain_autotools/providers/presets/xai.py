@@ -3,81 +3,37 @@
 Wire facts (docs.x.ai): reasoning arrives as `reasoning_content`; models that reason refuse stop sequences.
 """
 
-from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import Field
 
-from .._base.chat_model import described, profile
+from .._base.chat_model import read_profiles
 from .._base.parameters import Environment
 from ..openai.dialect import Dialect
 from ..openai.preset import Preset, PresetChatModel
 
 _UNKNOWN = "xAI's API does not know it"
 _THINKERS = ("grok-3", "grok-4", "grok-code-fast")
-_CARDS = """
-grok-4.20-0309-non-reasoning | Grok 4.20 (Non-Reasoning) | 2026-03-09
-grok-4.20-0309-reasoning | Grok 4.20 (Reasoning) | 2026-03-09
-grok-4.3 | Grok 4.3 | 2026-04-17
-grok-4.5 | Grok 4.5 | 2026-07-08
-grok-build-0.1 | Grok Build 0.1 | 2026-04-16
-"""
-_PROFILES: Mapping[str, Mapping[str, Any]] = described(
-    {
-        "grok-4.20-0309-non-reasoning": profile(1_000_000, 30_000, images=True, pdfs=True),
-        "grok-4.20-0309-reasoning": profile(1_000_000, 30_000, images=True, pdfs=True, reasoning=True),
-        "grok-4.3": profile(
-            1_000_000, 30_000, images=True, pdfs=True, reasoning=True, efforts=("none", "low", "medium", "high"), default_effort="low"
-        ),
-        "grok-4.5": profile(500_000, 500_000, images=True, pdfs=True, reasoning=True),
-        "grok-build-0.1": profile(256_000, 256_000, images=True, pdfs=True, reasoning=True),
-    },
-    _CARDS,
-)
+_PROFILES = Path(__file__).with_suffix(".csv")
 
 
 def _xai_request(params: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters without stop sequences for models known to reject them."""
     model = str(params["model"]).lower()
-    known = _PROFILES.get(model)
+    known = read_profiles(_PROFILES).get(model)
     thinks = known["reasoning_output"] if known else model.startswith(_THINKERS)
     return {name: value for name, value in params.items() if name != "stop"} if thinks else params
 
 
 class ChatXAI(PresetChatModel):
-    """xAI's chat models, with tools that run.
-
-    ```python
-    model = ChatXAI(model="grok-4", tools=[get_temperature])
-    for chunk in model.stream("How warm is it in Paris?"):
-        print(chunk.text, end="")
-    ```
-
-    The arguments that matter first, all optional but `model`:
-
-    - `model`: the model's name.
-    - `tools`: functions or tools that the model runs itself. Without them it is
-      a plain LangChain chat model.
-    - `api_key`: the key, as text; else `XAI_API_KEY` of the environment.
-    - `base_url`: address of another server.
-    - `temperature`, `max_tokens`, `stop`: of each reply.
-    - `timeout`, `max_retries`: seconds without a byte; further attempts.
-    - `max_turns`, `max_tool_calls`, `deadline`, `on_limit`: what a run may use.
-    - `requires_approval`, `approve`: which calls a human decides about.
-
-    Ask it with `invoke`, `stream`, `batch`, `ainvoke`, `astream`; see also
-    `with_structured_output`, `bind_tools`, `resume` and `new_messages`.
-
-    Constructor names are those of langchain-xai's `ChatXAI`.
-
-    Raises:
-        ConfigurationError: An argument is unknown or cannot work; or, at the first request, there is no key.
-    """
+    """xAI's chat models, with tools that run."""
 
     model_name: str = Field(default="grok-4", alias="model")
     """The model's name."""
 
     preset: ClassVar[Preset] = Preset(
+        example="grok-4",
         dialect=Dialect(provider="xai"),
         base_url="https://api.x.ai/v1",
         environment=Environment(key=("XAI_API_KEY",), base_url=("XAI_API_BASE",)),

@@ -13,6 +13,7 @@ from langchain_autotools import StreamError
 from langchain_autotools.chunks import sum_chunks
 from langchain_autotools.messages.calls import calls_of
 from langchain_autotools.providers.anthropic.decode import MessagesDecoder, usage_metadata
+from langchain_autotools.testing import ScriptedChatModel
 from langchain_autotools.turn.stored_messages import canonical_message
 from langchain_autotools.turn.turn import Turn
 
@@ -58,8 +59,8 @@ MADE = count()
 
 def read(*events: dict[str, Any], blocks: bool = True) -> AIMessage:
     """The turn that the events make."""
-    how: Any = {"blocks": False, "whole": lambda message: message, "open_start": False, "runs": True}
-    turn = Turn([HumanMessage("x")], {"tools": [{"name": "f"}]}, new_id=lambda: f"call_made_{next(MADE)}", **how)
+    model = ScriptedChatModel(replies=[])
+    turn = Turn(model, [HumanMessage("x")], {"tools": [{"name": "f"}]}, runs=True, new_id=lambda: f"call_made_{next(MADE)}")
     decoder = MessagesDecoder(origin="home", blocks=blocks)
     raw = [chunk for chunk in map(decoder.feed, events) if chunk is not None]
     left = [out for out in map(turn.feed, [*raw, decoder.finish()]) if out is not None]

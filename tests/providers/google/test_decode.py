@@ -212,7 +212,7 @@ async def test_a_call_that_begins_inside_another_leaves_it_unfinished() -> None:
 def test_a_path_that_fits_nothing_refuses_the_call(path: str) -> None:
     """Paths that are none, or contradict each other, make the arguments unusable instead of something else."""
     partial = PartialCall(0, {})
-    partial.feed([{"jsonPath": "$.s", "stringValue": "x"}, {"jsonPath": path, "stringValue": "y"}])
+    partial.feed({"partialArgs": [{"jsonPath": "$.s", "stringValue": "x"}, {"jsonPath": path, "stringValue": "y"}]})
     assert isinstance(partial.arguments(ended=True), str)
 
 

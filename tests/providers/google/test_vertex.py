@@ -11,7 +11,7 @@ from google.auth.exceptions import DefaultCredentialsError
 
 from langchain_autotools import ChatGoogleGenerativeAI, ConfigurationError
 from langchain_autotools.providers._transport.exchange import library
-from langchain_autotools.providers.google.parameters import Endpoint
+from langchain_autotools.providers.google.client import Endpoint
 from tests.contract.talk import WAYS, run_in
 from tests.support.google_server import GoogleServer
 from tests.support.script import Call, Turn

@@ -14,7 +14,7 @@ from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import HumanMessage
 
 from langchain_autotools import ChatOllama, ConfigurationError, new_messages, run_usage, stop_reason
-from langchain_autotools.providers.ollama.parameters import address_of
+from langchain_autotools.providers.ollama.chat_model import address_of
 from tests.support.ollama_server import OllamaServer
 from tests.support.script import Call, Failure, Raw, Reply, Turn
 from tests.support.weather import Weather, get_temperature

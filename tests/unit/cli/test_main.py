@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from langchain_autotools.cli import main
-from langchain_autotools.cli.models import open_model
+from langchain_autotools.cli.program import open_model
 from langchain_autotools.providers.registry import PROVIDERS
 from tests.support.http_server import Gate
 from tests.support.openai_server import OpenAIServer

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from langchain_autotools.durable import Conversations
 from langchain_autotools.durable.conversation_runs import Incarnation
 from langchain_autotools.durable.conversations import sent_to
 from langchain_autotools.durable.engine import Link, engine
-from langchain_autotools.durable.run_reader import rows_as_written
+from langchain_autotools.durable.run_reader import driven, rows_as_written
 from langchain_autotools.event_types import MessagesAdded, RunStarted
 from tests.support.durable import Life
 from tests.support.full_disk import Runs, Warnings
@@ -63,7 +64,7 @@ def test_who_waits_for_a_run_waits_for_the_disk(life: Life) -> None:
         with pytest.raises(TimeoutError):
             chats.result(sent, timeout=0.2)
         with pytest.raises(TimeoutError):
-            list(rows_as_written(sent.run_id, None, 0.2, Link()))
+            list(driven(partial(rows_as_written, sent.run_id, None, 0.2, Link())))
     may_end.set()
     assert chats.result(sent, timeout=30).text == "Done."
 

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_autotools import events, new_messages, pending_calls
 from langchain_autotools.encoders import ai_sdk, from_ai_sdk, sse
 from langchain_autotools.encoders.posted import signature_of
-from langchain_autotools.showing.lines import Lines
+from langchain_autotools.showing.view_model import Lines
 from langchain_autotools.testing import ScriptedChatModel
 
 KEY = "the server's own"

@@ -17,9 +17,8 @@ from langchain_autotools.encoders import ai_sdk, ai_sdk_messages, from_ai_sdk, s
 from langchain_autotools.encoders.posted import signature_of
 from langchain_autotools.executor import ToolExecutor
 from langchain_autotools.showing.gradio_chat import GradioChat
-from langchain_autotools.showing.lines import Lines
 from langchain_autotools.showing.page import part_html
-from langchain_autotools.showing.view_model import ViewModel
+from langchain_autotools.showing.view_model import Lines, ViewModel
 from langchain_autotools.testing import ScriptedChatModel
 from tests.laws.features_changed import FickleSource
 from tests.laws.planned import Work

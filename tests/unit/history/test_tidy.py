@@ -55,6 +55,13 @@ def test_removals_are_carried_out() -> None:
     assert kinds([first, RemoveMessage("1"), RemoveMessage("2")]) == ["removal", "removal"]
 
 
+def test_chunks_on_both_sides_of_a_removal_are_one_message() -> None:
+    """What stood between two chunks of a message is gone: they are joined, at once and not only the next time."""
+    repaired = repair([AIMessageChunk("Hi ", id="m"), RemoveMessage("elsewhere"), AIMessageChunk("there", id="m")])
+    assert [(type(message), message.content) for message in repaired] == [(AIMessage, "Hi there")]
+    assert same(repair(repaired), repaired)
+
+
 def test_removed_ai_message_leaves_no_orphans() -> None:
     """Results of a removed AI message go with it."""
     assert same(repair([HI, ai("a", id="m"), tool("a"), RemoveMessage("m")]), [HI])

@@ -6,8 +6,9 @@ from types import ModuleType
 import pytest
 from langchain_core.messages import HumanMessage
 
-from langchain_autotools.providers.google.chat_model import plain_schema, read_contents
-from langchain_autotools.providers.ollama.chat_model import read_messages
+from langchain_autotools.providers.google.mapper import read_contents
+from langchain_autotools.providers.google.tools import plain_schema
+from langchain_autotools.providers.ollama.mapper import read_messages
 
 
 def test_input_is_read_while_an_sdk_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:

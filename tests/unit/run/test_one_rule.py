@@ -13,7 +13,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import Field
 
 from langchain_autotools import ConfigurationError, ToolContext, ToolExecutor, ToolPolicy, new_messages, pending_calls
+from langchain_autotools.executor.executor import EXECUTION
 from langchain_autotools.run.settings import RUN_KEYWORDS
+from langchain_autotools.run.settings import SETTINGS as DECLARED
 from langchain_autotools.testing import ScriptedChatModel
 
 TABLE = Path(__file__).parents[3] / "docs" / "tools.md"
@@ -258,6 +260,16 @@ def test_the_page_names_every_setting_its_places_and_its_rule() -> None:
     assert {row[0].strip("`"): row[4].partition(":")[0] for row in written} == {name: RULES[rule] for name, rule in rules.items()}
     of_calls = RUN_KEYWORDS - {"journal", "output_check"}  # these two are the package's own
     assert rules.keys() == of_calls | {"approval_key", "tool_choice", *OF_ITEMS}
+
+
+def test_the_declared_fields_say_the_same() -> None:
+    """Where a setting may be given and what holds follows from its field; the executor's arguments are those whose fields say so."""
+    assert DECLARED.keys() | {"tool_choice"} == SETTINGS.keys()
+    assert {name: {"field", *one.at} for name, one in DECLARED.items()} == {name: {*places_of(name)} for name in DECLARED}
+    assert {name for name, one in DECLARED.items() if one.join is min} == {name for name, one in SETTINGS.items() if one.rule == "smallest"}
+    arguments = inspect.signature(ToolExecutor).parameters.keys() - {"tools", *OF_ITEMS}
+    assert arguments == EXECUTION.keys() == {name for name, one in DECLARED.items() if "executor" in one.at}
+    assert all(DECLARED[name] == one for name, one in EXECUTION.items())
 
 
 @pytest.mark.parametrize(("of_the_call", "configured", "expected"), [(None, 3, 2), (4, 1, 1), (4, None, 2), (1, 3, 1)])

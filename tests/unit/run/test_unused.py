@@ -22,7 +22,7 @@ OPTIONAL = [
 """Modules of approvals, policies, contexts, events, failover and handlers."""
 OPTIONAL_NAMES = {
     "executor/pending.py": ("PendingCall", "Decision", "pending_calls", "shown_to_caller", "read_decisions", "digest_of"),
-    "executor/steps.py": ("policy_steps", "_Attempts"),
+    "executor/steps.py": ("policy_steps", "_tries", "_repeatable", "_shared"),
     "executor/executor.py": ("_apply_policies",),
     "executor/results.py": ("shortened", "_cut"),
     "deadline.py": ("Cancel", "deadline_of", "checked_cancel"),

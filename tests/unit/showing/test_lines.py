@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from langchain_autotools.event_types import CallDiscarded, CallsPending, MessageDone, RunEnded, RunFailed, RunStarted, TextDelta
-from langchain_autotools.showing.lines import Lines
+from langchain_autotools.showing.view_model import Lines
 from tests.support.seen_runs import INNER, OUTER, USAGE, answered, begun, pending, ready, record, reported
 
 PARIS, ROME = record("1", "forecast", {"city": "Paris"}), record("2", "forecast", {"city": "Rome"})

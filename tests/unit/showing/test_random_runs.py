@@ -7,9 +7,8 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from langchain_autotools.cli.display import EventDisplay
-from langchain_autotools.showing.lines import Lines
 from langchain_autotools.showing.page import part_html, part_text
-from langchain_autotools.showing.view_model import CallView, JoinedText, TextView, ViewModel
+from langchain_autotools.showing.view_model import CallView, JoinedText, Lines, TextView, ViewModel
 from tests.support.random_runs import Told, random_run, told_of
 from tests.support.seen_runs import PAGE_TAG, Read
 

@@ -14,9 +14,8 @@ from langchain_autotools.encoders.finished_runs import events_of
 from langchain_autotools.event_types import FileMade, MessageDiscarded, RunEvent, SourceFound
 from langchain_autotools.messages.display import text_and_media
 from langchain_autotools.showing import GradioChat
-from langchain_autotools.showing.lines import Lines
 from langchain_autotools.showing.page import part_html, part_text
-from langchain_autotools.showing.view_model import SourcesView, ViewModel
+from langchain_autotools.showing.view_model import Lines, SourcesView, ViewModel
 from tests.providers.test_vendor_events import ROWS
 from tests.support.script import Turn
 from tests.support.seen_runs import answered, begun, ready, record
