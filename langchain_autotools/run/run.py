@@ -756,7 +756,8 @@ class Trace:
     def recorded(self, chunks: Chunks) -> Chunks:
         """Return chunks that leave, recorded for their sum."""
         if self.total is not None:
-            self.total.extend(chunks)
+            for chunk in chunks:
+                self.total.add(chunk)
         return chunks
 
     def end(self, message: AIMessage | None) -> None:
