@@ -174,12 +174,14 @@ class Conversations:
         Raises:
             ConfigurationError: The message is none that somebody says to a model, or something cannot travel; or another message of
                 the conversation has its id; or the conversation has another owner, or none; or `while_running` is neither; or what
-                steers is no text or `HumanMessage`, or is empty.
+                steers is no text or `HumanMessage`, or is empty, or the model does not carry messages.
         """
         if while_running not in ("queue", "steer"):
             raise ConfigurationError(f'while_running is "queue" or "steer", not {while_running!r}')
         if steers := while_running == "steer":
             user_message("a message that steers a run", message)
+            if not kwargs.get("carry_messages", self.model.carry_messages):
+                raise ConfigurationError("a run that is steered keeps what it was told in its messages: carry_messages must not be False")
         one = HumanMessage(message) if isinstance(message, str) else message
         if not isinstance(one, BaseMessage) or isinstance(one, AIMessage | ToolMessage):
             raise ConfigurationError(f"send takes a text or what a user says, not {type(one).__name__}: append takes any messages")

@@ -406,6 +406,8 @@ def test_what_cannot_steer_is_refused(life: Life) -> None:
             chats.send("alice", message, while_running="steer")
     with pytest.raises(ConfigurationError, match="while_running"):
         chats.send("alice", "Hello", while_running="now")  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="carry_messages"):
+        chats.send("alice", "Hello", while_running="steer", carry_messages=False)
     with pytest.raises(ConfigurationError, match="while_running="):
         chats.send("alice", "Hello", inbox=[])
     assert chats.messages("alice") == []
