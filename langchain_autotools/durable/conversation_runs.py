@@ -12,6 +12,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -43,7 +44,9 @@ from .stored import (
     plain_config,
     plain_keywords,
     plain_messages,
+    reading,
     reply_of,
+    request_of_run,
     stored,
 )
 from .workers import CANCELLED, STEERS, Execution, start_workflow
@@ -233,9 +236,12 @@ class ConversationRun:
         return cast("str | None", self.noted.get(TAKEN)) if self.has_ended else None
 
     def joins(self, request: Mapping[str, Any]) -> bool:
-        """Whether a run with this request may take the message: what this one was sent with holds for it then, too."""
-        is_open = self.steers and not self.has_ended and not self.noted.get(CANCELLED)
-        return is_open and _terms(self.request) == _terms(request)
+        """Whether a run with this request takes the message: what this one was sent with holds for it there, too, and it can be read."""
+        with suppress(RunFailedError), reading(f"the request of run {self.id!r}"):
+            is_open = self.steers and not self.has_ended and not self.noted.get(CANCELLED)
+            same = is_open and _terms(request_of_run(self.request)) == _terms(request)
+            return same and all(type(message) is HumanMessage for message in self._added)
+        return False
 
     @property
     def conversation(self) -> str:

@@ -1,10 +1,11 @@
 """`send(..., while_running="steer")`: a run takes what is sent while it goes on, once, wherever its process ends."""
 
+import json
 import random
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 import pytest
@@ -277,6 +278,26 @@ def test_a_message_of_another_process_is_found(life: Life, monkeypatch: pytest.M
     life.begin(lease=0.8)
     chat.ask()
     assert chat.ended()[-1] == "ai Read 4." and chat.taken() == [None, 1]
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [{"kind": "send", "messages": [], "config": None}, {"kind": "send", "messages": [{"type": "ai"}], "config": {}, "keywords": {}}],
+)
+def test_a_message_that_cannot_be_read_disturbs_no_other_run(life: Life, stored: Any) -> None:
+    """Somebody has changed its row: its own run says so."""
+
+    def steer() -> None:
+        chat.steer()
+        with closing(life.database()) as database, database:
+            row = json.dumps({"positionalArgs": [stored], "namedArgs": {}})
+            database.execute("update workflow_input set inputs = ? where workflow_uuid = ?", [row, chat.sent[1].run_id])
+
+    chat = Chat(life)
+    chat.in_tool = steer
+    assert chat.chats.result(chat.ask(), 20).text.endswith("Read 3.")
+    with pytest.raises(RunFailedError, match="cannot be read"):
+        chat.chats.result(chat.sent[1], 20)
 
 
 def test_nobody_who_does_not_steer_pays(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
