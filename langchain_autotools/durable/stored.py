@@ -165,6 +165,11 @@ def plain_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
     """
     if keywords.get("cancel") is not None:
         raise ConfigurationError("a durable run is cancelled by its id, from any process: durable(...).cancel(run_id)")
+    if keywords.get("inbox") is not None:
+        words = (
+            'an inbox is a queue of this process, which a durable run may leave: Conversations.send(..., while_running="steer") reaches it'
+        )
+        raise ConfigurationError(words)
     resume = keywords.get("resume")
     if isinstance(resume, Sequence) and not isinstance(resume, str):
         keywords = {**keywords, "resume": [one.to_dict() if isinstance(one, Decision) else one for one in resume]}
