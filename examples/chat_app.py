@@ -6,11 +6,14 @@
 import json
 import sys
 import time
+from collections import defaultdict
 from collections.abc import AsyncIterator
+from itertools import takewhile
 from typing import Any
 from uuid import uuid4
 
 import gradio as gr
+from langchain_core.messages import HumanMessage
 
 from langchain_autotools import DecisionsError, PendingCall, ToolContext, init_chat_model
 from langchain_autotools.durable import Conversations, launch
@@ -39,6 +42,7 @@ def page(chats: Conversations) -> gr.Blocks:
     """The page of these conversations. Which one it shows stands in its address."""
 
     edited: dict[str, str] = {}  # what stands in an editor outlives that another call is decided
+    said: defaultdict[str, dict[str, str]] = defaultdict(dict)  # by conversation and id: what no run has read yet
 
     def begin(chosen: str | None, request: gr.Request) -> gr.Radio:
         known = {one.id: one.title or "Without a title" for one in chats.list(50, order="activity")}
@@ -46,11 +50,27 @@ def page(chats: Conversations) -> gr.Blocks:
         choices = known if chosen in known else {chosen: "New conversation", **known}
         return gr.Radio([(title, one) for one, title in choices.items()], value=chosen)
 
+    def unread(chosen: str, running: bool) -> gr.Textbox:
+        texts = said[chosen].values() if running else ()
+        return gr.Textbox("\n".join(texts), visible=bool(texts))
+
+    def send(chosen: str, text: str, running: bool) -> tuple[str, gr.Textbox]:
+        if text.strip():
+            message = HumanMessage(text, id=uuid4().hex)
+            said[chosen][str(message.id)] = text
+            chats.send(chosen, message, while_running="steer")
+        return "", unread(chosen, running)
+
     async def follow(chosen: str) -> AsyncIterator[Any]:
+        last = takewhile(lambda one: one.type == "human", reversed(await chats.amessages(chosen)))
+        said[chosen] = {str(one.id): one.text for one in reversed([*last])}
         async for chat in gradio_chat(chats.aevents(chosen, follow=True)):
-            buttons = gr.Textbox(submit_btn=not chat.is_running, stop_btn=chat.is_running)
+            for read in chat.read.intersection(said[chosen]):
+                del said[chosen][read]
             waiting = [call.to_dict() for call in chat.pending]
-            yield chat.messages, buttons, waiting, chat.failed, gr.Button(visible=bool(chat.failed))
+            buttons = gr.Textbox(submit_btn=True, stop_btn=chat.is_running)
+            shown = chat.messages, buttons, unread(chosen, chat.is_running), chat.is_running
+            yield *shown, waiting, chat.failed, gr.Button(visible=bool(chat.failed))
 
     def editors(chosen: str, waiting: list[dict[str, Any]]) -> None:
         for call in map(PendingCall.from_dict, waiting):
@@ -77,7 +97,7 @@ def page(chats: Conversations) -> gr.Blocks:
             reject.click(lambda call=call: chats.decide(chosen, [call.reject()]) and None)
 
     with (blocks := gr.Blocks(title="Chat", analytics_enabled=False, fill_height=True, fill_width=True)):
-        waiting, failed = gr.State([]), gr.State()
+        waiting, failed, running = gr.State([]), gr.State(), gr.State(False)
         with gr.Sidebar(open=False, width=260) as sidebar:
             new = gr.Button("New conversation")
             chosen = gr.Radio([], label="Conversations")
@@ -85,8 +105,9 @@ def page(chats: Conversations) -> gr.Blocks:
         with gr.Column(scale=0):
             gr.render([chosen, waiting], show_progress="hidden")(editors)
         again = gr.Button("Try again", visible=False)
-        box = gr.Textbox(placeholder="Message", show_label=False, elem_classes="draft")  # `follow` shows its button
-        sent = box.submit(lambda chosen, text: text.strip() and chats.send(chosen, text) and "", [chosen, box], box, show_progress="hidden")
+        unread_box = gr.Textbox(visible=False, label="Waiting to be read", interactive=False, elem_classes="unread")
+        box = gr.Textbox(placeholder="Message", show_label=False, elem_classes="draft")  # `follow` shows its buttons
+        sent = box.submit(send, [chosen, box, running], [box, unread_box], show_progress="hidden")
         sent.then(begin, chosen, chosen, show_progress="hidden")
         box.stop(chats.cancel, chosen)
         again.click(lambda failed: chats.retry(failed) and None, failed)
@@ -96,7 +117,8 @@ def page(chats: Conversations) -> gr.Blocks:
         blocks.load(lambda wide: gr.Sidebar(open=wide), gr.Checkbox(visible=False), sidebar, js=WIDE, show_progress="hidden")
         begun = blocks.load(begin, chosen, chosen, show_progress="hidden")
         begun.then(None, chosen, js=STAY).then(None, box, box, js=RESTORE)
-        begun.then(follow, chosen, [messages, box, waiting, failed, again], concurrency_limit=None, show_progress="hidden")
+        outputs = [messages, box, unread_box, running, waiting, failed, again]
+        begun.then(follow, chosen, outputs, concurrency_limit=None, show_progress="hidden")
     return blocks
 
 
