@@ -7,7 +7,7 @@ import json
 import sys
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from itertools import takewhile
 from typing import Any
 from uuid import uuid4
@@ -38,11 +38,39 @@ def send_mail(to: str, text: str) -> str:
     return f"Sent to {to}."
 
 
+class Unread:
+    """What users have said and no run has read yet."""
+
+    def __init__(self, chats: Conversations) -> None:
+        self._chats = chats
+        self._texts: defaultdict[str, dict[str, str]] = defaultdict(dict)  # by conversation and id
+
+    async def load(self, chosen: str) -> None:
+        """Begin with what the conversation ends with: what is read of it is told by its events."""
+        last = takewhile(lambda one: one.type == "human", reversed(await self._chats.amessages(chosen)))
+        self._texts[chosen] = {str(one.id): one.text for one in reversed([*last])}
+
+    def send(self, chosen: str, text: str, running: bool) -> tuple[str, gr.Textbox]:
+        """Send a message; a run that goes on reads it between two requests."""
+        if text.strip():
+            message = HumanMessage(text, id=uuid4().hex)
+            self._texts[chosen][str(message.id)] = text
+            self._chats.send(chosen, message, while_running="steer")
+        return "", self.shown(chosen, running)
+
+    def shown(self, chosen: str, running: bool, read: Collection[str] = ()) -> gr.Textbox:
+        """Show what waits while a run goes on, without what was read."""
+        texts = self._texts[chosen]
+        for one in [one for one in texts if one in read]:
+            del texts[one]
+        return gr.Textbox("\n".join(texts.values()), visible=running and bool(texts))
+
+
 def page(chats: Conversations) -> gr.Blocks:
     """The page of these conversations. Which one it shows stands in its address."""
 
     edited: dict[str, str] = {}  # what stands in an editor outlives that another call is decided
-    said: defaultdict[str, dict[str, str]] = defaultdict(dict)  # by conversation and id: what no run has read yet
+    unread = Unread(chats)
 
     def begin(chosen: str | None, request: gr.Request) -> gr.Radio:
         known = {one.id: one.title or "Without a title" for one in chats.list(50, order="activity")}
@@ -50,26 +78,12 @@ def page(chats: Conversations) -> gr.Blocks:
         choices = known if chosen in known else {chosen: "New conversation", **known}
         return gr.Radio([(title, one) for one, title in choices.items()], value=chosen)
 
-    def unread(chosen: str, running: bool) -> gr.Textbox:
-        texts = said[chosen].values() if running else ()
-        return gr.Textbox("\n".join(texts), visible=bool(texts))
-
-    def send(chosen: str, text: str, running: bool) -> tuple[str, gr.Textbox]:
-        if text.strip():
-            message = HumanMessage(text, id=uuid4().hex)
-            said[chosen][str(message.id)] = text
-            chats.send(chosen, message, while_running="steer")
-        return "", unread(chosen, running)
-
     async def follow(chosen: str) -> AsyncIterator[Any]:
-        last = takewhile(lambda one: one.type == "human", reversed(await chats.amessages(chosen)))
-        said[chosen] = {str(one.id): one.text for one in reversed([*last])}
+        await unread.load(chosen)
         async for chat in gradio_chat(chats.aevents(chosen, follow=True)):
-            for read in chat.read.intersection(said[chosen]):
-                del said[chosen][read]
             waiting = [call.to_dict() for call in chat.pending]
             buttons = gr.Textbox(submit_btn=True, stop_btn=chat.is_running)
-            shown = chat.messages, buttons, unread(chosen, chat.is_running), chat.is_running
+            shown = chat.messages, buttons, unread.shown(chosen, chat.is_running, chat.read), chat.is_running
             yield *shown, waiting, chat.failed, gr.Button(visible=bool(chat.failed))
 
     def editors(chosen: str, waiting: list[dict[str, Any]]) -> None:
@@ -107,7 +121,7 @@ def page(chats: Conversations) -> gr.Blocks:
         again = gr.Button("Try again", visible=False)
         unread_box = gr.Textbox(visible=False, label="Waiting to be read", interactive=False, elem_classes="unread")
         box = gr.Textbox(placeholder="Message", show_label=False, elem_classes="draft")  # `follow` shows its buttons
-        sent = box.submit(send, [chosen, box, running], [box, unread_box], show_progress="hidden")
+        sent = box.submit(unread.send, [chosen, box, running], [box, unread_box], show_progress="hidden")
         sent.then(begin, chosen, chosen, show_progress="hidden")
         box.stop(chats.cancel, chosen)
         again.click(lambda failed: chats.retry(failed) and None, failed)
