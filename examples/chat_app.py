@@ -38,6 +38,17 @@ def send_mail(to: str, text: str) -> str:
     return f"Sent to {to}."
 
 
+def decide(chats: Conversations, chosen: str, call: PendingCall, text: str) -> gr.Textbox:
+    """Let a call run with the arguments of its editor; show what is wrong with them."""
+    try:
+        chats.decide(chosen, [(call.respond if call.kind == "elicitation" else call.edit)(json.loads(text))])
+    except DecisionsError as error:  # not what the tool takes, or decided elsewhere: the editor stays
+        return gr.Textbox(" ".join(problem.words for problem in error.problems), visible=True)
+    except ValueError as error:  # no JSON
+        return gr.Textbox(str(error), visible=True)
+    return gr.Textbox(visible=False)
+
+
 class Unread:
     """What users have said and no run has read yet."""
 
@@ -97,17 +108,8 @@ def page(chats: Conversations) -> gr.Blocks:
                     approve = gr.Button("Answer" if is_question else "Approve", variant="primary", min_width=80)
                     reject = gr.Button("Decline" if is_question else "Reject", min_width=80)
 
-            def decide(text: str, call: PendingCall = call) -> gr.Textbox:
-                try:
-                    chats.decide(chosen, [(call.respond if call.kind == "elicitation" else call.edit)(json.loads(text))])
-                except DecisionsError as error:  # not what the tool takes, or decided elsewhere: the editor stays
-                    return gr.Textbox(" ".join(problem.words for problem in error.problems), visible=True)
-                except ValueError as error:  # no JSON
-                    return gr.Textbox(str(error), visible=True)
-                return gr.Textbox(visible=False)
-
             editor.input(lambda text, call=call: edited.update({call.digest: text}), editor, show_progress="hidden")
-            approve.click(decide, editor, refused)
+            approve.click(lambda text, call=call: decide(chats, chosen, call, text), editor, refused)
             reject.click(lambda call=call: chats.decide(chosen, [call.reject()]) and None)
 
     with (blocks := gr.Blocks(title="Chat", analytics_enabled=False, fill_height=True, fill_width=True)):
