@@ -18,10 +18,10 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from ..errors import ConfigurationError
 from ..event_types import MessagesAdded, RunEvent
-from .conversation_runs import APPEND, LABELS, LAST, LEFT, OWNER, TITLE, ConversationRun, ConversationRuns, Incarnation, check_name
+from .conversation_runs import APPEND, LABELS, LAST, LEFT, OWNER, TITLE, ConversationRun, ConversationRuns, Incarnation
 from .engine import Link, engine, outside
 from .run_reader import Look, ReaderTimeout, Wait, position_of, read_run, rows_as_written, rows_of
-from .stored import is_storable
+from .stored import check_name, is_storable
 
 State = Literal["idle", "queued", "running", "calls_pending", "failed"]
 Order = Literal["begun", "activity"]

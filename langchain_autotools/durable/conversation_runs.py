@@ -12,6 +12,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -35,7 +36,6 @@ from .journal import with_texts
 from .run_reader import ENDED_FROM_OUTSIDE, GOES_ON, ReaderTimeout, events_so_far, followed_runs
 from .stored import (
     RunFailedError,
-    check_storable,
     checked,
     copy_of,
     mapping_of,
@@ -43,7 +43,9 @@ from .stored import (
     plain_config,
     plain_keywords,
     plain_messages,
+    reading,
     reply_of,
+    request_of_run,
     stored,
 )
 from .workers import CANCELLED, STEERS, Execution, start_workflow
@@ -233,9 +235,12 @@ class ConversationRun:
         return cast("str | None", self.noted.get(TAKEN)) if self.has_ended else None
 
     def joins(self, request: Mapping[str, Any]) -> bool:
-        """Whether a run with this request may take the message: what this one was sent with holds for it then, too."""
-        is_open = self.steers and not self.has_ended and not self.noted.get(CANCELLED)
-        return is_open and _terms(self.request) == _terms(request)
+        """Whether a run with this request takes the message: what this one was sent with holds for it there, too, and it can be read."""
+        with suppress(RunFailedError), reading(f"the request of run {self.id!r}"):
+            is_open = self.steers and not self.has_ended and not self.noted.get(CANCELLED)
+            same = is_open and _terms(request_of_run(self.request)) == _terms(request)
+            return same and all(type(message) is HumanMessage for message in self._added)
+        return False
 
     @property
     def conversation(self) -> str:
@@ -474,6 +479,11 @@ class ConversationRuns:
             found, last = next_ones, next_ones[max(next_ones)] if next_ones else last
         return [first, last]
 
+    def messages(self, conversation: str) -> list[BaseMessage]:
+        """Return the messages of a conversation, in order, also of a run that goes on."""
+        runs = untaken(self.of(conversation, whole=True))
+        return [message for run in runs for message in (*run.added(), *run.made_so_far())]
+
     def one(self, run_id: str) -> ConversationRun | None:
         """Return a run with input and output; None if it does not exist."""
         found = outside(DBOS.list_workflows, workflow_ids=[run_id])
@@ -551,6 +561,15 @@ class ConversationRuns:
         for end in range(len(runs), 0, -_LARGEST):
             outside(DBOS.delete_workflows, [run.id for run in runs[max(0, end - _LARGEST) : end]])
 
+    def health(self, stalled_after: float) -> "Health":
+        """See `Conversations.health`."""
+        now = time.time()
+        found = self.found(queue_name=self.queue, status=_OPEN)
+        waiting, running = [run for run in found if run.waits], [run for run in found if run.goes_on]
+        oldest = min(_since(self, found), default=now)
+        stalled = tuple(run.id for run in running if _progress(run, now - stalled_after) < now - stalled_after)
+        return Health(len(waiting), len(running), max(0.0, now - oldest), stalled)
+
 
 # ---------------------------------------------------------------------------------------------- their health
 
@@ -571,16 +590,6 @@ class Health:
     running: int
     oldest_waiting: float
     stalled: tuple[str, ...]
-
-
-def health_of(runs: ConversationRuns, stalled_after: float) -> Health:
-    """See `Conversations.health`."""
-    now = time.time()
-    found = runs.found(queue_name=runs.queue, status=_OPEN)
-    waiting, running = [run for run in found if run.waits], [run for run in found if run.goes_on]
-    oldest = min(_since(runs, found), default=now)
-    stalled = tuple(run.id for run in running if _progress(run, now - stalled_after) < now - stalled_after)
-    return Health(len(waiting), len(running), max(0.0, now - oldest), stalled)
 
 
 def _since(runs: ConversationRuns, found: Iterable[ConversationRun]) -> list[float]:
@@ -607,26 +616,6 @@ def _progress(run: ConversationRun, enough: float) -> float:
 # ---------------------------------------------------------------------------------------------- conversation requests
 #
 # Requests of runs of conversations: what each is asked to answer, append, decide or repeat.
-
-_LONGEST = 1000  # bytes of a name as it stands in an id: PostgreSQL indexes no more than some 2,700 in all
-
-
-def check_name(what: str, name: str) -> None:
-    """Raise for a name that cannot be part of run ids on every database.
-
-    Args:
-        what: The kind of name, for the error.
-        name: The name.
-
-    Raises:
-        ConfigurationError: It is empty or no text, or has a NUL or a lone surrogate, or is too long.
-    """
-    if not (isinstance(name, str) and name):
-        raise ConfigurationError(f"{what} is a text that is not empty, not {name!r}")
-    check_storable(what, name)
-    size = len(quote(name, safe=""))
-    if size > _LONGEST:
-        raise ConfigurationError(f"{what} has at most {_LONGEST} bytes once it is quoted as in a URL: this one has {size}")
 
 
 def request_of(

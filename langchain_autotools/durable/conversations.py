@@ -32,21 +32,29 @@ from .conversation_runs import (
     Health,
     Incarnation,
     Sent,
-    check_name,
-    health_of,
     request_of,
     request_of_appended,
     request_of_decisions,
     request_of_retry,
     request_of_sent,
     undecided_calls,
-    untaken,
 )
 from .engine import Link, begun, cancel_run, engine, launch, register
 from .journal import RecordedTexts
 from .run_reader import ReaderTimeout, adriven, driven
 from .runs import check, execute
-from .stored import RunFailedError, check_storable, is_storable, mapping_of, message_of, plain_messages, reading, reply_of, request_of_run
+from .stored import (
+    RunFailedError,
+    check_name,
+    check_storable,
+    is_storable,
+    mapping_of,
+    message_of,
+    plain_messages,
+    reading,
+    reply_of,
+    request_of_run,
+)
 from .workers import is_of_disk
 
 _FORMAT = 1  # of what `export` returns
@@ -174,12 +182,14 @@ class Conversations:
         Raises:
             ConfigurationError: The message is none that somebody says to a model, or something cannot travel; or another message of
                 the conversation has its id; or the conversation has another owner, or none; or `while_running` is neither; or what
-                steers is no text or `HumanMessage`, or is empty.
+                steers is no text or `HumanMessage`, or is empty, or the model does not carry messages.
         """
         if while_running not in ("queue", "steer"):
             raise ConfigurationError(f'while_running is "queue" or "steer", not {while_running!r}')
         if steers := while_running == "steer":
             user_message("a message that steers a run", message)
+            if not kwargs.get("carry_messages", self.model.carry_messages):
+                raise ConfigurationError("a run that is steered keeps what it was told in its messages: carry_messages must not be False")
         one = HumanMessage(message) if isinstance(message, str) else message
         if not isinstance(one, BaseMessage) or isinstance(one, AIMessage | ToolMessage):
             raise ConfigurationError(f"send takes a text or what a user says, not {type(one).__name__}: append takes any messages")
@@ -390,7 +400,7 @@ class Conversations:
     def messages(self, conversation: str) -> builtins.list[BaseMessage]:
         """Return the messages of a conversation, in order: of a current run the complete ones, then those that wait for an answer."""
         self._open(conversation)
-        return [message for run in untaken(self._runs.of(conversation, whole=True)) for message in (*run.added(), *run.made_so_far())]
+        return self._runs.messages(conversation)
 
     amessages = _in_thread(messages)
 
@@ -517,7 +527,7 @@ class Conversations:
         if isinstance(stalled_after, bool) or not (isinstance(stalled_after, int | float) and stalled_after >= 0):
             raise ConfigurationError(f"stalled_after must be a number of seconds, not {stalled_after!r}")
         self._launch()
-        return health_of(self._runs, stalled_after)
+        return self._runs.health(stalled_after)
 
     ahealth = _in_thread(health)
 

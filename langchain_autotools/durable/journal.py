@@ -440,6 +440,10 @@ class Journal(RunJournal):
 
     # ------------------------------------------------------------------------------------------ what steers the run
 
+    def inbox(self, read: Callable[[int], list[Any]]) -> "RecordedInbox":
+        """Return the queue of the run's inbox; `read` returns what steers the run, behind so many messages that it has taken."""
+        return RecordedInbox(self, read)
+
     def taken(self, number: int, read: Callable[[int], list[Any]]) -> list[BaseMessage]:
         """Return the messages that the run takes at this place, after it has taken so many: those that are recorded, or new ones.
 

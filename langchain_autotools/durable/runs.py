@@ -25,7 +25,7 @@ from ..messages.metadata import attach_messages
 from ..messages.run_messages import new_messages
 from ..mixin import ToolsAndMessagesMixin
 from .engine import Link, begun, cancel_run, engine, launch, outside, register
-from .journal import Journal, LiveEvents, RecordedInbox, RecordedTexts, error_text, run_exception, with_texts
+from .journal import Journal, LiveEvents, RecordedTexts, error_text, run_exception, with_texts
 from .run_reader import Wait, adriven, driven, position_of, read_run, start_number
 from .stored import (
     RunFailedError,
@@ -355,7 +355,7 @@ def execute(
     try:
         known = tool_keys(rerun, model._own_tools().executor.tools) if rerun else ()
         journal = Journal(execution, request["started"], engine.clock, known, lifetime, texts)
-        inbox = None if steering is None else RecordedInbox(journal, steering)
+        inbox = None if steering is None else journal.inbox(steering)
         with LiveEvents(execution.id, texts).written(), lifetime.left():
             for chunk in model.stream(messages, config, journal=journal, inbox=inbox, **request["keywords"]):
                 chunks.append(chunk)

@@ -1,10 +1,11 @@
 """`send(..., while_running="steer")`: a run takes what is sent while it goes on, once, wherever its process ends."""
 
+import json
 import random
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 import pytest
@@ -137,7 +138,13 @@ def test_the_order_of_sending_holds(life: Life) -> None:
     assert chat.taken()[:3] == [None, 1, None]  # the last one joins or follows: its run was quick
 
 
-@pytest.mark.parametrize("terms", [{"max_turns": 3}, {"config": {"configurable": {"user": "eve"}}}, {"tool_choice": "none"}])
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"tool_choice": "none"},
+        *(pytest.param(one, marks=pytest.mark.further) for one in ({"max_turns": 3}, {"config": {"configurable": {"user": "eve"}}})),
+    ],
+)
 def test_a_message_with_other_terms_has_a_run_of_its_own(life: Life, terms: Any) -> None:
     """What it was sent with holds for it: it does not join a run with other keywords, or for another user; nor does what follows it."""
     chat = Chat(life)
@@ -168,13 +175,9 @@ def test_what_a_run_does_not_read_is_answered_as_if_it_had_been_queued(life: Lif
 
 def test_a_run_that_has_failed_keeps_what_it_took_and_is_tried_again(life: Life) -> None:
     """The result of both messages is its error; `retry` goes on behind what was taken."""
-
-    def fail() -> None:
-        raise ValueError("Down.")
-
     chat = Chat(life)
     chat.in_tool = chat.steer
-    chat.in_request = {4: fail}
+    chat.in_request = {4: _fail}
     chat.ask()
     for one in (0, 1):
         with pytest.raises(RunFailedError, match="Down"):
@@ -188,19 +191,9 @@ def test_a_run_that_has_failed_keeps_what_it_took_and_is_tried_again(life: Life)
 
 def test_a_failed_run_is_tried_again_before_the_run_of_what_it_took_has_ended(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it took does not stand behind it, although the run of that still waits."""
-    taken, go_on, end = [], threading.Event(), ConversationRuns.end_taken
-
-    def later(*args: Any) -> Any:
-        assert go_on.wait(20)
-        return end(*args)
-
-    def fail() -> None:
-        raise ValueError("Down.")
-
-    monkeypatch.setattr(ConversationRuns, "end_taken", later)
-    chat = Chat(life, requires_approval=lambda call: bool(taken))
+    go_on, chat = _holds_taken(monkeypatch), Chat(life)
     chat.in_tool = chat.steer
-    chat.in_request = {4: fail}
+    chat.in_request = {4: _fail}
     with pytest.raises(RunFailedError):
         chat.chats.result(chat.ask(), 20)
     assert said(chat.chats.messages("alice"))[3:] == [f"human {SAID}"]
@@ -211,13 +204,7 @@ def test_a_failed_run_is_tried_again_before_the_run_of_what_it_took_has_ended(li
 
 def test_calls_wait_behind_what_was_taken(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are decided about, also before the run of what was taken has ended; the state of the conversation says that they wait."""
-    go_on, end = threading.Event(), ConversationRuns.end_taken
-
-    def later(*args: Any) -> Any:
-        assert go_on.wait(20)
-        return end(*args)
-
-    monkeypatch.setattr(ConversationRuns, "end_taken", later)
+    go_on = _holds_taken(monkeypatch)
 
     @tool
     def pay() -> str:
@@ -245,6 +232,22 @@ def test_calls_wait_behind_what_was_taken(life: Life, monkeypatch: pytest.Monkey
     assert said(chats.messages("alice")) == messages == said(told(chats))
     copy = chats.fork("alice", str(chats.messages("alice")[3].id))
     assert said(chats.messages(copy)) == messages[:4]
+
+
+def _fail() -> None:
+    raise ValueError("Down.")
+
+
+def _holds_taken(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Keep the runs of messages that were taken from their end, until somebody sets the event."""
+    go_on, end = threading.Event(), ConversationRuns.end_taken
+
+    def later(*args: Any) -> Any:
+        assert go_on.wait(20)
+        return end(*args)
+
+    monkeypatch.setattr(ConversationRuns, "end_taken", later)
+    return go_on
 
 
 def test_what_steers_a_cancelled_run_is_cancelled_with_it(life: Life) -> None:
@@ -275,6 +278,26 @@ def test_a_message_of_another_process_is_found(life: Life, monkeypatch: pytest.M
     life.begin(lease=0.8)
     chat.ask()
     assert chat.ended()[-1] == "ai Read 4." and chat.taken() == [None, 1]
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [{"kind": "send", "messages": [], "config": None}, {"kind": "send", "messages": [{"type": "ai"}], "config": {}, "keywords": {}}],
+)
+def test_a_message_that_cannot_be_read_disturbs_no_other_run(life: Life, stored: Any) -> None:
+    """Somebody has changed its row: its own run says so."""
+
+    def steer() -> None:
+        chat.steer()
+        with closing(life.database()) as database, database:
+            row = json.dumps({"positionalArgs": [stored], "namedArgs": {}})
+            database.execute("update workflow_input set inputs = ? where workflow_uuid = ?", [row, chat.sent[1].run_id])
+
+    chat = Chat(life)
+    chat.in_tool = steer
+    assert chat.chats.result(chat.ask(), 20).text.endswith("Read 3.")
+    with pytest.raises(RunFailedError, match="cannot be read"):
+        chat.chats.result(chat.sent[1], 20)
 
 
 def test_nobody_who_does_not_steer_pays(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -340,7 +363,7 @@ def test_a_run_that_had_said_that_it_ends_takes_nothing_more(life: Life, monkeyp
     assert chat.ended()[2:] == ["tool 70 °F", "ai Read 3.", f"human {SAID}", "ai Read 5."] and chat.taken() == [None, None]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.further) for seed in range(1, 8))])
 def test_each_message_stands_there_once_whatever_crashes(life: Life, seed: int) -> None:
     """Messages of both kinds at random moments, and crashes at random requests and calls: once each, in the order of sending."""
     chance, lock, wanted = random.Random(seed), threading.Lock(), [f"{number}." for number in range(5)]
@@ -404,6 +427,8 @@ def test_what_cannot_steer_is_refused(life: Life) -> None:
             chats.send("alice", message, while_running="steer")
     with pytest.raises(ConfigurationError, match="while_running"):
         chats.send("alice", "Hello", while_running="now")  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match="carry_messages"):
+        chats.send("alice", "Hello", while_running="steer", carry_messages=False)
     with pytest.raises(ConfigurationError, match="while_running="):
         chats.send("alice", "Hello", inbox=[])
     assert chats.messages("alice") == []

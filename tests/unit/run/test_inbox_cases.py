@@ -365,6 +365,13 @@ def test_what_is_no_message_ends_the_run_with_what_it_has(way: str, place: str, 
     assert texts(model.requests[0].messages) == ["Go.", "One."]
 
 
+def test_a_message_that_is_said_twice_is_two_messages() -> None:
+    """Without an id each has its own, and the caller's object none."""
+    user, said = User(), HumanMessage(SAID)
+    ran = run("invoke", user.model(user.says(said, said, then=LOOKS)), [QUESTION], inbox=user.inbox)
+    assert texts(ran.new) == [SAID, SAID] and ran.new[3].id != ran.new[4].id and said.id is None
+
+
 def test_an_image_is_taken_as_it_is() -> None:
     """Content blocks join, and the wire has them."""
     image = {"type": "image", "base64": "aGk=", "mime_type": "image/png"}
@@ -494,8 +501,9 @@ def test_structured_output_reads_it_between_turns_alone(method: Any) -> None:
 
     with OpenAIServer(script) as server:
         model = ChatOpenAI(model="any", base_url=server.url, api_key="key", tools=[look])
-        runnable = model.with_structured_output(Answer, method=method, include_raw=True)
-        made: Any = runnable.invoke([HumanMessage("Answer in json.")], inbox=user.inbox)
+        bound: Any = model if method == "json_schema" else model.bind(inbox=user.inbox)
+        given: Any = {"inbox": user.inbox} if method == "json_schema" else {}
+        made = bound.with_structured_output(Answer, method=method, include_raw=True).invoke([HumanMessage("Answer in json.")], **given)
         assert [one["role"] for one in server.messages[-1]] == ["user", "assistant", "tool", "user"]
         assert server.rejections == []
     assert (made["parsed"], left(user.inbox)) == (Answer(text="quick"), ["Later."])
