@@ -102,7 +102,7 @@ def copy_containers(value: Any) -> Any:
 # since, goes on from there: only what is new is read. The messages are compared as a whole, by what was in them when they were read.
 
 
-_MOST_FOLDS = 8
+_MOST_FOLDS = 10
 """The number of folds that a longer list takes over: those of one wire, and of a few more models that take turns."""
 
 
@@ -200,7 +200,9 @@ def growing(messages: Sequence[BaseMessage]) -> GrowingHistory:
         if known is None or known.ids != ids[: place + 1]:
             continue
         if fields is None:
-            fields = [one if one.get("artifact") is None else {**one, "artifact": None} for one in map(vars, messages)]
+            fields = [  # without a call for each of them
+                {**one, "artifact": None} if "artifact" in one and one["artifact"] is not None else one for one in map(vars, messages)
+            ]
         try:
             same = known.seen == fields[: place + 1]
         except Exception:  # a foreign object whose comparison is no truth value took another's place

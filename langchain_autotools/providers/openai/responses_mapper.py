@@ -458,7 +458,7 @@ class ResponsesMapper(ItemEncoder):
         if items.looks_ahead:
             items = _Items(self, after, continued, messages)
             items.read(messages)
-        return encoder.request_body(params, "input", filter(None, items.all()))
+        return encoder.request_body(params, "input", [*filter(None, items.all())])
 
     def reply_as(self, message: AIMessage, taken: frozenset[str], *, plain: bool) -> EncodedItems:
         """Encode a reply, as of `ItemEncoder`; the same object as before if it has not changed."""
