@@ -142,19 +142,19 @@ _kept: dict[int, tuple["weakref.ref[BaseMessage]", _Derived]] = {}  # by the ide
 class GrowingHistory(list[BaseMessage]):
     """The messages of a request, with what was derived from those that it begins with. Pickled or copied it is a plain list."""
 
-    __slots__ = ("_derived", "_ids")
+    __slots__ = ("_derived", "_read")
 
-    def __init__(self, messages: Sequence[BaseMessage], derived: _Derived, ids: list[int]) -> None:
+    def __init__(self, messages: Sequence[BaseMessage], derived: _Derived) -> None:
         super().__init__(messages)
         self._derived = derived
-        self._ids = ids
+        self._read = [*messages]
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return list, ([*self],)
 
     def derive(self, key: Hashable, begin: Callable[[], _F], end: int | None = None) -> _F:
         """Return the fold of this key over the first `end` messages, or over all of them."""
-        if [*map(id, self)] != self._ids:
+        if self._is_changed():
             return fold_over([*self], key, begin, end)
         size, folds = len(self) if end is None else end, self._derived.folds
         count, known = folds.get(key, (0, None))
@@ -169,6 +169,13 @@ class GrowingHistory(list[BaseMessage]):
         folds[key] = size, made
         return made
 
+    def _is_changed(self) -> bool:
+        """Whether the list has other messages than it was made with. (Of the same objects this compares the identities alone.)"""
+        try:
+            return self._read != self
+        except Exception:  # a message with a foreign object whose comparison is no truth value took another's place
+            return True
+
     def replaced(self, places: dict[int, BaseMessage]) -> "GrowingHistory":
         """Return the list with other messages at some places, which follow from the messages up to there.
 
@@ -177,7 +184,7 @@ class GrowingHistory(list[BaseMessage]):
         made = [*self]
         for place, message in places.items():
             made[place] = message
-        return GrowingHistory(made, self._derived, [*map(id, made)])
+        return GrowingHistory(made, self._derived)
 
     def keep(self) -> None:
         """Keep what is derived from this list, from now on, in place of what it goes on from."""
@@ -210,8 +217,8 @@ def growing(messages: Sequence[BaseMessage]) -> GrowingHistory:
         if same:
             if place + 1 < len(ids):
                 known = _Derived(ids, known.seen, dict([*known.folds.items()][-_MOST_FOLDS:]), known)
-            return GrowingHistory(messages, known, ids)
-    return GrowingHistory(messages, _Derived(ids), ids)
+            return GrowingHistory(messages, known)
+    return GrowingHistory(messages, _Derived(ids))
 
 
 def fold_over(messages: Sequence[BaseMessage], key: Hashable, begin: Callable[[], _F], end: int | None = None) -> _F:
