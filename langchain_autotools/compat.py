@@ -144,10 +144,8 @@ def may_hold_files(messages: Sequence[BaseMessage]) -> bool:
     for message in messages:
         content = message.content
         for block in content if content.__class__ is not str else ():
-            if block.__class__ is dict:
-                if "type" in block and block["type"] in OF_FILES:
-                    return True
-            elif block.__class__ is not str:
+            is_file = block.__class__ is dict and "type" in block and block["type"] in OF_FILES
+            if is_file or (block.__class__ is not dict and block.__class__ is not str):
                 return True
     return False
 

@@ -185,12 +185,12 @@ def test_a_late_turn_of_a_durable_run_takes_as_many_calls_as_an_early_one(life: 
         before.append(calls.copy())
         number = len(before)
         call = {"name": "double", "args": {"number": number}, "id": f"call {number}"}
-        return AIMessage("Done.") if number > 70 else AIMessage("", tool_calls=[call])
+        return AIMessage("Done.") if number > 55 else AIMessage("", tool_calls=[call])
 
     chat = life.model(reply, [double], max_turns=None, no_progress=None)
     with counting_calls(calls, new_threads=True, builtins=True):
         life.begin()
         assert chat.invoke("Go", run_id="one").text == "Done."
-    early, late = before[20] - before[10], before[70] - before[60]
+    early, late = before[15] - before[5], before[55] - before[45]
     assert early.total() > 10_000
     assert late.total() <= early.total() * 1.02, late - early
