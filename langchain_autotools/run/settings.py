@@ -377,7 +377,7 @@ def _with_compaction(settings: RunSettings, toolbox: Toolbox) -> RunSettings:
         return settings
     from .compaction import with_compaction  # here, because it costs every other program its import
 
-    return with_compaction(settings, _window_of_profile)
+    return cast("RunSettings", with_compaction(settings, _window_of_profile))
 
 
 def _with_bound(
