@@ -50,7 +50,7 @@ def check_compacted(seed: int) -> None:
         check_one_history(planned, ran)
     if is_repeatable(planned, streamed[0], whole[0]):
         pair = [data_of(whole_form(SCRIPTED, ran.message), aside=ASIDE) for ran, _ in (streamed, whole) if ran.message is not None]
-        pair = [data_of(whole_form(SCRIPTED, ran.message), aside=ASIDE) for ran, _ in (streamed, whole) if ran.message is not None]
+        assert differences(*pair) == []
         assert differences(data_of_all(streamed[0].new), data_of_all(whole[0].new)) == []
 
 
