@@ -33,7 +33,28 @@ WINDOW = 40_000
 """The context window in tokens, as the models' profiles say it. No request is refused."""
 SUMMARY = 3_000
 TASK = "Read all pages of the survey with next_page, then answer what you are asked."
-_WORDS = "amber birch cedar delta ember fjord grove heath inlet juniper knoll larch moor north oak pond quarry ridge slope tarn".split()
+_WORDS = [
+    "amber",
+    "birch",
+    "cedar",
+    "delta",
+    "ember",
+    "fjord",
+    "grove",
+    "heath",
+    "inlet",
+    "juniper",
+    "knoll",
+    "larch",
+    "moor",
+    "north",
+    "oak",
+    "pond",
+    "quarry",
+    "ridge",
+    "slope",
+    "tarn",
+]
 
 Message = Mapping[str, Any]
 
