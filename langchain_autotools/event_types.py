@@ -31,6 +31,7 @@ __all__ = [
     "CallResult",
     "CallStarted",
     "CallsPending",
+    "ContextCompacted",
     "FileMade",
     "MessageDiscarded",
     "MessageDone",
@@ -338,6 +339,31 @@ class ModelChanged(RunEvent):
     to_model: str
     error: BaseException | None = None
     after_text: bool = False
+    turn: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextCompacted(RunEvent):
+    """A request would have outgrown the context window, and is sent with less of the history (`compact=`).
+
+    The cached prefix of the request before ends at the first result that is left out. The history itself stays whole.
+
+    Attributes:
+        what: What was left out: `results`.
+        results: The number of results in whose place a line is sent from now on.
+        from_tokens: The tokens of the request as it would have been sent, by the last reply's usage and an estimate of what is new.
+        to_tokens: Those of the request as it is sent.
+        window: The context window of the model that gets it; None if it is not known.
+        turn: The number of the turn in its run, from 1 on.
+    """
+
+    wire = Wire(name="context_compacted", renamed={"from_tokens": "from", "to_tokens": "to"})
+
+    what: Literal["results"]
+    results: int
+    from_tokens: int
+    to_tokens: int
+    window: int | None = None
     turn: int = 0
 
 

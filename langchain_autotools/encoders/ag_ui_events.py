@@ -279,6 +279,10 @@ class AgUiEncoder:
         value = {"from": mend_surrogates(event.from_model), "to": mend_surrogates(event.to_model), "afterText": event.after_text}
         yield protocol.CustomEvent(name="model_changed", value=value, subagent_run_id=run.tag)
 
+    def _compacted(self, event: kinds.ContextCompacted, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
+        value = {"what": event.what, "results": event.results, "from": event.from_tokens, "to": event.to_tokens}
+        yield protocol.CustomEvent(name="context_compacted", value=value, subagent_run_id=run.tag)
+
     def _prefix_changed(self, event: kinds.PrefixChanged, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         value = {"reason": event.reason, "index": event.index, "turn": event.turn}
         yield protocol.CustomEvent(name="prefix_changed", value=value, subagent_run_id=run.tag)
@@ -418,6 +422,7 @@ _WRITTEN: Final = EventTable[Callable[[AgUiEncoder, Any, Any], Iterator[protocol
         kinds.MessageDone: AgUiEncoder._message,
         kinds.MessageDiscarded: AgUiEncoder._message_discarded,
         kinds.ModelChanged: AgUiEncoder._model_changed,
+        kinds.ContextCompacted: AgUiEncoder._compacted,
         kinds.PrefixChanged: AgUiEncoder._prefix_changed,
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: AgUiEncoder._used,

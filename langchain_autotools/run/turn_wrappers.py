@@ -39,6 +39,7 @@ ORDER = (
     "before_turn",  # changes what is sent, whichever model it is sent to
     "failover",  # chooses the model
     "middleware",  # stands around each attempt of each model
+    "compaction",  # cuts what all of these have left of the history, for the window of the model that gets it
     "request",  # sees each request as its model gets it, and adds nothing to the parts; there only while somebody listens
 )
 """The places of wrappers, outermost first. Inside the last one is the LLM run of core."""
