@@ -367,6 +367,10 @@ class ContextCompacted(RunEvent):
     turn: int = 0
 
 
+PrefixChange = Literal["tools_changed", "system_changed", "messages_changed", "compacted"]
+"""What has changed of a request, compared with the one before."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PrefixChanged(RunEvent):
     """A request does not begin with the one before it: the vendor's prompt cache has at most what precedes the change.
@@ -385,7 +389,7 @@ class PrefixChanged(RunEvent):
 
     wire = Wire(name="prefix_changed", brief=("message_id",))
 
-    reason: Literal["tools_changed", "system_changed", "messages_changed", "compacted"]
+    reason: PrefixChange
     index: int
     message_id: str | None = None
     turn: int = 0

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, aclosing
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import repeat
-from typing import Any, ClassVar, Final, Literal, NamedTuple, cast
+from typing import Any, ClassVar, Final, NamedTuple, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
@@ -80,6 +80,7 @@ class RunEvents(RunObserver, TurnWrapper):
         self.requests = _Requests(self)
         self._prefixes: dict[object, _Prefix] | None = None  # of the last request to each model; None before the first one
         self._model_key: tuple[Any, object] = (None, None)
+        self._is_compacted = False  # since the last request
         self._last_id: str | None = None  # of the last AI message
         self._vendor_calls = _VendorCalls()
         self._turn = 0
@@ -152,8 +153,11 @@ class RunEvents(RunObserver, TurnWrapper):
         digest = before.digest if before is not None and before.tools is tools else _digest(tools)
         now = self._prefixes[key] = _Prefix(tools, digest, fold_over(history, _Records, _Records).all)
         history.keep()
+        is_compacted, self._is_compacted = self._is_compacted, False
         if before is not None and (found := now.leaves(before)) is not None:
             reason, index = found
+            if reason == "messages_changed" and is_compacted:
+                reason = "compacted"
             message_id = messages[index].id if reason != "tools_changed" else None
             self._tell(kinds.PrefixChanged(**self._about, reason=reason, index=index, message_id=message_id, turn=self._turn + 1))
 
@@ -223,6 +227,7 @@ class RunEvents(RunObserver, TurnWrapper):
         elif isinstance(mark, Discarded):
             self._void()
         elif isinstance(mark, Notice):
+            self._is_compacted = self._is_compacted or isinstance(mark.event, kinds.ContextCompacted)
             self._tell(mark.event if mark.event.run_id else self._placed(mark.event))
         return mark
 
@@ -481,7 +486,7 @@ class _Prefix(NamedTuple):
     digest: bytes
     records: bytes
 
-    def leaves(self, before: "_Prefix") -> tuple[Literal["tools_changed", "system_changed", "messages_changed"], int] | None:
+    def leaves(self, before: "_Prefix") -> tuple[kinds.PrefixChange, int] | None:
         """Return why and at which message this request leaves another one's prefix; None where one begins with the other."""
         if self.digest != before.digest:
             return "tools_changed", 0

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, messages_from_dict, messages_to_dict
 
-from langchain_autotools import NextTurn, events, new_messages
-from langchain_autotools.event_types import PrefixChanged, RunStarted, TextDelta
+from langchain_autotools import Compaction, NextTurn, events, new_messages
+from langchain_autotools.event_types import ContextCompacted, PrefixChanged, RunStarted, TextDelta
 from langchain_autotools.run import event_emitter
 from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.wires import WIRES, Wire
@@ -184,3 +185,27 @@ def test_no_random_run_leaves_its_prefix(seed: int) -> None:
     """Law 7, as it is told: with limits, approvals, inner runs and all; in runs that go on with decisions, too."""
     for one in conversation(seed):
         assert not [event for event in one.events if isinstance(event, PrefixChanged)]
+
+
+@pytest.mark.parametrize("wire", [wire for wire in WIRES if "azure" not in wire.name], ids=lambda wire: wire.name)
+def test_what_is_compacted_leaves_the_prefix_at_the_cut(wire: Wire) -> None:
+    """Told directly behind the event of the cut; the shorter requests begin with one another again."""
+    numbers = count()
+
+    def script(exchange: Any) -> Turn:
+        number, usage = next(numbers), (len(exchange.body) // 4, 20)
+        return Turn(calls=[Call("read", {"number": number})], usage=usage) if number < 12 else Turn("Fine.", usage=usage)
+
+    with wire.serve(script) as server:
+        model = wire.model(server, tools=[read], compact=Compaction(keep=1), context_window=6_000)
+        found = [one for one in events(model.stream([SYSTEM, QUESTION])) if isinstance(one, PrefixChanged | ContextCompacted)]
+        broken = [number + 2 for number in range(12) if leaves(wire, *server.exchanges[number : number + 2])]
+    assert [type(one) for one in found] == [ContextCompacted, PrefixChanged] * (len(found) // 2)
+    changes = [one for one in found if isinstance(one, PrefixChanged)]
+    assert broken and [(one.turn, one.reason) for one in changes] == [(turn, "compacted") for turn in broken]
+    assert changes[0].index == 3 and changes[0].message_id
+
+
+def read(number: int) -> str:
+    """Read a page."""
+    return f"Page {number}. " + "All is well here. " * 150
