@@ -2,12 +2,13 @@
 
 One scripted world for all: a tool gives 60 pages of 7,800 characters, each of them once, then another one is asked 60 short questions:
 120 requests. The pages hold 200 facts, which stand nowhere else. The model is a server on loopback, the same for all, that records every
-request. It asks the same whatever it is sent; asked for a summary it writes one with the facts that it is shown, as many as 3,000
+request. Its calls are the same whatever it is sent; asked for a summary it writes one with the facts that it is shown, as many as 3,000
 characters hold. After the 120 requests it looks for each fact: in the request, else by one call of a tool that reads what was left out
 (`read_result` here, `grep` of deepagents).
 
-A request's characters are those of its tools and messages, as JSON. The prefix breaks where a request does not begin with the one before
-it. Outside of the cached prefix is what a request has behind the longest beginning that any earlier one had, message by message.
+A request's characters are those of its tools and messages, as JSON; the window is 40,000 tokens of 4 characters, and nothing is refused.
+The prefix breaks where a request does not begin with the one before it. Outside of the cached prefix is what a request has behind the
+longest beginning that any earlier one had, message by message.
 
 Peers are LangChain's `create_agent` with its own middleware, and `deepagents`; one that is not installed has no row.
 """
@@ -33,28 +34,10 @@ WINDOW = 40_000
 """The context window in tokens, as the models' profiles say it. No request is refused."""
 SUMMARY = 3_000
 TASK = "Read all pages of the survey with next_page, then answer what you are asked."
-_WORDS = [
-    "amber",
-    "birch",
-    "cedar",
-    "delta",
-    "ember",
-    "fjord",
-    "grove",
-    "heath",
-    "inlet",
-    "juniper",
-    "knoll",
-    "larch",
-    "moor",
-    "north",
-    "oak",
-    "pond",
-    "quarry",
-    "ridge",
-    "slope",
-    "tarn",
-]
+_WORDS = (
+    *("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "juniper"),
+    *("knoll", "larch", "moor", "north", "oak", "pond", "quarry", "ridge", "slope", "tarn"),
+)
 
 Message = Mapping[str, Any]
 
@@ -91,7 +74,7 @@ def page(number: int) -> str:
     while sum(map(len, lines)) + len(lines) < LENGTH:
         lines.append(" ".join(draw.choice(_WORDS) for _ in range(14)) + ".")
     for place, line in enumerate(own):
-        lines[(place + 1) * len(lines) // (len(own) + 2)] = line
+        lines.insert((place + 1) * len(lines) // (len(own) + 2), line)
     return "\n".join(lines)[:LENGTH]
 
 
@@ -342,38 +325,38 @@ def deep_agent(evicts: int | None = None, **summaries: Any) -> Callable[[str], N
     return run
 
 
-def ours(**settings: Any) -> Callable[[str], None]:
-    """Return a run of this package with settings."""
+def ours(**compaction: Any) -> Callable[[str], None]:
+    """Return a run of this package, with compaction where settings of it are given."""
 
     def run(url: str) -> None:
-        from langchain_autotools import ChatOpenAI
+        from langchain_autotools import ChatOpenAI, Compaction
 
-        profile = {"profile": {"max_input_tokens": WINDOW}} if settings else {}
+        compact = {"compact": Compaction(**compaction), "context_window": WINDOW} if compaction else {}
         model: Any = ChatOpenAI
-        model(model="scripted", api_key="x", base_url=url, tools=tools(), max_turns=1_000, **profile, **settings).invoke(TASK)
+        model(model="scripted", api_key="x", base_url=url, tools=tools(), max_turns=1_000, **compact).invoke(TASK)
 
     return run
 
 
-LIMIT = WINDOW * 4 // 5
-"""The tokens at which peers are set to act in their best rows: 0.8 of the window, as here."""
+_LATE: dict[str, Any] = {"trigger": ("fraction", 0.95), "keep": ("messages", 2), "trim_tokens_to_summarize": None}
+"""The settings of LangChain's and deepagents' summaries that broke the prefix least among those tried, with no request above the window."""
 
 ROWS: dict[str, tuple[str, Callable[[str], None]]] = {
-    "create_agent": ("langchain", agent()),
-    "SummarizationMiddleware, LangChain's example: trigger 4,000 tokens, keep 20 messages": (
+    "`create_agent`": ("langchain", agent()),
+    "`SummarizationMiddleware`, 4,000 tokens, keep 20 messages (its example)": (
         "langchain",
         agent(summarizing(trigger=("tokens", 4_000), keep=("messages", 20))),
     ),
-    "SummarizationMiddleware, trigger 0.8, keep 0.1, nothing trimmed": (
-        "langchain",
-        agent(summarizing(trigger=("fraction", 0.8), keep=("fraction", 0.1), trim_tokens_to_summarize=None)),
-    ),
-    "ContextEditingMiddleware as it comes": ("langchain", agent(clearing())),
-    "ContextEditingMiddleware, clear_at_least=25000": ("langchain", agent(clearing(clear_at_least=25_000))),
-    "ContextEditingMiddleware, trigger 0.8, keep 4": ("langchain", agent(clearing(trigger=LIMIT, keep=4))),
-    "deepagents as it comes": ("deepagents", deep_agent()),
+    "`SummarizationMiddleware`, 0.95, keep 2 messages, untrimmed": ("langchain", agent(summarizing(**_LATE))),
+    "`ContextEditingMiddleware`": ("langchain", agent(clearing())),
+    "`ContextEditingMiddleware`, `clear_at_least=25000`": ("langchain", agent(clearing(clear_at_least=25_000))),
+    "`ContextEditingMiddleware`, `trigger=32000`, `keep=4`": ("langchain", agent(clearing(trigger=WINDOW * 4 // 5, keep=4))),
+    "deepagents": ("deepagents", deep_agent()),
+    "deepagents, 0.95, keep 2 messages, untrimmed": ("deepagents", deep_agent(**_LATE)),
     "deepagents, results above 1,000 tokens in files": ("deepagents", deep_agent(evicts=1_000)),
     "autotools": ("langchain_autotools", ours()),
+    "autotools, `compact=True`": ("langchain_autotools", ours(at=0.8)),
+    "autotools, `Compaction(at=0.95, keep=1)`": ("langchain_autotools", ours(at=0.95, keep=1)),
 }
 
 
