@@ -518,10 +518,10 @@ class _Records:
 
     def read(self, messages: Sequence[BaseMessage]) -> None:
         """Read the next messages."""
-        self.all += b"".join(map(_record, messages))
+        self.all += b"".join(map(_message_record, messages))
 
 
-def _record(message: BaseMessage) -> bytes:
+def _message_record(message: BaseMessage) -> bytes:
     """Return the record of a message: of what a vendor is sent of it, without cache marks."""
     fields = vars(message)
     sent = {name: value for name in _SENT if (value := fields.get(name))}

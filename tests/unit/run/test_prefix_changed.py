@@ -174,8 +174,8 @@ def test_it_comes_before_the_reply_of_its_request() -> None:
 def test_a_turn_reads_only_the_new_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each message once, however long the run."""
     read: list[BaseMessage] = []
-    record = event_emitter._record
-    monkeypatch.setattr(event_emitter, "_record", lambda message: read.append(message) or record(message))  # type: ignore[func-returns-value]
+    record = event_emitter._message_record
+    monkeypatch.setattr(event_emitter, "_message_record", lambda message: read.append(message) or record(message))  # type: ignore[func-returns-value]
     assert told(model_of(20, max_turns=30), [SystemMessage("Be brief."), HumanMessage("How warm is it?")]) == []
     assert len(read) == 2 + 2 * 20
 
