@@ -202,7 +202,7 @@ def with_usage(reply: Any) -> Any:
         made = AIMessage(made) if isinstance(made, str) else made
         used = ScriptedChatModel()._estimated_tokens(messages, keywords.get("tools") or ())
         usage = {"input_tokens": used, "output_tokens": 20, "total_tokens": used + 20}
-        return made.model_copy(update={"usage_metadata": usage, "response_metadata": {"finish_reason": "stop"}})
+        return made.model_copy(update={"usage_metadata": usage, "response_metadata": {"finish_reason": "stop", "model_name": "m"}})
 
     return told
 
