@@ -104,8 +104,7 @@ def with_compaction(settings: Any, profiled: Callable[[Any, Mapping[str, Any]], 
     values, plan, request, counted = settings.values, settings.plan, settings.request, settings.values["usage_limits"]
     model, form, given = request.model, request.form, values["compact"]
     name = given.tool_name
-    if (why := model.rules_out_compaction(request.keywords)) is not None:
-        raise ConfigurationError(f"compact= cannot shorten the history: {why}")
+    _check_parameters(model, request.keywords)
     if name in {*settings.executor.tools, *plan.caller_tools, *map(tool_name, form.tools)}:
         raise ConfigurationError(
             f"there is a tool {name!r}, as compact= declares one: name ours otherwise, compact=Compaction(tool_name=...)"
@@ -137,6 +136,28 @@ def with_compaction(settings: Any, profiled: Callable[[Any, Mapping[str, Any]], 
 
 
 _kept: Kept = {}  # of histories as they are; what is sent of them ends in the same messages
+
+
+_KEEPS = "the server keeps the history"
+_RULE_OUT: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("use_previous_response_id", "previous_response_id", "conversation"), _KEEPS),
+    **dict.fromkeys(("cached_content", "cachedContent"), "the server refuses declared tools"),
+}
+"""Parameters of vendors with which no history can be shortened here, and why."""
+
+
+def _check_parameters(model: Any, keywords: Mapping[str, Any]) -> None:
+    """Raise if a parameter of the model or of a call rules compaction out.
+
+    Raises:
+        ConfigurationError: One does.
+    """
+    own = vars(model)
+    places = [own, *(body for body in (own.get("model_kwargs"), own.get("extra_body"), keywords.get("extra_body")) if body), keywords]
+    given = {name: value for place in places if isinstance(place, Mapping) for name, value in place.items() if name in _RULE_OUT}
+    for name, value in given.items():
+        if value:
+            raise ConfigurationError(f"compact= cannot shorten the history with {name}: {_RULE_OUT[name]}")
 
 
 # ---------------------------------------------------------------------------------------------- requests

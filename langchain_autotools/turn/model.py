@@ -333,14 +333,6 @@ class SingleTurnChatModel(BaseChatModel):
         """
         return False
 
-    def rules_out_compaction(self, kwargs: Mapping[str, Any]) -> str | None:
-        """Return why the history of a request cannot be shortened here: the server keeps it, or takes no tools; None where it can.
-
-        Args:
-            kwargs: The call's keywords.
-        """
-        return None
-
     # ------------------------------------------------------------------------------------------ streams, for users
 
     def stream(
