@@ -7,13 +7,14 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, 
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, overload
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 
 from .. import event_types as kinds
 from ..addresses import is_page
 from ..event_types import NOTHING, EventTable, RunEvent
 from ..executor.pending import APPROVABLE, ELICITATION, Decision, PendingCall, full_name, is_apart, page_id
+from ..messages.blocks import standard_blocks
 from ..messages.calls import ToolCallRecord
 from ..messages.metadata import without_cost
 from ..messages.run_messages import open_run
@@ -44,6 +45,8 @@ _FINISH_REASONS = {
     "incomplete": "error",
 }
 _BY_VENDOR: Final[Chunk] = {"providerExecuted": True}
+_FILES: Final = ("image", "audio", "video", "file")
+_UNKNOWN: Final = "application/octet-stream"
 
 
 @overload
@@ -196,6 +199,13 @@ class UIMessageChunks:
         else:
             yield {"type": "finish", "finishReason": "other"}
 
+    @staticmethod
+    def user_message(message: BaseMessage) -> Chunk:
+        """Return the UI message that a message of the user is."""
+        is_text = isinstance(message.content, str)
+        parts = [{"type": "text", "text": message.content}] if is_text else [*map(_user_part, standard_blocks(message))]
+        return {"id": message.id, "role": "user", "parts": parts or [{"type": "text", "text": ""}]}
+
     # ------------------------------------------------------------------------------------------ runs and steps
 
     def _begin(self) -> Iterator[Chunk]:
@@ -264,6 +274,10 @@ class UIMessageChunks:
             yield {"type": f"{kind}-end", "id": part}
 
     def _message_done(self, event: kinds.MessageDone) -> Iterator[Chunk]:
+        """End a reply. The user's message, which the run took, is a part between two steps."""
+        if isinstance(event.message, HumanMessage):
+            yield from self._end_step()
+            yield {"type": "data-user-message", "id": event.message_id, "data": plain(self.user_message(event.message))}
         if not isinstance(event.message, AIMessage):
             return
         yield from self._enter(event.message_id)
@@ -530,6 +544,22 @@ _CHUNKS: Final = EventTable(
         kinds.RunFailed: _Made(NOTHING, lambda part, event: _run_part(part, state="failed", errorText=type(event.error).__name__)),
     },
 )
+
+
+# ---------------------------------------------------------------------------------------------- the user's messages
+
+
+def _user_part(block: Mapping[str, Any]) -> Chunk:
+    """Return a block as a part; one that a page has no form for as text."""
+    if block["type"] == "text":
+        return {"type": "text", "text": block["text"]}
+    if block["type"] not in _FILES:
+        return {"type": "text", "text": to_json(block.get("value", block))}
+    known, data, address = block.get("extras") or {}, block.get("base64"), block.get("url")
+    about = {"mediaType": block.get("mime_type") or _UNKNOWN, **({"filename": known["filename"]} if known.get("filename") else {})}
+    if data or is_page(address):
+        return {"type": "file", "url": address if is_page(address) else f"data:{about['mediaType']};base64,{data}", **about}
+    return {"type": "data-vendor-file", "data": {"fileId": block.get("file_id"), **about, **({"url": address} if address else {})}}
 
 
 # ---------------------------------------------------------------------------------------------- values that the SDK takes
