@@ -119,7 +119,7 @@ class Fold(Protocol):
 _F = TypeVar("_F", bound=Fold)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Derived:
     """What was derived from the messages of one list.
 

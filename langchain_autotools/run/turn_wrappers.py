@@ -7,7 +7,7 @@ of its wire.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, aclosing, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
@@ -128,7 +128,7 @@ class TurnRequest:
     model: Any
     messages: Any
     choice: Choice
-    keywords: Mapping[str, Any]
+    keywords: Mapping[str, Any] = field(repr=False)
     end: Deadline
     tools: Sequence[Any] = ()
     caller_tools: frozenset[str] = frozenset()
