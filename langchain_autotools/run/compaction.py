@@ -205,6 +205,8 @@ class Compactor(TurnWrapper):
         self._sent: Sequence[BaseMessage] | None = None
         self._declared: tuple[Any, int] = None, 0
         self._reads: Counter[str] = Counter()
+        self._named: tuple[Any, str] = model, model_name(model)
+        self._own_name = self._named[1]
 
     def wrapper(self) -> TurnWrapper:
         """Return this wrapper."""
@@ -261,15 +263,21 @@ class Compactor(TurnWrapper):
             request: The request.
             windows: What servers have told, by the records of the history.
         """
-        name = model_name(request.model)
-        is_own = self._given is not None and name == model_name(self._model)
+        name = self._name(request.model)
+        is_own = self._given is not None and name == self._own_name
         of_profile = None if is_own else self._profiled(request.model, request.keywords)
         known = (self._given, of_profile, windows.get(name), self._learned.get(name))
         return min((size for size in known if size is not None), default=None)
 
     def learn(self, request: TurnRequest, size: int) -> None:
         """Remember the context window of the model that makes a request."""
-        self._learned[model_name(request.model)] = size
+        self._learned[self._name(request.model)] = size
+
+    def _name(self, model: Any) -> str:
+        known, name = self._named
+        if known is not model:
+            self._named = model, (name := model_name(model))
+        return name
 
     @property
     def learned(self) -> Mapping[str, int]:
