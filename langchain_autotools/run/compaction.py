@@ -355,6 +355,13 @@ _LONGEST_SUMMARY: Final = 4000
 _WORTH: Final = 1 / 8
 """The part of the limit that a summary must save: less is not worth a request."""
 
+_AGAIN: Final = 1 / 2
+"""The part of the limit that the turns which it covers must have grown by before a summary that was not made is asked for again."""
+
+_ROOM: Final = 4
+"""How many times the room that cutting results leaves a summary must leave: with less room nearly each request would cut another result,
+and begin with other bytes than the one before."""
+
 
 class _Shape:
     """What is sent of the messages of a request.
@@ -392,7 +399,7 @@ class _Shape:
             window = most if limit is not None or self.window is None else self.window
             self.cut = self._shortened(self.cut, settings.keep, most, window)
             self.size = self.reading.size(self.cut, self._declared)
-            if settings.summary and sums and self.size > most:
+            if settings.summary and sums:
                 self.plan = self._planned(settings.keep, most, window)
         self.planned_size = self.size if self.plan is None else self.reading.size(replace(self.cut, summary=self.plan), self._declared)
 
@@ -413,11 +420,14 @@ class _Shape:
             most,
             self.summary_tokens,
         )
-        if plan is None or self.size - reading.size(replace(self.cut, summary=plan), self._declared) < most * _WORTH:
+        if plan is None:
+            return None
+        planned = reading.size(replace(self.cut, summary=plan), self._declared)
+        if self.size - planned < most * _WORTH or most - planned < _ROOM * (most - self.size):
             return None
         places, tokens = reading.outline.places, reading.tokens
-        is_late = not self.tried or tokens[places[plan.messages]] - tokens[places[self.tried]] >= most * _WORTH
-        return plan if is_late and plan.messages > self.tried else None
+        is_early = self.tried and tokens[places[plan.messages]] - tokens[places[self.tried]] < most * _AGAIN
+        return None if is_early else plan
 
     @property
     def summary_tokens(self) -> int:

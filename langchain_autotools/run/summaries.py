@@ -57,7 +57,7 @@ def asking(
 
 
 def _for_text(request: TurnRequest) -> TurnRequest:
-    """Return a request as one for plain text: nothing of it is streamed, no form is asked for, no call is forced. The tools are the same."""
+    """Return a request as one for plain text: it is not streamed, no form is asked for, no call is forced. The tools are the same."""
     model, choice, config = _without_format(request.model), request.form.choice, request.config or RunnableConfig()
     if choice.lasting is not None and model.read_tool_choice(choice.lasting).forced:
         choice = replace(choice, lasting=None)
