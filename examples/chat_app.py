@@ -6,11 +6,14 @@
 import json
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections import defaultdict
+from collections.abc import AsyncIterator, Collection
+from itertools import takewhile
 from typing import Any
 from uuid import uuid4
 
 import gradio as gr
+from langchain_core.messages import HumanMessage
 
 from langchain_autotools import DecisionsError, PendingCall, ToolContext, init_chat_model
 from langchain_autotools.durable import Conversations, launch
@@ -35,10 +38,50 @@ def send_mail(to: str, text: str) -> str:
     return f"Sent to {to}."
 
 
+def decide(chats: Conversations, chosen: str, call: PendingCall, text: str) -> gr.Textbox:
+    """Let a call run with the arguments of its editor; show what is wrong with them."""
+    try:
+        chats.decide(chosen, [(call.respond if call.kind == "elicitation" else call.edit)(json.loads(text))])
+    except DecisionsError as error:  # not what the tool takes, or decided elsewhere: the editor stays
+        return gr.Textbox(" ".join(problem.words for problem in error.problems), visible=True)
+    except ValueError as error:  # no JSON
+        return gr.Textbox(str(error), visible=True)
+    return gr.Textbox(visible=False)
+
+
+class Unread:
+    """What users have said and no run has read yet."""
+
+    def __init__(self, chats: Conversations) -> None:
+        self._chats = chats
+        self._texts: defaultdict[str, dict[str, str]] = defaultdict(dict)  # by conversation and id
+
+    async def load(self, chosen: str) -> None:
+        """Begin with what the conversation ends with: what is read of it is told by its events."""
+        last = takewhile(lambda one: one.type == "human", reversed(await self._chats.amessages(chosen)))
+        self._texts[chosen] = {str(one.id): one.text for one in reversed([*last])}
+
+    def send(self, chosen: str, text: str, running: bool) -> tuple[str, gr.Textbox]:
+        """Send a message; a run that goes on reads it between two requests."""
+        if text.strip():
+            message = HumanMessage(text, id=uuid4().hex)
+            self._texts[chosen][str(message.id)] = text
+            self._chats.send(chosen, message, while_running="steer")
+        return "", self.shown(chosen, running)
+
+    def shown(self, chosen: str, running: bool, read: Collection[str] = ()) -> gr.Textbox:
+        """Show what waits while a run goes on, without what was read."""
+        texts = self._texts[chosen]
+        for one in [one for one in texts if one in read]:
+            del texts[one]
+        return gr.Textbox("\n".join(texts.values()), visible=running and bool(texts))
+
+
 def page(chats: Conversations) -> gr.Blocks:
     """The page of these conversations. Which one it shows stands in its address."""
 
     edited: dict[str, str] = {}  # what stands in an editor outlives that another call is decided
+    unread = Unread(chats)
 
     def begin(chosen: str | None, request: gr.Request) -> gr.Radio:
         known = {one.id: one.title or "Without a title" for one in chats.list(50, order="activity")}
@@ -47,10 +90,12 @@ def page(chats: Conversations) -> gr.Blocks:
         return gr.Radio([(title, one) for one, title in choices.items()], value=chosen)
 
     async def follow(chosen: str) -> AsyncIterator[Any]:
+        await unread.load(chosen)
         async for chat in gradio_chat(chats.aevents(chosen, follow=True)):
-            buttons = gr.Textbox(submit_btn=not chat.is_running, stop_btn=chat.is_running)
             waiting = [call.to_dict() for call in chat.pending]
-            yield chat.messages, buttons, waiting, chat.failed, gr.Button(visible=bool(chat.failed))
+            buttons = gr.Textbox(submit_btn=True, stop_btn=chat.is_running)
+            shown = chat.messages, buttons, unread.shown(chosen, chat.is_running, chat.read), chat.is_running
+            yield *shown, waiting, chat.failed, gr.Button(visible=bool(chat.failed))
 
     def editors(chosen: str, waiting: list[dict[str, Any]]) -> None:
         for call in map(PendingCall.from_dict, waiting):
@@ -63,21 +108,12 @@ def page(chats: Conversations) -> gr.Blocks:
                     approve = gr.Button("Answer" if is_question else "Approve", variant="primary", min_width=80)
                     reject = gr.Button("Decline" if is_question else "Reject", min_width=80)
 
-            def decide(text: str, call: PendingCall = call) -> gr.Textbox:
-                try:
-                    chats.decide(chosen, [(call.respond if call.kind == "elicitation" else call.edit)(json.loads(text))])
-                except DecisionsError as error:  # not what the tool takes, or decided elsewhere: the editor stays
-                    return gr.Textbox(" ".join(problem.words for problem in error.problems), visible=True)
-                except ValueError as error:  # no JSON
-                    return gr.Textbox(str(error), visible=True)
-                return gr.Textbox(visible=False)
-
             editor.input(lambda text, call=call: edited.update({call.digest: text}), editor, show_progress="hidden")
-            approve.click(decide, editor, refused)
+            approve.click(lambda text, call=call: decide(chats, chosen, call, text), editor, refused)
             reject.click(lambda call=call: chats.decide(chosen, [call.reject()]) and None)
 
     with (blocks := gr.Blocks(title="Chat", analytics_enabled=False, fill_height=True, fill_width=True)):
-        waiting, failed = gr.State([]), gr.State()
+        waiting, failed, running = gr.State([]), gr.State(), gr.State(False)
         with gr.Sidebar(open=False, width=260) as sidebar:
             new = gr.Button("New conversation")
             chosen = gr.Radio([], label="Conversations")
@@ -85,8 +121,9 @@ def page(chats: Conversations) -> gr.Blocks:
         with gr.Column(scale=0):
             gr.render([chosen, waiting], show_progress="hidden")(editors)
         again = gr.Button("Try again", visible=False)
-        box = gr.Textbox(placeholder="Message", show_label=False, elem_classes="draft")  # `follow` shows its button
-        sent = box.submit(lambda chosen, text: text.strip() and chats.send(chosen, text) and "", [chosen, box], box, show_progress="hidden")
+        unread_box = gr.Textbox(visible=False, label="Waiting to be read", interactive=False, elem_classes="unread")
+        box = gr.Textbox(placeholder="Message", show_label=False, elem_classes="draft")  # `follow` shows its buttons
+        sent = box.submit(unread.send, [chosen, box, running], [box, unread_box], show_progress="hidden")
         sent.then(begin, chosen, chosen, show_progress="hidden")
         box.stop(chats.cancel, chosen)
         again.click(lambda failed: chats.retry(failed) and None, failed)
@@ -96,7 +133,8 @@ def page(chats: Conversations) -> gr.Blocks:
         blocks.load(lambda wide: gr.Sidebar(open=wide), gr.Checkbox(visible=False), sidebar, js=WIDE, show_progress="hidden")
         begun = blocks.load(begin, chosen, chosen, show_progress="hidden")
         begun.then(None, chosen, js=STAY).then(None, box, box, js=RESTORE)
-        begun.then(follow, chosen, [messages, box, waiting, failed, again], concurrency_limit=None, show_progress="hidden")
+        outputs = [messages, box, unread_box, running, waiting, failed, again]
+        begun.then(follow, chosen, outputs, concurrency_limit=None, show_progress="hidden")
     return blocks
 
 

@@ -68,10 +68,6 @@ class ChunkSum:
         self._chunks: list[AIMessageChunk] = []
         self._texts: list[str] = []
         self._shape: str | _Shape | None = None
-        self.extend(chunks)
-
-    def extend(self, chunks: Iterable[AIMessageChunk]) -> None:
-        """Add the next chunks of the stream."""
         for chunk in chunks:
             self.add(chunk)
 

@@ -40,7 +40,7 @@ __all__ = [
     "LoginNeededError",
     "StreamError",
     "UnsupportedFeatureError",
-    "cut_traceback",
+    "concise",
     "translated",
 ]
 
@@ -206,13 +206,20 @@ def _is_users(frame: FrameType) -> bool:
     return not (_is_internal(frame) or path.startswith(_INSTALLED) or path.startswith("<frozen "))
 
 
-def cut_traceback(error: BaseException, trace: TracebackType | None) -> None:
-    """Cut the traceback of a self-explanatory error to the caller's line: of an argument that cannot work, or of a vendor's server.
+class concise:
+    """A context manager that cuts the traceback of self-explanatory errors of its body to the caller's line.
 
-    It stays whole where code of anybody else stands in between.
+    Such errors are those of an argument that cannot work, and of a vendor's server. It stays whole where code of anybody else stands in
+    between.
     """
-    if isinstance(error, ConfigurationError | ModelError) and trace is not None and all(_is_internal(frame) for frame, _ in walk_tb(trace)):
-        trace.tb_next = None
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        if trace is None or not isinstance(error, ConfigurationError | ModelError):
+            return
+        if all(_is_internal(frame) for frame, _ in walk_tb(trace)):
+            trace.tb_next = None
 
 
 def _is_internal(frame: FrameType) -> bool:

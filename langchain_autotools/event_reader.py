@@ -19,13 +19,13 @@ from .errors import ConfigurationError
 from .event_bus import Alarm, Listener, Scope, current_scope, stop_listening
 from .event_types import RunEvent
 from .executor.user_functions import NoThreadError, run_beside
-from .run.run import adrive, drive
+from .mixin import ToolsAndMessagesMixin
 
 _logger = logging.getLogger("langchain_autotools")
 
 _END: Any = object()
 _GRACE_SECONDS = 5.0  # how long a step that is given up may take to notice
-_HAND_OVER = {drive.__code__, adrive.__code__}
+_HAND_OVER = {ToolsAndMessagesMixin.stream.__code__, ToolsAndMessagesMixin.astream.__code__}
 
 
 # A stream of events is not known to the generator that reads for it: one that it knew would live, with its runs, until the garbage

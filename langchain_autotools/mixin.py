@@ -7,6 +7,7 @@ asynchronously; what they decide is decided in `run/`. `with_tools` gives the sa
 
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast, overload
 
@@ -17,7 +18,7 @@ from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from pydantic import BaseModel, PrivateAttr, SecretStr, model_validator
 
 from .compat import CACHE_KEY, input_messages, should_stream
-from .errors import ConfigurationError
+from .errors import ConfigurationError, concise
 from .executor.approvals import portable_key
 from .executor.steps import CallWrapper
 from .executor.tools import dump_tools, restore_tools
@@ -146,12 +147,14 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
         Returns:
             The run message; `new_messages` takes the new messages out of it.
         """
-        *_, message = drive(self, input, config, kwargs, streamed=False)
+        with concise():
+            *_, message = drive(self, input, config, kwargs, streamed=False)
         return cast("AIMessage", message)
 
     async def ainvoke(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
         """Like `invoke`, asynchronously."""
-        *_, message = [chunk async for chunk in adrive(self, input, config, kwargs, streamed=False)]
+        with concise():
+            *_, message = [chunk async for chunk in adrive(self, input, config, kwargs, streamed=False)]
         return cast("AIMessage", message)
 
     def stream(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[AIMessageChunk]:
@@ -159,11 +162,17 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
 
         The chunks sum to what `invoke` returns; `new_messages(chunk)` gives the messages a chunk completes.
         """
-        return drive(self, input, config, kwargs, streamed=True)
+        with concise():
+            yield from drive(self, input, config, kwargs, streamed=True)  # a generator function, by which others know a stream
 
-    def astream(self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[AIMessageChunk]:
+    async def astream(
+        self, input: LanguageModelInput, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[AIMessageChunk]:
         """Like `stream`, asynchronously."""
-        return adrive(self, input, config, kwargs, streamed=True)
+        with concise():
+            async with aclosing(adrive(self, input, config, kwargs, streamed=True)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
 
     def _check_decisions(self, history: LanguageModelInput, kwargs: dict[str, Any], *, recorded: bool = False) -> None:
         """Raise if a call with these keywords, `resume` among them, cannot carry out the decisions.

@@ -7,7 +7,7 @@ left.
 
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -18,10 +18,10 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from ..errors import ConfigurationError
 from ..event_types import MessagesAdded, RunEvent
-from .conversation_runs import APPEND, LABELS, LAST, LEFT, OWNER, TITLE, ConversationRun, ConversationRuns, Incarnation, check_name
+from .conversation_runs import APPEND, LABELS, LAST, LEFT, OWNER, TITLE, ConversationRun, ConversationRuns, Incarnation
 from .engine import Link, engine, outside
 from .run_reader import Look, ReaderTimeout, Wait, position_of, read_run, rows_as_written, rows_of
-from .stored import is_storable
+from .stored import check_name, is_storable
 
 State = Literal["idle", "queued", "running", "calls_pending", "failed"]
 Order = Literal["begun", "activity"]
@@ -304,14 +304,28 @@ def read_conversation(
         if run is None:
             yield from rows_as_written(where.run_id(number), where.mark, timeout, link, wake)
             continue
+        if run.steers and not run.has_ended and not (yield from _has_begun(run.id, timeout, link, wake)):
+            found.clear()  # it has ended without an event: now it says whether its message was taken
+            continue
         added = [MessagesAdded(run_id=run.id, messages=messages)] if (messages := run.added()) else []
-        told = read_run(run.id, timeout, link, wake, rows.pop(run.id, None)) if run.request["kind"] != APPEND else ()
+        is_told = run.request["kind"] != APPEND and run.taken_by is None
+        told = read_run(run.id, timeout, link, wake, rows.pop(run.id, None)) if is_told else ()
         for step in chain(added, told):
             if isinstance(step, Wait):
                 yield step
             elif (place := position_of(step) + 1 + (step.position is not None and len(added))) > had:
                 yield replace(step, position=where.position(number, place))
         number, had = number + 1, 0
+
+
+def _has_begun(run_id: str, timeout: float | None, link: Link, wake: Callable[[], None]) -> Generator[Wait, None, bool]:
+    """Wait until a run has told something, or has ended; return whether it has told something."""
+    with closing(rows_as_written(run_id, None, timeout, link, wake)) as rows:
+        for row in rows:
+            if not isinstance(row, Wait):
+                return True
+            yield row
+    return False
 
 
 def _look(

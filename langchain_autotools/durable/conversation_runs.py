@@ -11,7 +11,8 @@ incarnation has the next number. Ids of runs and positions have the number; thos
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -35,7 +36,6 @@ from .journal import with_texts
 from .run_reader import ENDED_FROM_OUTSIDE, GOES_ON, ReaderTimeout, events_so_far, followed_runs
 from .stored import (
     RunFailedError,
-    check_storable,
     checked,
     copy_of,
     mapping_of,
@@ -43,10 +43,12 @@ from .stored import (
     plain_config,
     plain_keywords,
     plain_messages,
+    reading,
     reply_of,
+    request_of_run,
     stored,
 )
-from .workers import start_workflow
+from .workers import CANCELLED, STEERS, Execution, start_workflow
 
 SEND, DECIDE, APPEND = "send", "decide", "append"
 """The kinds of runs: answering a message, continuing with decisions, or only adding messages."""
@@ -60,6 +62,9 @@ OWNER, LABELS, TITLE, LAST = "autotools_owner", "autotools_labels", "autotools_t
 LEFT = "autotools_left"
 """The attribute of a finished run that left something: `calls_pending`, or `failed`."""
 
+TAKEN = "autotools_taken"
+"""The attribute of a run whose message an earlier run has taken: the id of that one."""
+
 _KEY = "autotools_key"  # what a run was added for: the same is added once
 _CONVERSATION = "autotools_conversation"
 _ENDED = "langchain_autotools deleted conversation"
@@ -69,7 +74,8 @@ _FIRST_LOOK = 16  # how many runs of a conversation the first look-up asks for; 
 _MOST_LOOKED_UP = 1024  # how many it asks for at the most
 _FEW = 4  # how many runs the search for the last one asks for at a time
 _OPEN = ["ENQUEUED", "PENDING"]  # what DBOS has an index of
-_ATTRIBUTES = {OWNER: str, LABELS: Mapping, TITLE: str, LAST: int, LEFT: str, _DECIDED: str, _KEY: str, _CONVERSATION: str}
+_TEXTS = OWNER, TITLE, LEFT, TAKEN, _DECIDED, _KEY, _CONVERSATION
+_ATTRIBUTES = {**dict.fromkeys(_TEXTS, str), LABELS: Mapping, LAST: int, STEERS: bool}
 
 
 # ---------------------------------------------------------------------------------------------- a conversation until it is deleted
@@ -219,6 +225,24 @@ class ConversationRun:
         return mapping_of(json.loads(self.noted.get(_DECIDED, "{}")))
 
     @property
+    def steers(self) -> bool:
+        """Whether the run before it may take its message."""
+        return bool(self.noted.get(STEERS))
+
+    @property
+    def taken_by(self) -> str | None:
+        """The id of the earlier run that has taken the message of this run, once this one has ended; None if none has."""
+        return cast("str | None", self.noted.get(TAKEN)) if self.has_ended else None
+
+    def joins(self, request: Mapping[str, Any]) -> bool:
+        """Whether a run with this request takes the message: what this one was sent with holds for it there, too, and it can be read."""
+        with suppress(RunFailedError), reading(f"the request of run {self.id!r}"):
+            is_open = self.steers and not self.has_ended and not self.noted.get(CANCELLED)
+            same = is_open and _terms(request_of_run(self.request)) == _terms(request)
+            return same and all(type(message) is HumanMessage for message in self._added)
+        return False
+
+    @property
     def conversation(self) -> str:
         """The conversation of the run."""
         return str(self.noted[_CONVERSATION])
@@ -260,7 +284,7 @@ class ConversationRun:
             raise failed
 
     def added(self) -> list[BaseMessage]:
-        """The messages that the run was begun with."""
+        """The messages that the run was begun with; none if an earlier run has taken them."""
         return [copy_of(message) for message in self._added]
 
     def made(self) -> list[BaseMessage]:
@@ -290,7 +314,7 @@ class ConversationRun:
 
     @stored("the request")
     def _added(self) -> list[BaseMessage]:
-        return [message_of(data) for data in self.request["messages"]]
+        return [] if self.taken_by else [message_of(data) for data in self.request["messages"]]
 
     @stored("the outcome")
     def _made(self) -> list[BaseMessage]:
@@ -300,7 +324,25 @@ class ConversationRun:
     def exported(self) -> dict[str, Any]:
         """Return the run's exported data, other than its messages."""
         status = "waits" if self.waits else "goes on" if self.goes_on else "ended" if self.error is None else "failed"
-        return {"id": self.id, "kind": self.request["kind"], "begun": self.begun.isoformat(), "status": status, "error": self.error}
+        taken = {} if self.taken_by is None else {"taken_by": self.taken_by}
+        about = {"id": self.id, "kind": self.request["kind"], "begun": self.begun.isoformat()}
+        return {**about, "status": status, "error": self.error, **taken}
+
+
+def _terms(request: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what a run allows its model and tools, and for whom they act."""
+    keywords = {name: value for name, value in request["keywords"].items() if name not in ("resume", "message")}
+    return keywords, (request["config"] or {}).get("configurable")
+
+
+def untaken(runs: Iterable[ConversationRun]) -> list[ConversationRun]:
+    """Return the runs without those whose message an earlier one has taken, also where they have not ended."""
+    kept: list[ConversationRun] = []
+    for run in runs:
+        waits = bool(kept) and run.steers and not run.has_ended
+        if run.taken_by is None and not (waits and {*run.message_ids} <= {*kept[-1].message_ids}):
+            kept.append(run)
+    return kept
 
 
 @dataclass(frozen=True)
@@ -370,6 +412,37 @@ class ConversationRuns:
             engine.transcripts.put(own.prefix, transcript, transcript.size)
         return [*given]
 
+    def steering(self, request: Mapping[str, Any], execution: Execution) -> Callable[[int], list[Any]]:
+        """Return the function that returns the messages that steer a run, behind so many that it has taken, as plain JSON."""
+        own = Incarnation(self.name, request["conversation"]).of_run(execution.run_id)
+        behind = int(execution.run_id.rpartition("/")[2]) + 1
+
+        def messages(taken: int) -> list[Any]:
+            execution.await_run(own.run_id(behind + taken))
+            return [message for run in self._joining(own, behind + taken, request) for message in run.request["messages"]]
+
+        execution.await_run(own.run_id(behind))
+        if execution.steers:  # what followed it may steer it now
+            execution.arrived.set()
+        return messages
+
+    def _joining(self, where: Incarnation, number: int, request: Mapping[str, Any]) -> Iterator[ConversationRun]:
+        """Yield the runs from a number on that join a run with this request, up to one that does not."""
+        while found := self.numbered(where, range(number, number + _FEW)):
+            for run in found.values():
+                if not run.joins(request):
+                    return
+                yield run
+            number += _FEW
+
+    def end_taken(self, conversation: str, run_id: str) -> dict[str, Any]:
+        """Note which run has taken the message of a run, and that the conversation is left as that one has left it; return the outcome."""
+        own, number = Incarnation(self.name, conversation).of_run(run_id), int(run_id.rpartition("/")[2]) - 1
+        before = self.numbered(own, [number], load_input=False)[number]
+        left = {name: value for name, value in before.noted.items() if name == LEFT}
+        self.note(run_id, {TAKEN: before.taken_by or before.id, **left})
+        return {"messages": []}
+
     def given(self, conversation: str, run_id: str, messages: Sequence[BaseMessage]) -> None:
         """Keep the messages of a run's last request, with which the next run of the conversation begins."""
         own = Incarnation(self.name, conversation).of_run(run_id)
@@ -405,6 +478,11 @@ class ConversationRuns:
                 continue
             found, last = next_ones, next_ones[max(next_ones)] if next_ones else last
         return [first, last]
+
+    def messages(self, conversation: str) -> list[BaseMessage]:
+        """Return the messages of a conversation, in order, also of a run that goes on."""
+        runs = untaken(self.of(conversation, whole=True))
+        return [message for run in runs for message in (*run.added(), *run.made_so_far())]
 
     def one(self, run_id: str) -> ConversationRun | None:
         """Return a run with input and output; None if it does not exist."""
@@ -464,6 +542,8 @@ class ConversationRuns:
         if there is None or there.key != key:
             return False
         followed_runs().look_soon()
+        if STEERS in attributes and engine.executions is not None:
+            engine.executions.tell(where.run_id(number))
         if is_over:  # it was deleted meanwhile, perhaps before this run could be seen
             self.end([there])
             self.delete([there])
@@ -480,6 +560,15 @@ class ConversationRuns:
         engine.transcripts.forget({run.id.rpartition("/")[0] for run in runs})
         for end in range(len(runs), 0, -_LARGEST):
             outside(DBOS.delete_workflows, [run.id for run in runs[max(0, end - _LARGEST) : end]])
+
+    def health(self, stalled_after: float) -> "Health":
+        """See `Conversations.health`."""
+        now = time.time()
+        found = self.found(queue_name=self.queue, status=_OPEN)
+        waiting, running = [run for run in found if run.waits], [run for run in found if run.goes_on]
+        oldest = min(_since(self, found), default=now)
+        stalled = tuple(run.id for run in running if _progress(run, now - stalled_after) < now - stalled_after)
+        return Health(len(waiting), len(running), max(0.0, now - oldest), stalled)
 
 
 # ---------------------------------------------------------------------------------------------- their health
@@ -501,16 +590,6 @@ class Health:
     running: int
     oldest_waiting: float
     stalled: tuple[str, ...]
-
-
-def health_of(runs: ConversationRuns, stalled_after: float) -> Health:
-    """See `Conversations.health`."""
-    now = time.time()
-    found = runs.found(queue_name=runs.queue, status=_OPEN)
-    waiting, running = [run for run in found if run.waits], [run for run in found if run.goes_on]
-    oldest = min(_since(runs, found), default=now)
-    stalled = tuple(run.id for run in running if _progress(run, now - stalled_after) < now - stalled_after)
-    return Health(len(waiting), len(running), max(0.0, now - oldest), stalled)
 
 
 def _since(runs: ConversationRuns, found: Iterable[ConversationRun]) -> list[float]:
@@ -538,26 +617,6 @@ def _progress(run: ConversationRun, enough: float) -> float:
 #
 # Requests of runs of conversations: what each is asked to answer, append, decide or repeat.
 
-_LONGEST = 1000  # bytes of a name as it stands in an id: PostgreSQL indexes no more than some 2,700 in all
-
-
-def check_name(what: str, name: str) -> None:
-    """Raise for a name that cannot be part of run ids on every database.
-
-    Args:
-        what: The kind of name, for the error.
-        name: The name.
-
-    Raises:
-        ConfigurationError: It is empty or no text, or has a NUL or a lone surrogate, or is too long.
-    """
-    if not (isinstance(name, str) and name):
-        raise ConfigurationError(f"{what} is a text that is not empty, not {name!r}")
-    check_storable(what, name)
-    size = len(quote(name, safe=""))
-    if size > _LONGEST:
-        raise ConfigurationError(f"{what} has at most {_LONGEST} bytes once it is quoted as in a URL: this one has {size}")
-
 
 def request_of(
     kind: str, messages: Sequence[BaseMessage], config: RunnableConfig | None = None, keywords: Mapping[str, Any] | None = None
@@ -579,21 +638,22 @@ def request_of_appended(
 
 
 def request_of_sent(
-    runs: Sequence[ConversationRun], message: BaseMessage | None, request: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
+    runs: Sequence[ConversationRun], message: BaseMessage | None, request: dict[str, Any], *, steers: bool = False
+) -> "NewRun":
     """Return the request of a run that answers a message, which it includes unless that is already the last one.
 
     Args:
         runs: The runs of the conversation.
         message: The message; None where its id was made just now.
         request: The request of the run.
+        steers: Whether the run before it may take the message, if that goes on.
 
     Raises:
         ConfigurationError: The conversation has a message with this id elsewhere.
     """
     run = None if message is None else _runs_by_message(runs).get(message.id)
     if message is None or run is None:
-        return request, {}
+        return request, {STEERS: True} if steers and runs and not runs[-1].has_ended else {}
     if run is runs[-1] and run.request["kind"] == APPEND and run.added()[-1].id == message.id:
         return {**request, "messages": []}, {}
     raise ConfigurationError(f"the conversation has a message {message.id!r} already, and others behind it: send one with an id of its own")
@@ -620,6 +680,7 @@ def undecided_calls(runs: Sequence[ConversationRun]) -> list[PendingCall]:
 
 def _ended_history(runs: Sequence[ConversationRun]) -> list[BaseMessage]:
     """Return the messages of a conversation up to decisions that runs are going on with; empty where another run is going on."""
+    runs = untaken(runs)
     if any(not run.has_ended and run.request["kind"] != DECIDE for run in runs):
         return []
     return [message for run in runs if run.has_ended for message in (*run.added(), *run.made())]
@@ -651,7 +712,7 @@ def request_of_decisions(
     Raises:
         DecisionsError: As `decide` does.
     """
-    last = next((run for run in reversed(runs) if run.request["kind"] != APPEND), None)
+    last = next((run for run in reversed(untaken(runs)) if run.request["kind"] != APPEND), None)
     before = {"config": None, "keywords": {}} if last is None else last.request
     keywords = {name: value for name, value in before["keywords"].items() if name != "message"}
     with Refusals() as refusals:
@@ -710,7 +771,7 @@ def request_of_retry(runs: Sequence[ConversationRun], failed: ConversationRun) -
     """
     if failed.error is None:
         raise ConfigurationError(f"run {failed.id!r} has not failed: there is nothing to try again")
-    if runs[-1].id != failed.id:
+    if untaken(runs)[-1].id != failed.id:
         raise ConfigurationError(f"run {failed.id!r} is not the last one of its conversation: others went on from what it had come to")
     if undecided_calls(runs):
         raise ConfigurationError(

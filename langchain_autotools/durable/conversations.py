@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Gen
 from contextlib import aclosing
 from datetime import datetime, timedelta
 from functools import partial, wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -21,6 +21,7 @@ from ..executor import Decision, PendingCall, pending_calls
 from ..executor.pending import read_decisions
 from ..messages.run_messages import new_messages
 from ..mixin import ToolsAndMessagesMixin
+from ..run.inbox import user_message
 from .conversation_reader import ConversationInfo, ConversationList, Metadata, Order, check_position, read_conversation, start_of
 from .conversation_runs import (
     APPEND,
@@ -31,8 +32,6 @@ from .conversation_runs import (
     Health,
     Incarnation,
     Sent,
-    check_name,
-    health_of,
     request_of,
     request_of_appended,
     request_of_decisions,
@@ -44,7 +43,18 @@ from .engine import Link, begun, cancel_run, engine, launch, register
 from .journal import RecordedTexts
 from .run_reader import ReaderTimeout, adriven, driven
 from .runs import check, execute
-from .stored import RunFailedError, check_storable, is_storable, mapping_of, message_of, plain_messages, reading, reply_of, request_of_run
+from .stored import (
+    RunFailedError,
+    check_name,
+    check_storable,
+    is_storable,
+    mapping_of,
+    message_of,
+    plain_messages,
+    reading,
+    reply_of,
+    request_of_run,
+)
 from .workers import is_of_disk
 
 _FORMAT = 1  # of what `export` returns
@@ -147,6 +157,7 @@ class Conversations:
         *,
         owner: str | None = None,
         labels: Mapping[str, str] | None = None,
+        while_running: Literal["queue", "steer"] = "queue",
         **kwargs: Any,
     ) -> Sent:
         """Send a message, which a run answers after all earlier ones. Nobody needs to wait for it.
@@ -159,22 +170,33 @@ class Conversations:
             owner: Owner of the conversation, set when it begins. Later values must be the same.
             labels: Labels by which `list` finds the conversation. They replace earlier ones;
                 None leaves these.
+            while_running: What a run that goes on does: `queue` lets it end first; with `steer` it takes the message between two of its
+                requests, or after its last reply, where one more turn answers it. It takes only a message with its own keywords and
+                `configurable`, and none behind another one that it does not take. What is not taken is answered as with `queue`.
             **kwargs: Keywords of the model's `invoke`, as plain JSON, such as `deadline`.
 
         Returns:
-            What `result` and `events` take.
+            What `result` and `events` take. `result` of a message that was taken is the answer of the run that took it, whose events
+            tell it where it was read.
 
         Raises:
             ConfigurationError: The message is none that somebody says to a model, or something cannot travel; or another message of
-                the conversation has its id; or the conversation has another owner, or none.
+                the conversation has its id; or the conversation has another owner, or none; or `while_running` is neither; or what
+                steers is no text or `HumanMessage`, or is empty, or the model does not carry messages.
         """
+        if while_running not in ("queue", "steer"):
+            raise ConfigurationError(f'while_running is "queue" or "steer", not {while_running!r}')
+        if steers := while_running == "steer":
+            user_message("a message that steers a run", message)
+            if not kwargs.get("carry_messages", self.model.carry_messages):
+                raise ConfigurationError("a run that is steered keeps what it was told in its messages: carry_messages must not be False")
         one = HumanMessage(message) if isinstance(message, str) else message
         if not isinstance(one, BaseMessage) or isinstance(one, AIMessage | ToolMessage):
             raise ConfigurationError(f"send takes a text or what a user says, not {type(one).__name__}: append takes any messages")
         (one,) = named([one])
         request = request_of(SEND, [one], config, kwargs)
         has_id = one is message  # else it is new
-        made = partial(request_of_sent, message=one if has_id else None, request=request)
+        made = partial(request_of_sent, message=one if has_id else None, request=request, steers=steers)
         return self._add(conversation, f"message {one.id}", made, Metadata(owner, labels, [one]), whole=has_id)
 
     asend = _in_thread(send)
@@ -378,7 +400,7 @@ class Conversations:
     def messages(self, conversation: str) -> builtins.list[BaseMessage]:
         """Return the messages of a conversation, in order: of a current run the complete ones, then those that wait for an answer."""
         self._open(conversation)
-        return [message for run in self._runs.of(conversation, whole=True) for message in (*run.added(), *run.made_so_far())]
+        return self._runs.messages(conversation)
 
     amessages = _in_thread(messages)
 
@@ -422,13 +444,14 @@ class Conversations:
         return run.message
 
     def _run(self, sent: Sent | str) -> ConversationRun:
-        """Return a run that answers a message or a decision, with input and output.
+        """Return the run that answers a message or a decision, with input and output: where another one has taken the message, that one.
 
         Raises:
             ConfigurationError: There is none of this id.
         """
         run_id = sent.run_id if isinstance(sent, Sent) else sent
         run = self._runs.one(run_id) if is_storable(run_id) else None
+        run = self._runs.one(run.taken_by) if run is not None and run.taken_by is not None else run
         if run is None or run.request["kind"] == APPEND:
             raise ConfigurationError(f"there is no run {run_id!r} that answers something")
         return run
@@ -445,7 +468,8 @@ class Conversations:
 
         Returns:
             `version` (of this form), `conversation`, `messages`, and `runs`: of each its `id`, `kind` (`send`, `decide` or `append`),
-            `begun` (ISO 8601), `status` (`waits`, `goes on`, `ended` or `failed`) and `error`.
+            `begun` (ISO 8601), `status` (`waits`, `goes on`, `ended` or `failed`) and `error`; and `taken_by`, the id of the run that
+            has taken its message, where one has.
         """
         messages = plain_messages(self.messages(conversation))
         runs = [run.exported() for run in self._runs.of(conversation, whole=True)]
@@ -503,7 +527,7 @@ class Conversations:
         if isinstance(stalled_after, bool) or not (isinstance(stalled_after, int | float) and stalled_after >= 0):
             raise ConfigurationError(f"stalled_after must be a number of seconds, not {stalled_after!r}")
         self._launch()
-        return health_of(self._runs, stalled_after)
+        return self._runs.health(stalled_after)
 
     ahealth = _in_thread(health)
 
@@ -620,8 +644,12 @@ class Conversations:
                     return {"messages": []}
                 given = [*map(message_of, request_of_run(request)["messages"])]
             with begun(run_id) as execution:
-                messages = [*self._runs.before(request["conversation"], run_id), *given]
-                outcome = execute(self.model, self._rerun, execution, messages, {**request, "started": execution.started}, texts)
+                before = self._runs.before(request["conversation"], run_id)
+                if execution.steers and {one.id for one in given} <= {one.id for one in before}:
+                    return self._runs.end_taken(request["conversation"], run_id)
+                messages, steering = [*before, *given], self._runs.steering(request, execution)
+                started = {**request, "started": execution.started}
+                outcome = execute(self.model, self._rerun, execution, messages, started, texts, steering=steering)
             self._runs.given(request["conversation"], run_id, execution.messages)
             self._runs.note(run_id, _noted_at_end(reply_of(outcome["message"])))
             return texts.named(outcome)

@@ -1,8 +1,9 @@
-"""The journal of a run in DBOS: its turns, its calls, its events, each recorded as it happens.
+"""The journal of a run in DBOS: its turns, its calls, its events, what steers it, each recorded as it happens.
 
 A turn is one step: its output is the turn's message. A call is two steps: one that says which execution of the workflow began it, and one
 whose output is its result. A result that is not there while the first step is another execution's belongs to a call that was running when
-that execution ended: what it did is not known, and it does not run again. A call that may run again has the second step only.
+that execution ended: what it did is not known, and it does not run again. A call that may run again has the second step only. A reading
+of the inbox is a step if it finds something, under a name that says where it was.
 
 DBOS numbers steps as they begin, and parallel calls begin in any order: their results would be swapped at the next execution. So the
 steps of all calls of a turn are reserved in call order before any of them begins (`DBOS.reserve_step`), and run from any thread.
@@ -15,6 +16,7 @@ import logging
 import queue
 import threading
 import uuid
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
@@ -436,6 +438,35 @@ class Journal(RunJournal):
             with end.ends_turn():
                 raise DeadlinePassed(end)
 
+    # ------------------------------------------------------------------------------------------ what steers the run
+
+    def inbox(self, read: Callable[[int], list[Any]]) -> "RecordedInbox":
+        """Return the queue of the run's inbox; `read` returns what steers the run, behind so many messages that it has taken."""
+        return RecordedInbox(self, read)
+
+    def taken(self, number: int, read: Callable[[int], list[Any]]) -> list[BaseMessage]:
+        """Return the messages that the run takes at this place, after it has taken so many: those that are recorded, or new ones.
+
+        During replay nothing is taken that is not recorded: the earlier execution may have ended the run here, and told so.
+
+        Args:
+            number: How many it has taken.
+            read: Returns the messages behind these as plain JSON. It is asked only where something may have arrived.
+        """
+        name = f"inbox {self._turns} {number}"
+        is_recorded, found = name in self.execution.recorded_steps, list[Any]()
+        if not is_recorded:
+            if self._reads or not self.execution.arrived.is_set():
+                return []
+            self.execution.arrived.clear()
+            if not (found := read(number)):
+                return []
+            self.execution.arrived.set()  # there may be more behind these
+        with self.reading(lambda: not is_recorded):
+            made = DBOS.reserve_step().run({"name": name}, self.written, {"messages": found})
+            self.texts.add(made)
+            return [message_of(data) for data in self.read(made, "messages")["messages"]]
+
     # ------------------------------------------------------------------------------------------ calls
 
     def entries(self, count: int) -> Sequence["_Call"]:
@@ -460,6 +491,39 @@ class Journal(RunJournal):
         if self.execution.refusal is not None:
             raise RunFailedError(self.execution.refusal)
         self._reads = False
+
+
+class RecordedInbox:
+    """The queue of the inbox of a run, whose readings are recorded.
+
+    Args:
+        journal: The journal of the run.
+        read: Returns what steers the run, behind so many messages that it has taken, as plain JSON.
+    """
+
+    def __init__(self, journal: Journal, read: Callable[[int], list[Any]]) -> None:
+        self._journal = journal
+        self._read = read
+        self._taken = 0
+        self._waiting: deque[BaseMessage] = deque()
+
+    def empty(self) -> bool:
+        """Whether there is nothing to take at this place."""
+        if not self._waiting:
+            taken = self._journal.taken(self._taken, self._read)
+            self._taken += len(taken)
+            self._waiting.extend(taken)
+        return not self._waiting
+
+    def get_nowait(self) -> BaseMessage:
+        """Take the next message.
+
+        Raises:
+            Empty: There is none.
+        """
+        if self.empty():
+            raise queue.Empty
+        return self._waiting.popleft()
 
 
 def _not_recorded() -> str:

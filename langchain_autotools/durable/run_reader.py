@@ -416,7 +416,9 @@ _OTHER: Final = _Reading(Story._is_first)
 # One thread looks into the database for all runs that somebody in this process follows, while there are any.
 
 
-def rows_as_written(run_id: str, mark: str | None, timeout: float | None, link: Link, wake: Callable[[], None]) -> Iterator[Any]:
+def rows_as_written(
+    run_id: str, mark: str | None, timeout: float | None, link: Link, wake: Callable[[], None]
+) -> Generator[Any, None, None]:
     """Yield the rows of a run as they are written; of one that is waited for none, until it exists or its mark does.
 
     Raises:

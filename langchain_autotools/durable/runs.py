@@ -333,8 +333,19 @@ def execute(
     request: Mapping[str, Any],
     texts: RecordedTexts,
     client: _Client | None = None,
+    steering: Callable[[int], list[Any]] | None = None,
 ) -> dict[str, Any]:
     """Execute the unrecorded part of a run inside its workflow.
+
+    Args:
+        model: The model.
+        rerun: The names of the tools whose calls may run again.
+        execution: The execution.
+        messages: The history.
+        request: The request of the run, with the time at which it began.
+        texts: Takes the large texts that are recorded.
+        client: Who waits for the run in this process; None if nobody does.
+        steering: Returns what steers the run, behind so many messages that it has taken, as plain JSON; None where nothing can.
 
     Raises:
         RunFailedError: It has failed; the error brings the messages that it has made.
@@ -344,8 +355,9 @@ def execute(
     try:
         known = tool_keys(rerun, model._own_tools().executor.tools) if rerun else ()
         journal = Journal(execution, request["started"], engine.clock, known, lifetime, texts)
+        inbox = None if steering is None else journal.inbox(steering)
         with LiveEvents(execution.id, texts).written(), lifetime.left():
-            for chunk in model.stream(messages, config, journal=journal, **request["keywords"]):
+            for chunk in model.stream(messages, config, journal=journal, inbox=inbox, **request["keywords"]):
                 chunks.append(chunk)
                 if client is not None:
                     client.listener.tell(chunk)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, wraps
 from typing import Any, TypeVar, cast
+from urllib.parse import quote
 
 from langchain_core.messages import AIMessage, BaseMessage, messages_from_dict
 from langchain_core.runnables import RunnableConfig
@@ -19,6 +20,7 @@ from ..strict_json import mend_surrogates
 _NOT_OF_ITS_FORM = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 _TRAVELS = ("tags", "metadata", "configurable")
 _SAYS_NOTHING: Mapping[str, Any] = {"recursion_limit": 25, "callbacks": None, "max_concurrency": None, "run_name": None}
+_LONGEST = 1000  # bytes of a name as it stands in an id: PostgreSQL indexes no more than some 2,700 in all
 _T = TypeVar("_T")
 _M = TypeVar("_M", bound=BaseMessage)
 
@@ -108,6 +110,24 @@ def check_storable(what: str, text: str) -> None:
         raise ConfigurationError(f"{what} has neither NUL nor lone surrogates, which no database can store: {text!r:.200}")
 
 
+def check_name(what: str, name: str) -> None:
+    """Raise for a name that cannot be part of run ids on every database.
+
+    Args:
+        what: The kind of name, for the error.
+        name: The name.
+
+    Raises:
+        ConfigurationError: It is empty or no text, or has a NUL or a lone surrogate, or is too long.
+    """
+    if not (isinstance(name, str) and name):
+        raise ConfigurationError(f"{what} is a text that is not empty, not {name!r}")
+    check_storable(what, name)
+    size = len(quote(name, safe=""))
+    if size > _LONGEST:
+        raise ConfigurationError(f"{what} has at most {_LONGEST} bytes once it is quoted as in a URL: this one has {size}")
+
+
 def storable_text(text: str) -> str:
     """Return a text with U+FFFD in place of NUL and lone surrogates, which no database column can store. JSON can contain NUL."""
     return mend_surrogates(text).replace("\0", "\ufffd")
@@ -165,6 +185,11 @@ def plain_keywords(keywords: Mapping[str, Any]) -> dict[str, Any]:
     """
     if keywords.get("cancel") is not None:
         raise ConfigurationError("a durable run is cancelled by its id, from any process: durable(...).cancel(run_id)")
+    if keywords.get("inbox") is not None:
+        words = (
+            'an inbox is a queue of this process, which a durable run may leave: Conversations.send(..., while_running="steer") reaches it'
+        )
+        raise ConfigurationError(words)
     resume = keywords.get("resume")
     if isinstance(resume, Sequence) and not isinstance(resume, str):
         keywords = {**keywords, "resume": [one.to_dict() if isinstance(one, Decision) else one for one in resume]}

@@ -30,6 +30,9 @@ _logger = logging.getLogger("langchain_autotools")
 CANCELLED = "autotools_cancelled"
 """The attribute of a run's workflow that marks its cancellation."""
 
+STEERS = "autotools_steers"
+"""The attribute of a run whose message the run before it may take."""
+
 _CANCELLATIONS = (asyncio.CancelledError, concurrent.futures.CancelledError)
 _CLOSING_SECONDS = 5.0  # how long a process may take from the end of its event loop to its own
 _ENDING_POLL_SECONDS = 0.1
@@ -160,7 +163,7 @@ class Lease:
         pause, is_well = min(_HEARTBEAT_SECONDS, self._milliseconds / 4000), True
         while not self._ended.wait(pause):
             try:
-                self._look_for_cancelled()
+                self._look_for_messages()
                 self._look()
                 is_well = True
             except Exception:
@@ -229,13 +232,15 @@ class Lease:
             else:
                 self._not_begun.add((run.workflow_id, run.dequeued_at))
 
-    def _look_for_cancelled(self) -> None:
-        """Cancel runs in this process that were cancelled in another one."""
-        here = list(self._executions.cancelled)
-        for run in DBOS.list_workflows(workflow_ids=here, load_input=False, load_output=False) if here else ():
-            flag = self._executions.cancelled.get(run.workflow_id)
-            if flag is not None and isinstance(run.attributes, Mapping) and run.attributes.get(CANCELLED):
-                flag.set()
+    def _look_for_messages(self) -> None:
+        """Cancel runs in this process that were cancelled in another one, and tell them of messages that were sent there to steer them."""
+        flags = (CANCELLED, self._executions.cancelled), (STEERS, self._executions.awaited)
+        asked = [run_id for _, known in flags for run_id in list(known)]
+        for run in DBOS.list_workflows(workflow_ids=asked, load_input=False, load_output=False) if asked else ():
+            for name, known in flags:
+                flag = known.get(run.workflow_id)
+                if flag is not None and isinstance(run.attributes, Mapping) and run.attributes.get(name):
+                    flag.set()
 
 
 _worker: Any = DBOS.workflow(name=_WORKER)(lambda worker: worker)  # exists to be touched
@@ -262,6 +267,7 @@ class Execution:
     Args:
         run_id: The run.
         turnstile: The turnstile that suspected runs pass one at a time.
+        awaited: Takes what tells the run of messages that steer it, by the id of the run that has the next one.
 
     Attributes:
         id: Names the execution.
@@ -269,20 +275,36 @@ class Execution:
         cancelled: Set when somebody has cancelled the run.
         refusal: Why nothing may be begun that is not recorded; None where it may.
         messages: The messages of the last request.
+        recorded_steps: The names of the steps that earlier executions have recorded.
+        steers: Whether an earlier run may have taken the run's message.
+        arrived: Set when there may be messages that steer the run.
     """
 
-    def __init__(self, run_id: str, turnstile: "Turnstile") -> None:
+    def __init__(self, run_id: str, turnstile: "Turnstile", awaited: dict[str, threading.Event]) -> None:
         self.run_id = run_id
         self.id = uuid.uuid4().hex
         self.started = 0.0
         self.cancelled = threading.Event()
         self.refusal: str | None = None
         self.messages: Sequence[BaseMessage] = ()
+        self.recorded_steps: Container[str] = ()
+        self.steers = False
+        self.arrived = threading.Event()
         self._turnstile = turnstile
+        self._awaited = awaited
+        self._awaits: str | None = None
 
     def recorded(self) -> None:
         """Record progress of the execution, which is no longer suspected of crashing the process."""
         self._turnstile.leave(self)
+
+    def await_run(self, run_id: str | None) -> None:
+        """Set `arrived` as soon as a run of this id is there to steer this one; of no other. None: of none."""
+        if self._awaits is not None and self._awaited.get(self._awaits) is self.arrived:
+            del self._awaited[self._awaits]
+        self._awaits = run_id
+        if run_id is not None:
+            self._awaited[run_id] = self.arrived
 
 
 class Executions:
@@ -293,11 +315,15 @@ class Executions:
         limit: The maximum number of consecutive lost executions of a run.
         cancelled: Takes what cancels each run that is executed here.
         clock: Seconds since the epoch.
+
+    Attributes:
+        awaited: What tells runs that are executed here of messages that steer them, by the ids of the runs that will have these.
     """
 
     def __init__(self, worker: str, limit: int, cancelled: dict[str, threading.Event], clock: Callable[[], float]) -> None:
         self.worker = worker
         self.cancelled = cancelled
+        self.awaited: dict[str, threading.Event] = {}
         self._limit = limit
         self._clock = clock
         self._launch = uuid.uuid4().hex
@@ -311,7 +337,7 @@ class Executions:
         Raises:
             RunFailedError: Even to read what is recorded of the run has ended its worker.
         """
-        execution = Execution(run_id, self._turnstile)
+        execution = Execution(run_id, self._turnstile, self.awaited)
         self.cancelled[run_id] = execution.cancelled  # an execution that has lost the run may have one yet
         try:
             Context().run(self._begin, execution)
@@ -323,8 +349,14 @@ class Executions:
         finally:
             self._running.discard(execution)
             self._turnstile.leave(execution)
+            execution.await_run(None)
             if self.cancelled.get(run_id) is execution.cancelled:
                 del self.cancelled[run_id]
+
+    def tell(self, run_id: str) -> None:
+        """Tell the execution that awaits a run, if one does, that it is there."""
+        if (flag := self.awaited.get(run_id)) is not None:
+            flag.set()
 
     def leave(self) -> None:
         """Record that the current executions are left on purpose."""
@@ -342,10 +374,14 @@ class Executions:
             attributes = _execution_attributes((found[0].attributes if found else None) or {})
         if attributes.get(CANCELLED):
             execution.cancelled.set()
+        execution.steers = bool(attributes.get(STEERS))
         execution.started = attributes.get(_EXECUTION, {}).get("started") or self._clock()
         steps = lost = 0
         if _EXECUTION in attributes:
-            steps = len(DBOS.list_workflow_steps(execution.run_id, load_output=False))
+            execution.recorded_steps = names = [
+                step["function_name"] for step in DBOS.list_workflow_steps(execution.run_id, load_output=False)
+            ]
+            steps = len(names)
             lost = self._lost(execution.run_id, attributes, steps)
         if lost:
             self._turnstile.enter(execution)

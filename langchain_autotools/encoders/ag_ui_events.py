@@ -13,7 +13,7 @@ from typing import Any, Final
 import ag_ui.core as protocol
 from ag_ui.core.token_usage import aggregate_token_usage, token_usage_from_langchain_metadata
 from ag_ui.encoder import EventEncoder
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from .. import event_types as kinds
 from ..event_types import NOTHING, EventTable, RunEvent
@@ -251,6 +251,9 @@ class AgUiEncoder:
 
     def _message(self, event: kinds.MessageDone, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
         message = event.message
+        if isinstance(message, HumanMessage):  # a client that has it would append the deltas of a text message of its id
+            said = {"id": self._id(run, event.message_id), "role": "user", "content": content_parts(message)}
+            yield protocol.CustomEvent(name="user_message", value=plain(said), subagent_run_id=run.tag)
         if not isinstance(message, AIMessage):
             return
         yield from self._turn(run, event.message_id)

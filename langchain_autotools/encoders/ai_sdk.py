@@ -7,13 +7,14 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, 
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, overload
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.messages.ai import UsageMetadata, add_usage
 
 from .. import event_types as kinds
 from ..addresses import is_page
 from ..event_types import NOTHING, EventTable, RunEvent
 from ..executor.pending import APPROVABLE, ELICITATION, Decision, PendingCall, full_name, is_apart, page_id
+from ..messages.blocks import standard_blocks
 from ..messages.calls import ToolCallRecord
 from ..messages.metadata import without_cost
 from ..messages.run_messages import open_run
@@ -44,6 +45,8 @@ _FINISH_REASONS = {
     "incomplete": "error",
 }
 _BY_VENDOR: Final[Chunk] = {"providerExecuted": True}
+_FILES: Final = ("image", "audio", "video", "file")
+_UNKNOWN: Final = "application/octet-stream"
 
 
 @overload
@@ -264,6 +267,11 @@ class UIMessageChunks:
             yield {"type": f"{kind}-end", "id": part}
 
     def _message_done(self, event: kinds.MessageDone) -> Iterator[Chunk]:
+        """End a reply. The user's message, which the run took, is a part between two steps."""
+        if isinstance(event.message, HumanMessage):
+            yield from self._end_step()
+            said = {"id": event.message_id, "role": "user", "parts": user_parts(event.message)}
+            yield {"type": "data-user-message", "id": event.message_id, "data": plain(said)}
         if not isinstance(event.message, AIMessage):
             return
         yield from self._enter(event.message_id)
@@ -535,6 +543,29 @@ _CHUNKS: Final = EventTable(
         kinds.RunFailed: _Made(NOTHING, lambda part, event: _run_part(part, state="failed", errorText=type(event.error).__name__)),
     },
 )
+
+
+# ---------------------------------------------------------------------------------------------- the user's messages
+
+
+def user_parts(message: BaseMessage) -> list[Chunk]:
+    """Return the parts of the UI message that a message of the user is."""
+    if isinstance(message.content, str):
+        return [{"type": "text", "text": message.content}]
+    return [_user_part(block) for block in standard_blocks(message)] or [{"type": "text", "text": ""}]
+
+
+def _user_part(block: Mapping[str, Any]) -> Chunk:
+    """Return a block as a part; one that a page has no form for as text."""
+    if block["type"] == "text":
+        return {"type": "text", "text": block["text"]}
+    if block["type"] not in _FILES:
+        return {"type": "text", "text": to_json(block.get("value", block))}
+    known, data, address = block.get("extras") or {}, block.get("base64"), block.get("url")
+    about = {"mediaType": block.get("mime_type") or _UNKNOWN, **({"filename": known["filename"]} if known.get("filename") else {})}
+    if data or is_page(address):
+        return {"type": "file", "url": address if is_page(address) else f"data:{about['mediaType']};base64,{data}", **about}
+    return {"type": "data-vendor-file", "data": {"fileId": block.get("file_id"), **about, **({"url": address} if address else {})}}
 
 
 # ---------------------------------------------------------------------------------------------- values that the SDK takes

@@ -15,19 +15,15 @@ from urllib.parse import unquote_to_bytes
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from pydantic import SecretStr
 
-from ..addresses import is_page
 from ..errors import ConfigurationError, DecisionProblem
 from ..event_types import CallsPending, MessageDone, RunEvent
 from ..executor.pending import ELICITATION, page_id
-from ..messages.blocks import standard_blocks
 from ..strict_json import read_json
-from .ai_sdk import Chunk, UIMessageChunks
+from .ai_sdk import Chunk, UIMessageChunks, user_parts
 from .finished_runs import history_events
 from .posted import Posted, PostedDecisions, read_body
-from .public import plain, public, public_message, to_json
+from .public import plain, public, public_message
 
-_FILES: Final = ("image", "audio", "video", "file")
-_UNKNOWN: Final = "application/octet-stream"
 _UNANSWERED: Final = "This call has no result."
 _DEEPEST: Final = 200  # the parts' own levels around values that were cut already
 _MEDIA_TYPE = re.compile(r"[\w.+-]+/[\w.+-]+", re.ASCII)
@@ -59,7 +55,7 @@ def ai_sdk_messages(history: Sequence[BaseMessage]) -> list[dict[str, Any]]:
     for run_id, group in groupby(history_events(history), lambda one: one.run_id if isinstance(one, RunEvent) else None):
         if run_id is None:
             given = (public_message(one) for one in group if isinstance(one, HumanMessage))
-            made += [{"id": one.id, "role": "user", "parts": _user_parts(one)} for one in given]
+            made += [{"id": one.id, "role": "user", "parts": user_parts(one)} for one in given]
         else:
             made.append(_run_message(public(one) for one in group if isinstance(one, RunEvent)))
     return [plain({**message, "id": page}, _DEEPEST) for message, page in zip(made, _ids(made), strict=True)]
@@ -72,28 +68,6 @@ def _ids(messages: Sequence[Mapping[str, Any]]) -> list[str]:
         known = message["id"]
         ids[known if known and known not in ids else f"message {place}"] = None
     return list(ids)
-
-
-# ---------------------------------------------------------------------------------------------- the user's messages
-
-
-def _user_parts(message: BaseMessage) -> list[Chunk]:
-    if isinstance(message.content, str):
-        return [{"type": "text", "text": message.content}]
-    return [_user_part(block) for block in standard_blocks(message)] or [{"type": "text", "text": ""}]
-
-
-def _user_part(block: Mapping[str, Any]) -> Chunk:
-    """Return a block as a part; one that a page has no form for as text."""
-    if block["type"] == "text":
-        return {"type": "text", "text": block["text"]}
-    if block["type"] not in _FILES:
-        return {"type": "text", "text": to_json(block.get("value", block))}
-    known, data, address = block.get("extras") or {}, block.get("base64"), block.get("url")
-    about = {"mediaType": block.get("mime_type") or _UNKNOWN, **({"filename": known["filename"]} if known.get("filename") else {})}
-    if data or is_page(address):
-        return {"type": "file", "url": address if is_page(address) else f"data:{about['mediaType']};base64,{data}", **about}
-    return {"type": "data-vendor-file", "data": {"fileId": block.get("file_id"), **about, **({"url": address} if address else {})}}
 
 
 # ---------------------------------------------------------------------------------------------- the assistant's messages

@@ -107,7 +107,7 @@ def with_compaction(settings: Any, profiled: Callable[[Any, Mapping[str, Any]], 
     Raises:
         ConfigurationError: The server keeps the history or takes no tools, or the name of our tool is taken or asked for.
     """
-    values, plan, request = settings.values, settings.plan, settings.request
+    values, plan, request, counted = settings.values, settings.plan, settings.request, settings.values["usage_limits"]
     model, form, given = request.model, request.form, values["compact"]
     name = given.tool_name
     if (why := model.rules_out_compaction(request.keywords)) is not None:
@@ -122,7 +122,7 @@ def with_compaction(settings: Any, profiled: Callable[[Any, Mapping[str, Any]], 
     compactor = Compactor(
         given,
         model,
-        values["context_window"] if "context_window" in values["usage_limits"] else None,
+        values["context_window"] if "context_window" in counted else None,
         profiled,
         is_forced=form.choice.forced,
         reads_sent=values["before_turn"] is not None or bool(model.middleware),
@@ -134,7 +134,7 @@ def with_compaction(settings: Any, profiled: Callable[[Any, Mapping[str, Any]], 
     compactor.request = replace(request, tools=[*request.tools, tool], form=form)
     return replace(
         settings,
-        values={**values, "compact": compactor},
+        values={**values, "compact": compactor, "usage_limits": [one for one in counted if one != "context_window"]},  # it is estimated
         plan=replace(plan, meant=partial(executor.meant, only=form.choice.allowed), compaction=compactor, own=frozenset({name})),
         executor=executor,
         request=compactor.request,
@@ -340,7 +340,7 @@ class Compactor(TurnWrapper):
             return failed(call, str(error.args[0]), LookupError)
         self._reads[wanted.model_dump_json()] += 1
         message = ToolMessage(content=cast("Any", content), tool_call_id=call.id, name=call.spelling)
-        return ToolCallResult(call, message)
+        return ToolCallResult(call, message, executed=False, attempts=0)  # none of the caller's tools has run
 
 
 def model_name(model: Any) -> str:

@@ -568,7 +568,7 @@ class Progress:
         """Return the stop reason that rules out another ordinary turn, by the caller or a limit; None if there is none."""
         limits, context, repeats = self.limits, self.context, self._repeats
         if self.compaction is not None:
-            context = self.compaction.tokens() if context and limits.context_window is not None else context
+            context = self.compaction.tokens() if self.turns and limits.context_window is not None else context
             repeats = max(repeats, self.compaction.repeats)
         checks: list[tuple[StopReason, bool]] = [
             ("cancelled", self.cancelled is not None and self.cancelled()),

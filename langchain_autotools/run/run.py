@@ -22,7 +22,7 @@ from langchain_core.runnables.config import ensure_config, patch_config
 
 from ..chunks import ChunkSum, sum_chunks
 from ..compat import should_stream, unvalidated
-from ..errors import AlreadyResumedError, ConfigurationError, LimitReachedError, cut_traceback
+from ..errors import AlreadyResumedError, ConfigurationError, LimitReachedError
 from ..executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, pending_calls
 from ..executor.approvals import Approvals
 from ..executor.nested_runs import current_nested_runs
@@ -694,7 +694,7 @@ Driven = Run | SingleAnswer
 class Trace:
     """The trace of one call: its parent run, where it has one; else the LLM run is the caller's.
 
-    As a context manager it reports an exception that ends the call, or that it was left, and cuts tracebacks (`cut_traceback`).
+    As a context manager it reports an exception that ends the call, or that it was left.
 
     Attributes:
         child: The configuration of turns and tool calls.
@@ -728,9 +728,9 @@ class Trace:
             if self.manager is not None:
                 self.manager.on_chain_error(error)
         except BaseException as another:
-            self._ended_by(another, another.__traceback__)
+            self._ended_by(another)
             raise
-        self._ended_by(error, trace)
+        self._ended_by(error)
 
     async def __aenter__(self) -> Self:
         return self
@@ -746,22 +746,22 @@ class Trace:
             if self.manager is not None:
                 await self.manager.on_chain_error(error)
         except BaseException as another:
-            self._ended_by(another, another.__traceback__)
+            self._ended_by(another)
             raise
-        self._ended_by(error, trace)
+        self._ended_by(error)
 
-    def _ended_by(self, error: BaseException, trace: TracebackType | None) -> None:
+    def _ended_by(self, error: BaseException) -> None:
         """Report an exception that ends the call, or that it was left."""
         if isinstance(error, GeneratorExit):
             self._driven.left()
         else:
             self._driven.failed(error, streamed=self.streamed)
-            cut_traceback(error, trace)
 
     def recorded(self, chunks: Chunks) -> Chunks:
         """Return chunks that leave, recorded for their sum."""
         if self.total is not None:
-            self.total.extend(chunks)
+            for chunk in chunks:
+                self.total.add(chunk)
         return chunks
 
     def end(self, message: AIMessage | None) -> None:

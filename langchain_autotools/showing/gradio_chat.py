@@ -102,12 +102,14 @@ class GradioChat:
         pending: The calls that wait for somebody to decide about them.
         is_running: Whether a run goes on.
         failed: The id of the last run where it has failed, which `Conversations.retry` takes; None where it has not.
+        read: The ids of the user's messages that runs were begun with or have read.
     """
 
     def __init__(self) -> None:
         self.pending: list[PendingCall] = []
         self.is_running = False
         self.failed: str | None = None
+        self.read: set[str] = set()
         self._view_model = views.ViewModel()
         self._run_id = ""
         self._shown: dict[views.PartView | str, _Message] = {}
@@ -144,12 +146,15 @@ class GradioChat:
     def _added(self, event: kinds.MessagesAdded) -> None:
         self.pending, self.failed = [], None
         for message in event.messages:
+            self.read.add(str(message.id))
             self._show(f"{event.run_id} {message.id}", message.type, _gradio_message(message))
 
     def _message(self, event: kinds.MessageDone) -> None:
         message = event.message
         if message.type == "ai":
             self._show(f"{event.run_id} {message.id} images", message.type, _gradio_images(message))
+        elif message.type == "human":
+            self.read.add(event.message_id)
 
     def _decided(self, event: kinds.CallReady | kinds.CallResult) -> None:
         """A run goes on with a call that was decided; the other calls wait on meanwhile."""

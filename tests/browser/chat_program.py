@@ -91,6 +91,17 @@ class Chat(Visited):
     def can_send(self) -> None:
         """Nothing goes on any more."""
         self.page.locator("button.submit-button").wait_for(timeout=SECONDS * 1000)
+        self.page.locator("button.stop-button").wait_for(state="detached", timeout=SECONDS * 1000)
+
+    def say(self, text: str) -> None:
+        """Type a message, and Enter."""
+        self.page.get_by_placeholder("Message").fill(text)
+        self.page.get_by_placeholder("Message").press("Enter")
+
+    @property
+    def unread(self) -> Any:
+        """What waits to be read."""
+        return self.page.get_by_label("Waiting to be read")
 
     def ask(self, text: str, *turns: Any) -> None:
         """Send a message, which the model answers with these turns."""

@@ -17,7 +17,7 @@ from tests.browser.visited import SECONDS, Visited
 from tests.support.asgi_server import AsgiServer
 from tests.support.http_server import Gate
 from tests.support.openai_server import OpenAIServer
-from tests.support.script import Call, Failure, Turn
+from tests.support.script import Call, Events, Failure, Turn
 
 pytestmark = pytest.mark.browser
 
@@ -48,6 +48,20 @@ class Opened(Visited):
         self.vendor.extend(turns)
         self.page.get_by_label("Message").fill(text)
         self.press("Send")
+
+    def has_ended(self) -> None:
+        """Nothing goes on any more."""
+        self.page.get_by_role("button", name="Stop").wait_for(state="detached", timeout=SECONDS * 1000)
+
+    def say(self, text: str) -> None:
+        """Type a message, and Enter."""
+        self.page.get_by_label("Message").fill(text)
+        self.page.get_by_label("Message").press("Enter")
+
+    @property
+    def shown(self) -> list[str]:
+        """The texts of both sides, in order."""
+        return [str(text) for text in self.page.locator("main > .user, main > .text").all_inner_texts()]
 
     @property
     def history(self) -> list[Any]:
@@ -97,7 +111,7 @@ def test_text_calls_progress_and_results_are_seen_as_they_come(opened: Opened) -
     opened.sees("21 °C", "done")
     gates[2].open()
     opened.sees("It is 21 °C in Rome.\n\nA light jacket will do.")
-    opened.page.get_by_role("button", name="Send").wait_for(timeout=SECONDS * 1000)
+    opened.has_ended()
     opened.look("4_answered")
     assert [message.type for message in opened.history] == ["human", "ai", "tool", "ai"]
 
@@ -222,7 +236,7 @@ def test_a_question_of_a_server_is_a_form(action: str, opened: Opened, tmp_path:
         opened.look("7_question")
         if action == "accept":
             opened.press("Answer")
-            opened.page.get_by_text("'city' is a required property").wait_for(timeout=SECONDS * 1000)
+            opened.page.get_by_text("'city' is a required property").first.wait_for(timeout=SECONDS * 1000)
             opened.page.get_by_label("City").fill("Rome")
             opened.page.get_by_label("seats").fill("2")
             opened.page.get_by_label("class").select_option("second")
@@ -235,3 +249,88 @@ def test_a_question_of_a_server_is_a_form(action: str, opened: Opened, tmp_path:
         opened.look(f"9_{action}")
     content = {"content": BOOKED} if action == "accept" else {}
     assert json.loads(opened.history[-2].text) == {"city": {"action": action, **content}}
+
+
+def test_what_is_said_while_a_reply_runs_is_shown_where_it_was_read(opened: Opened) -> None:
+    """It waits beneath, and the box stays usable; then it stands between the two replies, also on a page that is loaded again."""
+    gates = Gate(), Gate()
+    opened.ask(
+        "How warm is it in Paris?", Turn("Let me think about it.", holds={3: gates[0]}), Turn("Rome has 21 °C.", holds={4: gates[1]})
+    )
+    opened.page.get_by_text("Let me").wait_for(timeout=SECONDS * 1000)
+    opened.say("I meant Rome.")
+    opened.say("And in Celsius.")
+    opened.sees("I meant Rome.", "And in Celsius.", "waiting to be read")
+    assert opened.page.get_by_label("Message").input_value() == ""
+    opened.look("11_waiting")
+    gates[0].open()
+    opened.page.get_by_text("Rome has").wait_for(timeout=SECONDS * 1000)
+    opened.look("12_read")
+    gates[1].open()
+    opened.has_ended()
+    answered = ["How warm is it in Paris?", "Let me think about it.", "I meant Rome.", "And in Celsius.", "Rome has 21 °C."]
+    assert opened.shown == answered and opened.page.locator(".waits").count() == 0
+    assert [message.type for message in opened.history] == ["human", "ai", "human", "human", "ai"]
+    opened.page.reload()
+    opened.sees("Rome has 21 °C.")
+    assert opened.shown == answered
+
+
+@pytest.mark.parametrize("end", ["stop", "failure"])
+def test_what_was_not_read_is_not_lost(end: str, opened: Opened) -> None:
+    """After a stop it is the next question; after a failure it waits, and the next thing that is said takes it along."""
+    gate = Gate()
+    broken = Events([gate, {"error": {"message": "secret", "type": "invalid_request_error", "code": "invalid_prompt"}}])
+    opened.ask("Tell me a long story.", broken if end == "failure" else Turn("Once upon a time.", holds={4: gate}))
+    assert gate.reached.wait(SECONDS)
+    opened.vendor.extend([Turn("He had a castle.")])
+    opened.say("Of a king.")
+    opened.sees("waiting to be read")
+    if end == "stop":
+        opened.press("Stop")
+    else:
+        gate.open()
+        opened.page.get_by_text("The run failed.").wait_for(timeout=SECONDS * 1000)
+        opened.look("13_failed_with_a_message")
+        assert opened.shown[-1] == "Of a king." and opened.page.locator(".waits").count() == 2
+        opened.say("In prose.")
+    opened.sees("He had a castle.")
+    opened.has_ended()
+    opened.look(f"14_{end}_and_on")
+    said = ["Of a king."] if end == "stop" else ["Of a king.", "In prose."]
+    assert opened.shown[-1 - len(said) :] == [*said, "He had a castle."]
+    assert opened.page.locator(".waits").count() == 0
+    assert [message.text for message in opened.history][-1 - len(said) :] == [*said, "He had a castle."]
+
+
+def test_what_waits_with_calls_is_read_when_they_are_decided(opened: Opened) -> None:
+    """The message stays beneath the calls; the run that goes on has it behind their results."""
+    gate = Gate()
+    opened.ask("Mail Anna how warm it is.", Turn("I have a mail ready.", [Call("send_mail", MAIL)], holds={3: gate}))
+    opened.page.get_by_text("I have").wait_for(timeout=SECONDS * 1000)
+    opened.say("And be quick.")
+    gate.open()
+    opened.sees("waits for you", "And be quick.", "waiting to be read")
+    opened.has_ended()
+    opened.look("15_approval_with_a_message")
+    opened.vendor.extend([Turn("That is settled.")])
+    opened.press("Approve")
+    opened.sees("That is settled.")
+    opened.has_ended()
+    opened.look("16_approved_with_a_message")
+    assert opened.shown == ["Mail Anna how warm it is.", "I have a mail ready.", "And be quick.", "That is settled."]
+    assert [message.type for message in opened.history] == ["human", "ai", "tool", "human", "ai"]
+
+
+def test_a_message_with_a_decision_is_shown_once(opened: Opened) -> None:
+    """Although the stream tells it where the run took it."""
+    opened.ask("Mail Anna how warm it is.", Turn("I have a mail ready.", [Call("send_mail", MAIL)]))
+    opened.sees("waits for you")
+    opened.has_ended()
+    opened.vendor.extend([Turn("That is settled.")])
+    opened.page.get_by_label("Message").fill("And be quick.")
+    opened.press("Approve")
+    opened.sees("That is settled.")
+    opened.has_ended()
+    assert opened.shown.count("And be quick.") == 1
+    assert [message.type for message in opened.history] == ["human", "ai", "tool", "human", "ai"]

@@ -7,7 +7,7 @@ import pytest
 from tests.browser.chat_program import MAIL, Chat, Program
 from tests.browser.visited import SECONDS
 from tests.support.http_server import Gate
-from tests.support.script import Call, Failure, Turn
+from tests.support.script import Call, Events, Failure, Turn
 
 pytest.importorskip("gradio", reason="the example needs its extra")
 pytestmark = pytest.mark.browser
@@ -109,6 +109,48 @@ def test_stop_ends_the_run(chat: Chat) -> None:
     chat.look("12_stopped")
     chat.ask("Go on.", Turn("He had a castle."))
     chat.reads("He had a castle.")
+
+
+def test_what_is_said_while_a_reply_runs_is_shown_where_it_was_read(chat: Chat) -> None:
+    """The box stays usable; the message waits beneath, also in a second tab, and then stands between the two replies."""
+    gates = Gate(), Gate()
+    chat.ask("How warm is it in Paris?", Turn("Let me think about it.", holds={3: gates[0]}), Turn("Rome has 21 °C.", holds={4: gates[1]}))
+    chat.reads("Let me")
+    chat.page.locator("button.stop-button").wait_for(timeout=SECONDS * 1000)
+    for text in ("I meant Rome.", "And in Celsius."):
+        chat.say(text)
+        chat.page.wait_for_function("text => document.querySelector('.unread textarea')?.value.endsWith(text)", arg=text)
+    assert (chat.unread.input_value(), "Rome" in chat.said) == ("I meant Rome.\nAnd in Celsius.", False)
+    chat.look("19_waiting")
+    chat.page.reload()
+    chat.unread.wait_for(timeout=SECONDS * 1000)
+    assert (chat.unread.input_value(), "Rome" in chat.said) == ("I meant Rome.\nAnd in Celsius.", False)
+    gates[0].open()
+    chat.reads("Rome has")
+    chat.unread.wait_for(state="hidden", timeout=SECONDS * 1000)
+    chat.look("20_read")
+    gates[1].open()
+    chat.reads("Rome has 21 °C.")
+    chat.can_send()
+    texts = ["How warm is it in Paris?", "Let me think about it.", "I meant Rome.", "And in Celsius.", "Rome has 21 °C."]
+    assert [line for line in chat.said.splitlines() if line in texts] == texts
+    assert [message["role"] for message in chat.program.vendor.messages[-1]] == ["user", "assistant", "user", "user"]
+
+
+def test_what_was_not_read_is_the_next_question(chat: Chat) -> None:
+    """A run that fails leaves it."""
+    gate = Gate()
+    broken = Events([gate, {"error": {"message": "secret", "type": "invalid_request_error", "code": "invalid_prompt"}}])
+    chat.ask("Tell me a long story.", broken, Turn("He had a castle."))
+    assert gate.reached.wait(SECONDS)
+    chat.page.locator("button.stop-button").wait_for(timeout=SECONDS * 1000)
+    chat.say("Of a king.")
+    chat.unread.wait_for(timeout=SECONDS * 1000)
+    gate.open()
+    chat.reads("The run failed", "Of a king.", "He had a castle.")
+    chat.can_send()
+    assert chat.unread.count() == 0
+    chat.look("21_after_a_failure")
 
 
 def test_conversations_stay_apart(chat: Chat) -> None:

@@ -1,6 +1,7 @@
 """The endpoint for AG-UI under examples/web, served by uvicorn on loopback, to a client that reads with the protocol's own types."""
 
 import runpy
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from ag_ui.core import ResumeEntry, RunAgentInput, UserMessage
 
 from tests.support.ag_ui_client import AgUiClient
 from tests.support.asgi_server import AsgiServer
+from tests.support.http_server import Gate
 from tests.support.openai_server import OpenAIServer
 from tests.support.script import Call, Failure, Turn
 
@@ -189,3 +191,24 @@ def test_arguments_that_the_tool_does_not_take_are_answered_with_400(vendor: Ope
     assert words == "The arguments of 'send_mail' are not valid: text: Field required."
     page.run(resume=answers(last, approved=True, editedArgs={"to": "Berta", "text": "Hi."}))
     assert page.texts[-1] == "Done."
+
+
+def test_what_is_said_while_a_run_goes_on_is_read_by_it(vendor: OpenAIServer, page: Page) -> None:
+    """The second run of the protocol does nothing; the first one tells where the message was read, and has its id."""
+    gate = Gate()
+    vendor.extend([Turn("Let me think.", holds={2: gate}), Turn("Rome, then.")])
+    first = threading.Thread(target=page.run, args=["How warm is it in Paris?"])
+    first.start()
+    assert gate.reached.wait(20)
+    other = Page(page.address)
+    other.thread, other.posted = page.thread, list(page.posted)
+    for text in ("I meant Rome.", None):  # the second time the page posts the same messages
+        assert other.run(text)["outcome"] == {"type": "success"}
+    gate.open()
+    first.join(20)
+    (read,) = [event["value"] for event in page.events if event.get("name") == "user_message"]
+    assert read == {"id": other.posted[-1].id, "role": "user", "content": "I meant Rome."}
+    assert page.texts == ["Let me think.", "Rome, then."]
+    kinds = [event["type"] for event in page.events]
+    assert "CUSTOM" in kinds[kinds.index("TEXT_MESSAGE_END") : -kinds[::-1].index("TEXT_MESSAGE_START")]
+    assert [message["role"] for message in vendor.messages[-1]] == ["user", "assistant", "user"]

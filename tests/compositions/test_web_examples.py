@@ -248,11 +248,36 @@ def test_a_page_of_the_ai_sdk_decides_and_types_in_one_post(vendor: OpenAIServer
     assert [one["role"] for one in known] == ["user", "assistant", "user", "assistant"]
 
 
+def test_what_is_said_while_a_run_of_the_ai_sdk_goes_on_is_read_by_it(vendor: OpenAIServer, serve: Serve) -> None:
+    """The stream tells where; the history has it there, also for a page that is loaded again."""
+    gate = Gate()
+    vendor.extend([Turn("Let me think.", holds={2: gate}), Turn("Rome, then.")])
+    address, conversation = serve("ai_sdk_endpoint"), uuid4().hex
+    body = {"id": conversation, "messages": [{"role": "user", "parts": [{"type": "text", "text": "How warm is it in Paris?"}]}]}
+    with httpx.stream("POST", f"{address}/api/chat", json=body, timeout=20) as response:
+        pieces = response.iter_raw()
+        first = next(pieces)
+        assert gate.reached.wait(20)
+        body["messages"][0]["parts"][0]["text"] = "I meant Rome."  # type: ignore[index]
+        assert httpx.post(f"{address}/api/chat", json=body).status_code == 202
+        gate.open()
+        chunks = [frame.json for frame in frames_of([first, *pieces]) if frame.data != "[DONE]"]
+    kinds = [chunk["type"] for chunk in chunks]
+    at = kinds.index("data-user-message")
+    assert chunks[at]["data"] == {"id": chunks[at]["id"], "role": "user", "parts": [{"type": "text", "text": "I meant Rome."}]}
+    assert kinds[at - 1 : at + 2] == ["finish-step", "data-user-message", "start-step"]
+    assert "".join(chunk.get("delta", "") for chunk in chunks[at:]) == "Rome, then."
+    assert [message["content"] for message in vendor.messages[-1] if message["role"] == "user"][1:] == ["I meant Rome."]
+    known = httpx.get(f"{address}/api/chat/{conversation}").json()
+    assert [one["role"] for one in known] == ["user", "assistant", "user", "assistant"]
+    assert httpx.post(f"{address}/api/chat", json={**body, "messages": [{"role": "assistant", "parts": []}]}).status_code == 409
+
+
 def test_the_page_is_served_and_what_makes_no_sense_is_refused(serve: Serve) -> None:
     """The page is one file, which asks nobody but its server."""
     address = serve("ai_sdk_endpoint")
     page = httpx.get(address).text
-    assert len(page.splitlines()) < 150 and "default-src 'self'" in page and not re.search(r"https?://\w", page)
+    assert len(page.splitlines()) < 210 and "default-src 'self'" in page and not re.search(r"https?://\w", page)
     assert httpx.post(f"{address}/api/chat", json={"id": "1", "messages": []}).status_code == 400
 
 

@@ -1,6 +1,7 @@
 """`python -m tests.kills [--kills 200] [--mode sync] [--database postgresql]`: kills so many workers in each mode and prints what was seen.
 
-In mode `ids` the runs are of conversations whose ids are alike. In mode `poison` nobody kills: a run ends its workers itself.
+In mode `ids` the runs are of conversations whose ids are alike, in mode `steer` messages join runs that go on. In mode `poison` nobody
+kills: a run ends its workers itself.
 
 Over PostgreSQL, another worker lives on and takes over what the killed ones leave. The server is one of Debian's package
 `postgresql`, and ends with the command.

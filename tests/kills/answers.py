@@ -45,7 +45,10 @@ def _look_at(chats: Conversations, conversation: str, effects: Counter[str], fig
     """All that was sent is answered once, in its order, by a model that read what stands there."""
     runs = [run for run in chats.export(conversation)["runs"] if run["kind"] != "append"]
     for run in runs:
-        chats.result(run["id"])
+        if chats.result(run["id"]) != chats.result(run.get("taken_by", run["id"])):
+            figures.wrong.append(f"{run} has another result than the run that took its message")
+    taken = [run for run in runs if "taken_by" in run]
+    figures.taken += len(taken)
     messages, told = chats.messages(conversation), list(chats.events(conversation))
     if [message.text for message in messages if message.type == "human"] != texts_of(conversation) or repair(messages) != messages:
         figures.wrong.append(f"{conversation} is no history of what was sent: {messages}")
@@ -56,7 +59,9 @@ def _look_at(chats: Conversations, conversation: str, effects: Counter[str], fig
         figures.wrong.append(f"{conversation} has the runs {runs}")
     look_at_calls(messages, effects, figures, is_rejected)
     look_at_texts(told, messages, figures)
-    figures.wrong += [f"{conversation}: {why}" for why in _misread(chats, conversation, messages, told, [run["id"] for run in runs])]
+    figures.wrong += [
+        f"{conversation}: {why}" for why in _misread(chats, conversation, messages, told, [run["id"] for run in runs if run not in taken])
+    ]
 
 
 def _said(message: AIMessage) -> Any:

@@ -1,8 +1,12 @@
-"""Mode `queue`: the runs are runs of conversations, and clients send and decide again whenever a worker begins its life."""
+"""Modes `queue`, `ids` and `steer`: the runs are runs of conversations. Clients send and decide again whenever a worker begins its life.
+
+In mode `steer`, most messages are sent while a run goes on, to join it.
+"""
 
 import json
 import logging
 import os
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +15,7 @@ from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from dbos import DBOS
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -23,6 +28,7 @@ from langchain_autotools.testing import ScriptedChatModel
 from .worker import KILLS_IN_A_ROW, Place, tools_of
 
 MESSAGES = 3
+_LONGEST_PAUSE = 0.4  # seconds between two messages that may steer a run
 _SECONDS = 0.05  # how long the model takes, and how often clients look
 
 # ---------------------------------------------------------------------------------------------- the script
@@ -178,8 +184,10 @@ def work(place: Place, worker: str, conversations: list[str]) -> None:
 
 
 def _send(chats: Conversations, conversation: str) -> None:
+    steers = conversation.startswith("steer")
     for text in texts_of(conversation):
-        chats.send(conversation, HumanMessage(text, id=text))
+        chats.send(conversation, HumanMessage(text, id=text), while_running="steer" if steers and crc32(text.encode()) % 4 else "queue")
+        time.sleep(random.uniform(0, _LONGEST_PAUSE) if steers else 0)
 
 
 def _decide(chats: Conversations, conversation: str, way: Callable[[list[PendingCall]], list[list[Decision]]]) -> None:

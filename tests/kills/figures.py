@@ -25,6 +25,7 @@ class Figures:
         interrupted: How many calls were answered as interrupted.
         swapped: Results that belong to another call.
         wrong: What else is not as it must be.
+        taken: How many messages joined a run that went on.
     """
 
     kills: int = 0
@@ -38,6 +39,7 @@ class Figures:
     interrupted: int = 0
     swapped: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
+    taken: int = 0
 
 
 def look_at_calls(

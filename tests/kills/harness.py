@@ -27,8 +27,8 @@ from . import answers, conversations
 from .figures import Figures, look_at_calls, look_at_texts
 from .worker import LIVES_ON, Place, effects_of, in_postgresql, in_sqlite, made, stay, work
 
-OF_CONVERSATIONS = ("queue", "ids")
-"""The modes whose runs are runs of conversations: `ids` has conversations whose ids are alike."""
+OF_CONVERSATIONS = ("queue", "ids", "steer")
+"""The modes whose runs are runs of conversations: `ids` has conversations whose ids are alike, `steer` messages that join a run."""
 
 RUNS_AT_ONCE = 3
 _LONGEST = 1.2  # seconds from the launch to the kill

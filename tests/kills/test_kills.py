@@ -54,6 +54,17 @@ def test_conversations_whose_ids_are_alike_stay_apart_whatever_is_killed(databas
 
 
 @pytest.mark.kills
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_messages_that_steer_are_answered_once_and_in_order_whatever_is_killed(database: str) -> None:
+    """Sent while a run goes on, killed between sending and reading: each stands in the history, the requests and the events once."""
+    if database == "postgresql":
+        needs_postgresql()
+    figures = figures_of("tests.kills", "--kills", "5", "--mode", "steer", "--database", database)
+    assert figures["kills"] >= 5 and figures["taken"] > 0
+    assert (figures["twice"], figures["swapped"], figures["wrong"]) == ([], [], [])
+
+
+@pytest.mark.kills
 def test_calls_inside_a_model_that_is_given_as_a_tool_run_at_most_once(tmp_path: Path) -> None:
     """Each worker goes on with what the one before it has stored; what one was killed in does not run again, and the run ends."""
     ran = agents.killed(tmp_path, seed=1, kills=4)

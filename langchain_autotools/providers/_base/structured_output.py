@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, TypeVar, cast, get_args, overload
 
 from langchain_core.exceptions import OutputParserException
@@ -81,15 +81,14 @@ def _output_check(parser: Any, retries: Any, name: str | None = None) -> dict[st
     return {"output_check": _OutputCheck(parser, retries, name)} if retries else {}
 
 
+@dataclass(eq=False, repr=False)
 class _OutputCheck(TurnWrapper):
     """A wrapper of turns that makes a turn again whose output does not parse. It holds its parts back, as the run does with its text."""
 
     layer: ClassVar[str] = "before_turn"
-
-    def __init__(self, parser: Any, retries: int, name: str | None) -> None:
-        self._parser = parser
-        self._retries = retries
-        self._name = name
+    _parser: Any
+    _retries: int
+    _name: str | None
 
     def wrap_turn(self, request: TurnRequest, proceed: Proceed) -> Iterator[TurnPart]:
         """Make a turn, and make it again as long as its output is not valid."""

@@ -146,25 +146,17 @@ else:
 RESPONSES_NAMES = ("reasoning", "include", "truncation", "context_management")
 """Fields, and parameters of the same name, that select the Responses API when set, because only it has them."""
 
-WIRE_NAMES = {
-    **{name: name for name in ("temperature", "top_p")},
-    "max_tokens": "max_completion_tokens",
-    **{
-        name: name
-        for name in (
-            *("n", "stop", "seed", "presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs"),
-            *("reasoning_effort", "verbosity", "modalities", "audio", "service_tier", "store"),
-            *("prompt_cache_key", "prompt_cache_options", *RESPONSES_NAMES),
-        )
-    },
-}
+_SENT_FIELDS = (
+    *("temperature", "top_p", "max_tokens", "n", "stop", "seed", "presence_penalty", "frequency_penalty", "logit_bias", "logprobs"),
+    *("top_logprobs", "reasoning_effort", "verbosity", "modalities", "audio", "service_tier", "store"),
+    *("prompt_cache_key", "prompt_cache_options", *RESPONSES_NAMES),
+)
+WIRE_NAMES = {name: name for name in _SENT_FIELDS} | {"max_tokens": "max_completion_tokens"}
 """The fields that are sent, each with its parameter on the wire. None is not sent."""
 
 
 _CHAT_KEYWORDS = frozenset(
-    {
-        *("moderation", "prediction", "prompt_cache_retention", "safety_identifier", "stream_options", "user", "web_search_options"),
-    }
+    ("moderation", "prediction", "prompt_cache_retention", "safety_identifier", "stream_options", "user", "web_search_options")
 )
 """Parameters of chat completions that are no fields."""
 

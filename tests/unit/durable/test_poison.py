@@ -151,7 +151,7 @@ def test_runs_under_suspicion_begin_one_at_a_time(life: Life) -> None:
 def test_a_cancelled_run_does_not_wait_for_another_one_under_suspicion() -> None:
     """It begins nothing; and where the worker shuts down, what waits has not begun."""
     turnstile = Turnstile()
-    inside, cancelled, waits = (Execution(name, turnstile) for name in ("inside", "cancelled", "waits"))
+    inside, cancelled, waits = (Execution(name, turnstile, {}) for name in ("inside", "cancelled", "waits"))
     turnstile.enter(inside)
     cancelled.cancelled.set()
     turnstile.enter(cancelled)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from langchain_autotools import ConfigurationError
@@ -370,3 +370,16 @@ def test_without_the_extra_it_says_what_is_missing(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "ag_ui.core", None)
     with pytest.raises(ConfigurationError, match="the extra `ag-ui`"):
         ag_ui([], thread_id="thread")
+
+
+def test_a_message_that_the_run_took_changes_none_of_the_client_s() -> None:
+    """A client that has said it has it already: a custom event tells where it was read."""
+    client = AgUiClient()
+    client.messages["said"] = {"role": "user", "content": "I meant Rome.", "calls": {}, "tag": None}
+    said = MessageDone(message=HumanMessage("I meant Rome.", id="said"), **OUTER)
+    client.read(ag_ui([started(), *asking(), *result(), said, *saying()], thread_id="thread"))
+    assert client.messages["said"]["content"] == "I meant Rome."
+    kinds = [event.get("name") or event["type"] for event in client.events]
+    assert kinds.index("TOOL_CALL_RESULT") < kinds.index("user_message") < len(kinds) - kinds[::-1].index("TEXT_MESSAGE_START")
+    (told,) = [event["value"] for event in of_type(client, "CUSTOM") if event["name"] == "user_message"]
+    assert told == {"id": "said", "role": "user", "content": "I meant Rome."}

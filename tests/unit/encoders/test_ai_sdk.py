@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from langchain_autotools import Decision, PendingCall, ToolCallRecord
 from langchain_autotools.encoders import AI_SDK_HEADERS, ai_sdk
@@ -341,3 +341,15 @@ def test_what_the_package_refuses_to_parse_is_shown_as_text(poison: Any) -> None
 def test_the_headers_say_which_protocol_it_is() -> None:
     """A page's transport and the proxies before it look at them."""
     assert AI_SDK_HEADERS["x-vercel-ai-ui-message-stream"] == "v1" and AI_SDK_HEADERS["content-type"] == "text/event-stream"
+
+
+def test_a_message_that_the_run_took_is_a_part_between_two_steps() -> None:
+    """Its data are the user's UI message; one of a run inside a tool is not the user's."""
+    image = {"type": "image", "base64": "aGk=", "mime_type": "image/png"}
+    said = HumanMessage([{"type": "text", "text": "Like this."}, image], id="said")
+    chunks = inside(text("m", "Well."), done("m"), MessageDone(**RUN, message=said), text("n", "So."), done("n"))
+    assert [chunk["type"] for chunk in chunks[4:7]] == ["finish-step", "data-user-message", "start-step"]
+    parts = [{"type": "text", "text": "Like this."}, {"type": "file", "url": "data:image/png;base64,aGk=", "mediaType": "image/png"}]
+    assert chunks[5] == {"type": "data-user-message", "id": "said", "data": {"id": "said", "role": "user", "parts": parts}}
+    nested = [RunStarted(**NESTED, name="Inner"), MessageDone(**NESTED, message=said)]
+    assert "data-user-message" not in {chunk["type"] for chunk in inside(*nested)}

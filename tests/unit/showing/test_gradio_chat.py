@@ -254,6 +254,17 @@ def test_messages_that_were_appended_have_their_roles() -> None:
     assert shown(chat_of(MessagesAdded(**OUTER, messages=told))) == ["user Hello", "assistant Good day"]
 
 
+def test_what_a_run_has_read_is_known_and_stands_where_it_was_read() -> None:
+    """Between the replies before and after, on the user's side."""
+    said = MessageDone(**OUTER, message=HumanMessage("I meant Rome.", id="s"))
+    chat = chat_of(ASKED, begun())
+    assert chat.read == {"h"}
+    for event in (said, TextDelta(**OUTER, message_id="n", text="It is warm.")):
+        chat.show(event)
+    assert shown(chat)[1:] == ["assistant Let me look .", "user I meant Rome.", "assistant It is warm."]
+    assert chat.read == {"h", "s"}
+
+
 async def test_many_events_are_few_views() -> None:
     """The first comes before any event, the last has all of them."""
     model = ScriptedChatModel(replies=["word " * 500])
