@@ -126,7 +126,7 @@ class Reading:
 
     def copy(self) -> "Reading":
         """Return an independent copy."""
-        lists = {name: [*getattr(self, name)] for name in ("tokens", "chain", "savings", "covered")}
+        lists: dict[str, Any] = {name: [*getattr(self, name)] for name in ("tokens", "chain", "savings", "covered")}
         return replace(self, outline=self.outline.copy(), **lists)
 
     def read(self, messages: Sequence[BaseMessage]) -> None:

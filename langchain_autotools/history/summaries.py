@@ -61,7 +61,7 @@ class Outline:
 
     def copy(self) -> "Outline":
         """Return an independent copy."""
-        lists = {name: [*getattr(self, name)] for name in ("places", "stays", "ends", "asked", "spoken")}
+        lists: dict[str, Any] = {name: [*getattr(self, name)] for name in ("places", "stays", "ends", "asked", "spoken")}
         return replace(self, **lists)
 
     def add(self, message: BaseMessage, size: int, place: int) -> None:

@@ -471,7 +471,7 @@ class _Shape:
         old, new, reading = self.reading.cut, self.cut, self.reading
         covered = reading.summed_results(new)
         lines = sum(1 for one in range(max(old.before, covered), new.end) if new.has(one) and not old.has(one) and reading.saving(one))
-        tokens = {"from_tokens": self.before, "to_tokens": self.size, "window": self.window}
+        tokens: dict[str, Any] = {"from_tokens": self.before, "to_tokens": self.size, "window": self.window}
         if new.summary != old.summary:
             yield Notice(ContextCompacted(run_id="", what="summary", results=covered - reading.summed_results(old), **tokens))
         if lines:
