@@ -1,4 +1,4 @@
-"""Which turns of a history a summary stands for, what is sent of them beside it, and the words by which a model is asked for it.
+"""The summaries that stand for the oldest turns of a history.
 
 A summary covers the messages at the beginning of a history up to the end of a turn, never a call without its results. System messages
 among them stay, and the user's messages as long as there is room. The next summary covers the former one.

@@ -29,7 +29,7 @@ from ..history.summaries import Summary, next_summary
 from ..messages.calls import ToolCallRecord
 from ..messages.incremental import GrowingHistory, Kept, growing
 from ..messages.metadata import COMPACTED, own_metadata, with_own_metadata, with_rejected
-from .summaries import amake_all, asking, make_all
+from .summaries import RunSummaries, amake_all, asking, make_all
 from .turn_wrappers import AsyncProceed, Mark, Notice, Proceed, TurnPart, TurnRequest, TurnWrapper
 
 _Message = TypeVar("_Message", bound=AIMessage)
@@ -163,7 +163,7 @@ class Compactor(TurnWrapper):
         settings: The given settings.
         is_forced: As given.
         request: The run's requests, but for their messages, choice and configuration.
-        unpaid: The replies that were asked for summaries and that no reply records yet.
+        summaries: The summaries of the run that no reply records yet.
     """
 
     layer: ClassVar[str] = "compaction"
@@ -191,9 +191,7 @@ class Compactor(TurnWrapper):
         self._sent: Sequence[BaseMessage] | None = None
         self._declared: tuple[Any, int] = None, 0
         self._reads: Counter[str] = Counter()
-        self._summary: tuple[Summary, str] | None = None
-        self._tried: tuple[int, str] = 0, ""
-        self.unpaid: list[AIMessage] = []
+        self.summaries = RunSummaries()
 
     def wrapper(self) -> TurnWrapper:
         """Return this wrapper."""
@@ -279,28 +277,6 @@ class Compactor(TurnWrapper):
         self._sent, self._window = request.messages, window
         if is_cut:
             self._reads.clear()
-
-    # ------------------------------------------------------------------------------------------ summaries
-
-    def known_of(self, reading: Reading) -> tuple[Cut, int]:
-        """Return what is cut of a history, with the summary that this run has made and no reply records yet, and up to which number of
-        messages a summary was tried."""
-        cut, tried = reading.cut, reading.tried
-        if self._summary is not None:
-            summary, digest = self._summary
-            former = 0 if cut.summary is None else cut.summary.messages
-            if former < summary.messages < len(reading.chain) and reading.chain[summary.messages] == digest:
-                cut = replace(cut, summary=summary)
-        messages, digest = self._tried
-        return cut, messages if tried < messages < len(reading.chain) and reading.chain[messages] == digest else tried
-
-    def sum_up(self, reading: Reading, summary: Summary) -> None:
-        """Take a summary of a history, which its next requests have; or one without text, which was asked for and not made."""
-        digest = reading.chain[summary.messages]
-        if summary.text:
-            self._summary = summary, digest
-        else:
-            self._tried = summary.messages, digest
 
     # ------------------------------------------------------------------------------------------ calls
 
@@ -390,7 +366,9 @@ class _Shape:
         self._declared = compactor.declared(request)
         self.window = compactor.window(request, self.reading.windows)
         self.before = self.reading.size(self.reading.cut, self._declared)
-        self.cut, self.tried = compactor.known_of(self.reading)
+        self.cut, self.tried = compactor.summaries.known_of(self.reading)
+        if not sums:  # with a new summary the prefix changes anyway
+            self.cut = first_cut(replace(self.reading, cut=self.cut), settings.keep)
         self.size = self.reading.size(self.cut, self._declared)
         self.plan: Summary | None = None
         most = limit if limit is not None or self.window is None else settings.at * self.window
@@ -516,14 +494,14 @@ class _ShortenedTurn:
         """Ask for the summary, and shorten the request by it. Yield the requests to make; their replies are sent."""
         shape, compactor, name = self._shape, self._compactor, self._compactor.settings.tool_name
         plan = cast("Summary", shape.plan)
-        prefixes = [shape.prefix(cut, name) for cut in (compactor.known_of(shape.reading)[0], shape.cut)]
+        prefixes = [shape.prefix(cut, name) for cut in (compactor.summaries.known_of(shape.reading)[0], shape.cut)]
         prefix = next((one for one in prefixes if shape.fits(one, self._asked.model)), None)
-        replies = compactor.unpaid
-        text = yield from asking(self._asked, prefix, prefixes[1], shape.summary_tokens, int(shape.window or shape.size), replies)
+        window, replies = int(shape.window or shape.size), compactor.summaries.unpaid
+        text = yield from asking(self._asked, prefix, prefixes[1], shape.summary_tokens, window, replies)
         summary = replace(plan, text=text or "", tokens=shape.reading.estimate(HumanMessage(text)) if text else 0)
         if text and shape.reading.size(replace(shape.cut, summary=summary), compactor.declared(self._asked)) >= shape.size:
             summary = replace(plan, text="", tokens=0)  # it is longer than what it stands for
-        compactor.sum_up(shape.reading, summary)
+        compactor.summaries.take(shape.reading, summary)
         self._set(_Shape(compactor, self._asked, self._limit, sums=False))
         if self._error is not None:
             self._check(self._error)
@@ -539,9 +517,8 @@ class _ShortenedTurn:
         self._has_left = True
         if getattr(part, "chunk_position", "last") != "last":
             return part
-        replies, self._compactor.unpaid = self._compactor.unpaid, []
         part = part if self._record is None else with_record(part, self._record)
-        return with_rejected(part, replies)
+        return with_rejected(part, self._compactor.summaries.take_unpaid())
 
     def shorten(self, error: ContextOverflowError) -> None:
         """Shorten the request once more, after the server's error that it is too long.

@@ -1,7 +1,8 @@
-"""How a run asks its model for a summary of old turns (`compact=`): the requests, one after another, and what becomes of the replies.
+"""How a run asks its model for a summary of old turns (`compact=`).
 
 The first request is the last one of the run again, with an instruction behind it, so that it begins with what the server's cache holds. A
-model that goes on with its task instead is asked once more, with a plain transcript and without tools.
+model that goes on with its task instead is asked once more, with a plain transcript and without tools. A reply that is no summary leaves
+the turns as they are until many more have come.
 """
 
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
@@ -13,8 +14,49 @@ from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableConfig
 
-from ..history.summaries import instruction, summary_text, transcript
+from ..history.cuts import Cut, Reading
+from ..history.summaries import Summary, instruction, summary_text, transcript
 from .turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, WireForm
+
+
+class RunSummaries:
+    """The summaries of one run that no reply records yet: a turn that is made again, by another model too, has the same.
+
+    Attributes:
+        unpaid: The replies that were asked for summaries, which the next reply's record counts among what was paid for.
+    """
+
+    def __init__(self) -> None:
+        self.unpaid: list[AIMessage] = []
+        self._made: tuple[Summary, str] | None = None
+        self._tried: tuple[int, str] = 0, ""
+
+    def known_of(self, reading: Reading) -> tuple[Cut, int]:
+        """Return what is cut of a history, the run's new summary included, and up to which number of messages one was tried."""
+        cut, tried, chain = reading.cut, reading.tried, reading.chain
+        if self._made is not None:
+            summary, digest = self._made
+            former = 0 if cut.summary is None else cut.summary.messages
+            if former < summary.messages < len(chain) and chain[summary.messages] == digest:
+                cut = replace(cut, summary=summary)
+        messages, digest = self._tried
+        return cut, messages if tried < messages < len(chain) and chain[messages] == digest else tried
+
+    def take(self, reading: Reading, summary: Summary) -> None:
+        """Take a summary of a history, which its next requests have; or one without text, which was asked for and not made."""
+        digest = reading.chain[summary.messages]
+        if summary.text:
+            self._made = summary, digest
+        else:
+            self._tried = summary.messages, digest
+
+    def take_unpaid(self) -> list[AIMessage]:
+        """Return the replies that are not counted yet; the next ones are others."""
+        replies, self.unpaid = self.unpaid, []
+        return replies
+
+
+# ---------------------------------------------------------------------------------------------- the requests
 
 Asking = Generator[TurnRequest, AIMessage | None, str | None]
 """The requests for one summary. It is sent the reply to each, None for a request that was too long, and returns the text, None for none."""

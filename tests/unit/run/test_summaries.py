@@ -240,14 +240,32 @@ def test_what_is_no_summary_is_asked_for_once_more_as_a_transcript(way: str, rep
 @pytest.mark.parametrize("reply", [*NO_SUMMARIES.values(), ContextOverflowError()], ids=[*NO_SUMMARIES, "an overflow"])
 def test_without_a_summary_results_are_cut_until_the_next_step(way: str, reply: Any) -> None:
     """The model is not asked again in each turn; the record says what was tried, and other processes know."""
-    model = model_of(Reader(30, reply))
+    model = model_of(Reader(24, reply))
     ran = run(way, model, [RULES, QUESTION])
     turns, asked = parted(model)
-    assert ran.error is None and len(turns) == 31 and not summaries(turns[-1].messages)
-    assert 2 <= len(asked) <= 10 and [one.text for one in ran.new if one.type == "tool"] == [page(number) for number in range(30)]
+    assert ran.error is None and len(turns) == 25 and not summaries(turns[-1].messages)
+    assert 2 <= len(asked) <= 10 and [one.text for one in ran.new if one.type == "tool"] == [page(number) for number in range(24)]
     again = model_of(Reader(0, reply))
     again.invoke([RULES, QUESTION, *ran.new[:-1]])
     assert contents(again.requests[-1]) == contents(turns[-1]) and len(parted(again)[1]) <= 2
+
+
+def test_a_run_ends_at_the_window_where_no_summary_is_made() -> None:
+    """Results alone are not enough then, and `context_window` judges what is sent."""
+    assert model_of(Reader(60, "")).invoke([RULES, QUESTION]).response_metadata["autotools"]["stop_reason"] == "context_window"
+
+
+def test_a_run_that_is_cancelled_meanwhile_ends() -> None:
+    """Nothing is sent after that."""
+    now: list[bool] = []
+
+    def cancel(*_: Any, **__: Any) -> str:
+        now.append(True)
+        return ""
+
+    model = model_of(Reader(60, cancel))
+    message = model.invoke([QUESTION], cancel=lambda: bool(now))
+    assert message.response_metadata["autotools"]["stop_reason"] == "cancelled" and is_asked(model.requests[-1].messages) and len(now) == 1
 
 
 def test_an_error_of_the_request_for_a_summary_is_one_of_the_turn() -> None:
