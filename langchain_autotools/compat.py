@@ -7,7 +7,7 @@ would be lost if core copied the chunks that it hands on is in `tests/unit/test_
 
 import pickle
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 from inspect import getdoc
 from json import JSONDecodeError
@@ -131,7 +131,23 @@ def input_messages(model: BaseChatModel, input: LanguageModelInput) -> list[Base
 
 def normalized_messages(model: BaseChatModel, input: LanguageModelInput) -> list[BaseMessage]:
     """Return the input of a request as the messages that core gives `_stream` and `_generate`."""
-    return _normalize_messages(input_messages(model, input))
+    messages = input_messages(model, input)
+    return _normalize_messages(messages) if may_hold_files(messages) else messages
+
+
+OF_FILES: Final = ("image", "audio", "file", "input_audio")
+"""The types of the blocks that core converts."""
+
+
+def may_hold_files(messages: Sequence[BaseMessage]) -> bool:
+    """Whether core may convert a block of a message. This is asked of all messages before each request, so it calls no function for one."""
+    for message in messages:
+        content = message.content
+        for block in content if content.__class__ is not str else ():
+            is_file = block.__class__ is dict and "type" in block and block["type"] in OF_FILES
+            if is_file or (block.__class__ is not dict and block.__class__ is not str):
+                return True
+    return False
 
 
 def new_message_id(config: RunnableConfig | None) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from langchain_core.messages import AIMessage, BaseMessage
 
 from .errors import ConfigurationError
-from .messages.metadata import failover_marks, is_cut_reply, own_metadata, paid_replies, rejected_replies, replies_inside, without_cost
+from .messages.metadata import is_cut_reply, last_failover_mark, own_metadata, paid_replies, rejected_replies, replies_inside, without_cost
 from .messages.run_messages import HoldsRun, held_message, new_messages
 
 # ---------------------------------------------------------------------------------------------- billed usage
@@ -405,8 +405,8 @@ class CostMeter:
 
     def _asked_next(self, messages: Sequence[BaseMessage]) -> _Model:
         """Return the model that is asked next: the run's own, or the fallback that has taken over."""
-        marks = failover_marks(messages) if self._fallbacks else ()
-        name = str(marks[-1].get("to")).partition("#")[0] if marks else ""
+        mark = last_failover_mark(messages) if self._fallbacks else {}
+        name = str(mark.get("to")).partition("#")[0]
         return next((one for one in self._fallbacks if f"{one.provider}/{one.name}" == name), self._own)
 
     def _add(self, message: AIMessage, number: int) -> bool:

@@ -10,16 +10,18 @@ from typing import Any
 
 import langchain_core
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.tools import tool
 
-from langchain_autotools import new_messages
+from langchain_autotools import ToolContext, events, new_messages
 from langchain_autotools.executor import user_functions
 from langchain_autotools.testing import ScriptedChatModel
 from tests.contract.wires import WIRES, Wire
 from tests.support.counted import counting
 from tests.support.http_server import Exchange, HttpReply
 from tests.support.script import Call, Turn
-from tests.test_costs import in_one_piece
+from tests.test_costs import drain, in_one_piece
 
 pytestmark = pytest.mark.house
 
@@ -95,6 +97,102 @@ WAYS: dict[str, Callable[[Any, Any], Any]] = {
     "stream": lambda model, history: list(model.stream(history)),
     "ainvoke": lambda model, history: asyncio.run(model.ainvoke(history)),
 }
+
+
+# ---------------------------------------------------------------------------------------------- turns of one run
+
+
+class Watcher(BaseCallbackHandler):
+    """Watches a run, and takes messages as they are."""
+
+    def on_chat_model_start(self, serialized: Any, messages: list[list[BaseMessage]], **_: Any) -> None:
+        """Take them."""
+
+
+WATCHED: Any = {"callbacks": [Watcher()]}
+WAYS_OF_RUNS: dict[str, Callable[[Any], Any]] = {
+    "stream": lambda model: list(model.stream("Hello")),
+    "invoke": lambda model: model.invoke("Hello"),
+    "astream": lambda model: asyncio.run(drain(model.astream("Hello"))),
+    "ainvoke": lambda model: asyncio.run(model.ainvoke("Hello")),
+    "events": lambda model: list(events(model.stream("Hello"))),
+    "stream, watched": lambda model: list(model.stream("Hello", WATCHED)),
+    "astream, watched": lambda model: asyncio.run(drain(model.astream("Hello", WATCHED))),
+    "invoke, watched": lambda model: model.invoke("Hello", WATCHED),
+}
+
+
+def inside(wire: Wire, style: str, run: Callable[[Any], Any], early: int, late: int, **settings: Any) -> tuple[Counter[str], Counter[str]]:
+    """The calls of ten early turns of a run, and of ten late ones: of every function, and of built-in ones where the package calls them."""
+    calls: Counter[str] = Counter()
+    before: list[Counter[str]] = []
+
+    def script(_: Exchange) -> Turn:
+        before.append(calls.copy())
+        return Turn("Done.") if len(before) > late else Turn("", [Call("get_temperature", {"city": str(len(before))})], style=style)
+
+    with wire.serve(script) as server:
+        encode: Callable[..., HttpReply] = server.encode
+        server.encode = lambda *given: in_one_piece(encode(*given))  # type: ignore[method-assign]
+        more = {"prompt_caching": False} if wire.name == "anthropic" else {}
+        model = wire.model(server, **{"tools": [get_temperature], "max_turns": None, **more, **settings})
+        gc.collect()
+        with counting(calls, package="", builtins=True):
+            run(model)
+    assert len(before) == late + 1
+    return before[early] - before[early - 10], before[late] - before[late - 10]
+
+
+def runs() -> Iterator[Any]:
+    """Every wire in one way, with a style of ids by turns; every way of it, and longer runs, are `further`."""
+    for row, wire in enumerate(ONE_OF_EACH):
+        for place, way in enumerate(WAYS_OF_RUNS):
+            style = [*STYLES][(row + place) % 2]
+            name = f"{wire.name}-{way}-{style}"
+            if place == 2 * row % 7:
+                yield pytest.param(wire, way, style, 20, 70, id=f"{name}-70")
+            yield pytest.param(wire, way, style, 50, 200, id=f"{name}-200", marks=pytest.mark.further)
+
+
+@pytest.mark.parametrize(("wire", "way", "style", "early", "late"), list(runs()))
+def test_a_late_turn_of_a_run_takes_as_many_calls_as_an_early_one(wire: Wire, way: str, style: str, early: int, late: int) -> None:
+    """Whatever the wire and the way: of a longer run only the bytes of a request are more, and what core's own built-in calls copy."""
+    first, last = inside(wire, STYLES[style], WAYS_OF_RUNS[way], early, late)
+    assert first.total() > 10_000
+    assert last.total() <= first.total() * ROOM, last - first
+
+
+def look_up(city: str, context: ToolContext) -> str:
+    """Look up a city; it sees the conversation."""
+    return f"{city}: {len(context.messages)}"
+
+
+CONTROLLED: dict[str, Any] = {
+    "limits": {
+        **{"max_tool_calls": 10_000, "token_budget": 10**9, "context_window": 10**9, "no_progress": 3, "stop_when": lambda _: False},
+        **{"max_cost": 1000, "prices": {"any": {"input_mtok": 1, "output_mtok": 1}}},
+    },
+    "approval": {"requires_approval": lambda _: False, "before_turn": lambda _: None},
+    "fallbacks": {"fallbacks": [ScriptedChatModel(replies=["Done."])]},
+    "context": {"tools": [tool("get_temperature")(look_up)]},
+}
+
+
+@pytest.mark.parametrize("control", CONTROLLED)
+def test_what_controls_a_run_takes_as_many_calls_in_a_late_turn(control: str) -> None:
+    """Limits, prices, approvals, hooks, another model in reserve, and tools that see the conversation."""
+    first, last = inside(ONE_OF_EACH[0], "standard", WAYS_OF_RUNS["stream"], 20, 70, **CONTROLLED[control])
+    assert last.total() <= first.total() * ROOM, last - first
+
+
+def test_what_follows_a_stored_response_takes_as_many_calls_in_a_late_turn() -> None:
+    """Where the vendor keeps the history, what it has is not encoded again."""
+    wire = next(wire for wire in ONE_OF_EACH if wire.name == "openai-responses")
+    first, last = inside(wire, "standard", WAYS_OF_RUNS["stream"], 20, 70, use_previous_response_id=True)
+    assert last.total() <= first.total() * ROOM, last - first
+
+
+# ---------------------------------------------------------------------------------------------- core
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -421,9 +421,6 @@ class ConversationRuns:
             execution.await_run(own.run_id(behind + taken))
             return [message for run in self._joining(own, behind + taken, request) for message in run.request["messages"]]
 
-        execution.await_run(own.run_id(behind))
-        if execution.steers:  # what followed it may steer it now
-            execution.arrived.set()
         return messages
 
     def _joining(self, where: Incarnation, number: int, request: Mapping[str, Any]) -> Iterator[ConversationRun]:

@@ -643,7 +643,8 @@ class Conversations:
                     self._runs.note(run_id, _noted_at_end([*before, *added]))
                     return {"messages": []}
                 given = [*map(message_of, request_of_run(request)["messages"])]
-            with begun(run_id) as execution:
+            prefix, _, number = run_id.rpartition("/")
+            with begun(run_id, f"{prefix}/{int(number) + 1}") as execution:
                 before = self._runs.before(request["conversation"], run_id)
                 if execution.steers and {one.id for one in given} <= {one.id for one in before}:
                     return self._runs.end_taken(request["conversation"], run_id)

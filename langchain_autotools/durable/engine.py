@@ -292,11 +292,11 @@ def register(name: str, body: Callable[[str, dict[str, Any]], dict[str, Any]]) -
     engine.bodies[name] = body
 
 
-def begun(run_id: str) -> AbstractContextManager[Execution]:
-    """Return the context of one execution of a run in this process."""
+def begun(run_id: str, behind: str | None = None) -> AbstractContextManager[Execution]:
+    """Return the context of one execution of a run in this process; `behind` is the id of the run that may steer it."""
     if engine.executions is None:
         raise WorkerEndingError("a run is executed where somebody has launched")
-    return engine.executions.begun(run_id)
+    return engine.executions.begun(run_id, behind)
 
 
 def _workflow(name: str) -> Callable[..., Any]:

@@ -331,16 +331,21 @@ class Executions:
         self._running: set[Execution] = set()
 
     @contextmanager
-    def begun(self, run_id: str) -> Iterator[Execution]:
+    def begun(self, run_id: str, behind: str | None = None) -> Iterator[Execution]:
         """A context manager for an execution of a run.
+
+        Args:
+            run_id: The run.
+            behind: The id of the run that may steer it, whether that is there or not; None if none may.
 
         Raises:
             RunFailedError: Even to read what is recorded of the run has ended its worker.
         """
         execution = Execution(run_id, self._turnstile, self.awaited)
         self.cancelled[run_id] = execution.cancelled  # an execution that has lost the run may have one yet
+        execution.await_run(behind)
         try:
-            Context().run(self._begin, execution)
+            Context().run(self._begin, execution, behind)
             yield execution
         except WorkerEndingError:
             if execution in self._running:
@@ -368,10 +373,13 @@ class Executions:
     def _leave(self, execution: Execution) -> None:
         DBOS.update_workflow_attributes(execution.run_id, {_LEFT: execution.id}, merge=True)
 
-    def _begin(self, execution: Execution) -> None:
-        found = DBOS.list_workflows(workflow_ids=[execution.run_id], load_input=False, load_output=False)
+    def _begin(self, execution: Execution, behind: str | None) -> None:
+        asked = [execution.run_id, *([] if behind is None else [behind])]
+        found = {run.workflow_id: run.attributes for run in DBOS.list_workflows(workflow_ids=asked, load_input=False, load_output=False)}
         with reading(f"the attributes of run {execution.run_id!r}"):
-            attributes = _execution_attributes((found[0].attributes if found else None) or {})
+            attributes = _execution_attributes(found.get(execution.run_id) or {})
+        if isinstance(steering := found.get(str(behind)), Mapping) and steering.get(STEERS):
+            execution.arrived.set()
         if attributes.get(CANCELLED):
             execution.cancelled.set()
         execution.steers = bool(attributes.get(STEERS))

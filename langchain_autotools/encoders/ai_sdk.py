@@ -199,6 +199,13 @@ class UIMessageChunks:
         else:
             yield {"type": "finish", "finishReason": "other"}
 
+    @staticmethod
+    def user_message(message: BaseMessage) -> Chunk:
+        """Return the UI message that a message of the user is."""
+        is_text = isinstance(message.content, str)
+        parts = [{"type": "text", "text": message.content}] if is_text else [*map(_user_part, standard_blocks(message))]
+        return {"id": message.id, "role": "user", "parts": parts or [{"type": "text", "text": ""}]}
+
     # ------------------------------------------------------------------------------------------ runs and steps
 
     def _begin(self) -> Iterator[Chunk]:
@@ -270,8 +277,7 @@ class UIMessageChunks:
         """End a reply. The user's message, which the run took, is a part between two steps."""
         if isinstance(event.message, HumanMessage):
             yield from self._end_step()
-            said = {"id": event.message_id, "role": "user", "parts": user_parts(event.message)}
-            yield {"type": "data-user-message", "id": event.message_id, "data": plain(said)}
+            yield {"type": "data-user-message", "id": event.message_id, "data": plain(self.user_message(event.message))}
         if not isinstance(event.message, AIMessage):
             return
         yield from self._enter(event.message_id)
@@ -546,13 +552,6 @@ _CHUNKS: Final = EventTable(
 
 
 # ---------------------------------------------------------------------------------------------- the user's messages
-
-
-def user_parts(message: BaseMessage) -> list[Chunk]:
-    """Return the parts of the UI message that a message of the user is."""
-    if isinstance(message.content, str):
-        return [{"type": "text", "text": message.content}]
-    return [_user_part(block) for block in standard_blocks(message)] or [{"type": "text", "text": ""}]
 
 
 def _user_part(block: Mapping[str, Any]) -> Chunk:

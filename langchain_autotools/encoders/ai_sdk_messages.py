@@ -19,7 +19,7 @@ from ..errors import ConfigurationError, DecisionProblem
 from ..event_types import CallsPending, MessageDone, RunEvent
 from ..executor.pending import ELICITATION, page_id
 from ..strict_json import read_json
-from .ai_sdk import Chunk, UIMessageChunks, user_parts
+from .ai_sdk import Chunk, UIMessageChunks
 from .finished_runs import history_events
 from .posted import Posted, PostedDecisions, read_body
 from .public import plain, public, public_message
@@ -54,8 +54,7 @@ def ai_sdk_messages(history: Sequence[BaseMessage]) -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = []
     for run_id, group in groupby(history_events(history), lambda one: one.run_id if isinstance(one, RunEvent) else None):
         if run_id is None:
-            given = (public_message(one) for one in group if isinstance(one, HumanMessage))
-            made += [{"id": one.id, "role": "user", "parts": user_parts(one)} for one in given]
+            made += [UIMessageChunks.user_message(public_message(one)) for one in group if isinstance(one, HumanMessage)]
         else:
             made.append(_run_message(public(one) for one in group if isinstance(one, RunEvent)))
     return [plain({**message, "id": page}, _DEEPEST) for message, page in zip(made, _ids(made), strict=True)]

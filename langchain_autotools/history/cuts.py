@@ -1,4 +1,6 @@
-"""Which old results of a history are cut out of a request, what stands in their place, and how they are read again.
+"""Which old results of a history are cut out of a request.
+
+A line stands in the place of each, by whose handle it is read again.
 
 A result is known by its number among all results of the history, and by a digest of its content. What was cut of a request is recorded on
 the AI message that answers it, with a digest of the messages up to the last result that is cut: where these were changed since, the record

@@ -107,13 +107,20 @@ def unnumbered(content: str | list[Any]) -> str | list[Any]:
 
 def whole_content(content: str | list[Any]) -> str | list[Any]:
     """Return content in the form of a whole reply: one text that says nothing else as a string, else blocks without numbers."""
+    if isinstance(content, list) and {str, dict} <= {*map(type, content)}:  # core reads no bare text here
+        content = [{"type": "text", "text": one} if isinstance(one, str) else one for one in content if one != ""]
     block = content[0] if len(content) == 1 else None
     if isinstance(block, dict) and block.get("type") == "text" and block.keys() <= _PLAIN_TEXT:
         return str(block.get("text", ""))
-    content = unnumbered(content)
-    if isinstance(content, str) or not {str, dict} <= {*map(type, content)}:
-        return content
-    return [{"type": "text", "text": one} if isinstance(one, str) else one for one in content if one != ""]  # core reads no bare text here
+    return unnumbered(content)
+
+
+def is_other_form(content: str | list[Any]) -> bool:
+    """Whether the content of chunks has texts in a form that no whole message has, but which chunks of a run keep: a text alone as a block,
+    bare texts beside blocks."""
+    if isinstance(content, str):
+        return False
+    return isinstance(whole_content(content), str) or any(isinstance(block, str) for block in content)
 
 
 # ---------------------------------------------------------------------------------------------- provisional

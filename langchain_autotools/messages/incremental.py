@@ -102,7 +102,7 @@ def copy_containers(value: Any) -> Any:
 # since, goes on from there: only what is new is read. The messages are compared as a whole, by what was in them when they were read.
 
 
-_MOST_FOLDS = 8
+_MOST_FOLDS = 10
 """The number of folds that a longer list takes over: those of one wire, and of a few more models that take turns."""
 
 
@@ -145,20 +145,20 @@ _kept: Kept = {}
 class GrowingHistory(list[BaseMessage]):
     """The messages of a request, with what was derived from those that it begins with. Pickled or copied it is a plain list."""
 
-    __slots__ = ("_derived", "_ids", "_kept")
+    __slots__ = ("_derived", "_kept", "_read")
 
-    def __init__(self, messages: Sequence[BaseMessage], derived: _Derived, ids: list[int], kept: Kept) -> None:
+    def __init__(self, messages: Sequence[BaseMessage], derived: _Derived, kept: Kept) -> None:
         super().__init__(messages)
         self._derived = derived
-        self._ids = ids
         self._kept = kept
+        self._read = [*messages]
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return list, ([*self],)
 
     def derive(self, key: Hashable, begin: Callable[[], _F], end: int | None = None) -> _F:
         """Return the fold of this key over the first `end` messages, or over all of them."""
-        if [*map(id, self)] != self._ids:
+        if self._is_changed():
             return fold_over([*self], key, begin, end)
         size, folds = len(self) if end is None else end, self._derived.folds
         count, known = folds.get(key, (0, None))
@@ -173,6 +173,13 @@ class GrowingHistory(list[BaseMessage]):
         folds[key] = size, made
         return made
 
+    def _is_changed(self) -> bool:
+        """Whether the list has other messages than it was made with. (Of the same objects this compares the identities alone.)"""
+        try:
+            return self._read != self
+        except Exception:  # a message with a foreign object whose comparison is no truth value took another's place
+            return True
+
     def replaced(self, places: dict[int, BaseMessage]) -> "GrowingHistory":
         """Return the list with other messages at some places, which follow from the messages up to there.
 
@@ -181,7 +188,7 @@ class GrowingHistory(list[BaseMessage]):
         made = [*self]
         for place, message in places.items():
             made[place] = message
-        return GrowingHistory(made, self._derived, [*map(id, made)], self._kept)
+        return GrowingHistory(made, self._derived, self._kept)
 
     def keep(self) -> None:
         """Keep what is derived from this list, from now on, in place of what it goes on from."""
@@ -209,7 +216,9 @@ def growing(messages: Sequence[BaseMessage], kept: Kept = _kept) -> GrowingHisto
         if known is None or known.ids != ids[: place + 1]:
             continue
         if fields is None:
-            fields = [one if one.get("artifact") is None else {**one, "artifact": None} for one in map(vars, messages)]
+            fields = [  # without a call for each of them
+                {**one, "artifact": None} if "artifact" in one and one["artifact"] is not None else one for one in map(vars, messages)
+            ]
         try:
             same = known.seen == fields[: place + 1]
         except Exception:  # a foreign object whose comparison is no truth value took another's place
@@ -217,8 +226,8 @@ def growing(messages: Sequence[BaseMessage], kept: Kept = _kept) -> GrowingHisto
         if same:
             if place + 1 < len(ids):
                 known = _Derived(ids, known.seen, dict([*known.folds.items()][-_MOST_FOLDS:]), known)
-            return GrowingHistory(messages, known, ids, kept)
-    return GrowingHistory(messages, _Derived(ids), ids, kept)
+            return GrowingHistory(messages, known, kept)
+    return GrowingHistory(messages, _Derived(ids), kept)
 
 
 def fold_over(messages: Sequence[BaseMessage], key: Hashable, begin: Callable[[], _F], end: int | None = None) -> _F:

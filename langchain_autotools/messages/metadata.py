@@ -102,15 +102,19 @@ def with_failover_mark(message: _Reply, mark: Mapping[str, Any]) -> _Reply:
     return message.model_copy(update={"response_metadata": with_own_metadata(message.response_metadata, own)})
 
 
-def failover_marks(messages: Sequence[BaseMessage]) -> list[Mapping[str, Any]]:
-    """Return the marks of the messages since the user's last one, in order."""
-    marks: list[Mapping[str, Any]] = []
+def last_failover_mark(messages: Sequence[BaseMessage]) -> Mapping[str, Any]:
+    """Return the last mark of the messages since the user's last one; empty if there is none.
+
+    This is asked of a whole run before each of its requests, so it calls no function for a turn without a mark.
+    """
     for message in reversed(messages):
-        if isinstance(message, HumanMessage) and not own_metadata(message).get(OF_RUN):
+        if message.type not in ("ai", "tool") and isinstance(message, HumanMessage) and not own_metadata(message).get(OF_RUN):
             break
-        if isinstance(message, AIMessage) and (mark := failover_mark_of(message)):
-            marks.append(mark)
-    return marks[::-1]
+        about = message.response_metadata
+        may_say = KEY in about and (about[KEY].__class__ is not dict or FAILOVER in about[KEY])
+        if may_say and isinstance(message, AIMessage) and (mark := failover_mark_of(message)):
+            return mark
+    return {}
 
 
 def open_cuts(messages: Sequence[BaseMessage]) -> list[Mapping[str, Any]]:

@@ -110,8 +110,7 @@ def with_compaction(settings: Any, profiled: Callable[[Any, Mapping[str, Any]], 
     values, plan, request, counted = settings.values, settings.plan, settings.request, settings.values["usage_limits"]
     model, form, given = request.model, request.form, values["compact"]
     name = given.tool_name
-    if (why := model.rules_out_compaction(request.keywords)) is not None:
-        raise ConfigurationError(f"compact= cannot shorten the history: {why}")
+    _check_parameters(model, request.keywords)
     if name in {*settings.executor.tools, *plan.caller_tools, *map(tool_name, form.tools)}:
         raise ConfigurationError(
             f"there is a tool {name!r}, as compact= declares one: name ours otherwise, compact=Compaction(tool_name=...)"
@@ -143,6 +142,28 @@ def with_compaction(settings: Any, profiled: Callable[[Any, Mapping[str, Any]], 
 
 
 _kept: Kept = {}  # of histories as they are; what is sent of them ends in the same messages
+
+
+_KEEPS = "the server keeps the history"
+_RULE_OUT: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("use_previous_response_id", "previous_response_id", "conversation"), _KEEPS),
+    **dict.fromkeys(("cached_content", "cachedContent"), "the server refuses declared tools"),
+}
+"""Parameters of vendors with which no history can be shortened here, and why."""
+
+
+def _check_parameters(model: Any, keywords: Mapping[str, Any]) -> None:
+    """Raise if a parameter of the model or of a call rules compaction out.
+
+    Raises:
+        ConfigurationError: One does.
+    """
+    own = vars(model)
+    places = [own, *(body for body in (own.get("model_kwargs"), own.get("extra_body"), keywords.get("extra_body")) if body), keywords]
+    given = {name: value for place in places if isinstance(place, Mapping) for name, value in place.items() if name in _RULE_OUT}
+    for name, value in given.items():
+        if value:
+            raise ConfigurationError(f"compact= cannot shorten the history with {name}: {_RULE_OUT[name]}")
 
 
 # ---------------------------------------------------------------------------------------------- requests
@@ -192,6 +213,8 @@ class Compactor(TurnWrapper):
         self._declared: tuple[Any, int] = None, 0
         self._reads: Counter[str] = Counter()
         self.summaries = RunSummaries()
+        self._named: tuple[Any, str] = model, model_name(model)
+        self._own_name = self._named[1]
 
     def wrapper(self) -> TurnWrapper:
         """Return this wrapper."""
@@ -257,15 +280,21 @@ class Compactor(TurnWrapper):
             request: The request.
             windows: What servers have told, by the records of the history.
         """
-        name = model_name(request.model)
-        is_own = self._given is not None and name == model_name(self._model)
+        name = self._name(request.model)
+        is_own = self._given is not None and name == self._own_name
         of_profile = None if is_own else self._profiled(request.model, request.keywords)
         known = (self._given, of_profile, windows.get(name), self._learned.get(name))
         return min((size for size in known if size is not None), default=None)
 
     def learn(self, request: TurnRequest, size: int) -> None:
         """Remember the context window of the model that makes a request."""
-        self._learned[model_name(request.model)] = size
+        self._learned[self._name(request.model)] = size
+
+    def _name(self, model: Any) -> str:
+        known, name = self._named
+        if known is not model:
+            self._named = model, (name := model_name(model))
+        return name
 
     @property
     def learned(self) -> Mapping[str, int]:

@@ -36,7 +36,7 @@ from ..event_types import ModelChanged
 from ..executor.names import tool_name
 from ..messages.metadata import (
     cut_reply,
-    failover_marks,
+    last_failover_mark,
     open_cuts,
     own_metadata,
     text_of,
@@ -502,8 +502,8 @@ class _FailoverModels:
 
         Those that have failed at this very turn, after text, are not among them, unless all have.
         """
-        marks = failover_marks(messages)
-        current = self._number_of(marks[-1].get("to")) if marks else 0
+        mark = last_failover_mark(messages)
+        current = self._number_of(mark.get("to")) if mark else 0
         failed = {self.names.index(name) for mark in open_cuts(messages) if (name := mark.get("from")) in self.names}
         numbers = [(current + place) % len(self._models) for place in range(len(self._models))]
         return [number for number in numbers if number not in failed] or numbers[:1]

@@ -145,8 +145,13 @@ class RunOutput:
             content = [block for block in content if not is_call_block(block)]
         if not content and not kept:
             return []
-        if self._listed and isinstance(content, str):  # core's `+` drops a text behind an empty list
-            content = [{"type": "text", "text": content, "index": _TEXT}] if content else []
+        if isinstance(content, str):
+            if self._listed:  # core's `+` drops a text behind an empty list
+                content = [{"type": "text", "text": content, "index": _TEXT}] if content else []
+                if self._indices.get((self._generation, _TEXT)) != self._next_index - 1:  # behind another block it is a block of its own
+                    self._indices.pop((self._generation, _TEXT), None)
+        elif self._joints.last and not self._listed and content and isinstance(content[0], str):  # as of a stream, whose blocks come later
+            return [*self._general(content[0], {}, {}), *self._general(content[1:], extra, metadata)]
         first = _first_text(content) if self._joints.is_due else 0
         before = [self._chunk(self._renumbered(content[:first]), {}, metadata)] if first else []  # reasoning, before the separator
         chunk = self._chunk(content[first:], kept, metadata)
@@ -191,6 +196,7 @@ class RunOutput:
         if not isinstance(block, dict):
             return block
         if "index" not in block:
+            self._indices.pop((self._generation, _TEXT), None)
             return {**block, "index": self._new_index()} if self.blocks else block
         known = (self._generation, block["index"])
         number = self._indices.get(known)

@@ -20,18 +20,18 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Base
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, patch_config
 
-from ..chunks import ChunkSum, sum_chunks
+from ..chunks import ChunkSum, as_chunk, sum_chunks
 from ..compat import should_stream, unvalidated
 from ..errors import AlreadyResumedError, ConfigurationError, LimitReachedError
 from ..executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, pending_calls
 from ..executor.approvals import Approvals
 from ..executor.nested_runs import current_nested_runs
 from ..history import repair
-from ..messages.blocks import without_provisional
+from ..messages.blocks import is_other_form, without_provisional
 from ..messages.calls import ToolCallRecord, awaited_calls, call_ids, calls_of, open_end, with_records
 from ..messages.metadata import CACHED_ID, KEY, attach_messages, known_of_cut_reply, take_reply, text_of, without_cached_id
 from ..messages.run_messages import is_paused, numbered_result, open_results, result_id, stop_reason
-from ..turn.accumulator import ai_message
+from ..turn.accumulator import ai_message, content_in_chunks
 from ..turn.stored_messages import caller_metadata, canonical_message, with_output_version
 from ..turn.tools import ToolChoice, format_request_tools
 from .decisions import open_calls
@@ -242,7 +242,8 @@ class Run:
             self._chunks.add(part)
             out = () if self.settings.last_text_only else self._output.chunk(part)
         elif isinstance(part, AIMessage):
-            self._whole = part
+            content = content_in_chunks(part)
+            self._whole = part = part if content is part.content else part.model_copy(update={"content": content})
             out = () if self.settings.last_text_only else self._turn_chunks(self._chunks, part)
         elif isinstance(part, Stored):
             self._stored = part.message
@@ -266,9 +267,10 @@ class Run:
             return self._turn_cut(self._parts.end.cut.__cause__, self._parts.end.reason)
         parts, came_whole, stored = self._chunks, self._whole, self._stored
         self._chunks, self._whole, self._stored = ChunkSum(), None, None
-        if stored is not None and parts and not self.settings.last_text_only:
-            self._output.leave_apart(parts.chunks, replaces=True)
         whole = canonical_message(stored or came_whole or parts.message())
+        is_other = self._observer.listens and not self.settings.lists_content and is_other_form(whole.content)
+        if (parts or is_other) and not self.settings.last_text_only and (stored is not None or is_other):
+            self._output.leave_apart(parts.chunks or [as_chunk(whole)], replaces=True)
         calls, blocked = turn_calls(whole)
         withheld: list[AIMessageChunk] = []
         if self.settings.last_text_only and not calls and not is_paused(whole):
@@ -515,7 +517,7 @@ class SingleAnswer:
             raise ConfigurationError("resume takes a model with tools=[...] or handlers={...}; elsewhere a message answers a call")
         cancel, values = keywords.pop("cancel", None), drop_settings(model, keywords) or vars(model)
         self._seconds, self._raises = values["deadline"], values["on_limit"] == "raise"
-        if values["compact"]:
+        if values.get("compact"):
             from .compaction import NO_RUN  # here, because it costs every other program its import
 
             raise ConfigurationError(NO_RUN)

@@ -343,9 +343,8 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
         from .inner_runs import InnerRuns  # here, because it costs every other program its import
 
         optional["inner"] = InnerRuns(limits, values["prices"] or {}, used)
-    waiting = () if values["message"] is None else (values["message"],)
-    inbox, parsed = values["inbox"], is_parsed(model, keywords)
-    inbox = None if inbox is None else _inbox(inbox, after_reply=not parsed)
+    waiting, parsed = () if values["message"] is None else (values["message"],), is_parsed(model, keywords)
+    inbox = None if values["inbox"] is None else _inbox(values["inbox"], after_reply=not parsed)
     left, meant = caller_tools | added | toolbox.caller_tools, partial(own.meant, only=form.choice.allowed)
     made = RunSettings(
         values=values,

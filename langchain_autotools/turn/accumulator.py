@@ -375,9 +375,10 @@ _Shown = CallPiece | RunEvent
 
 @dataclass(frozen=True, slots=True)
 class _Pieces(Note):
-    """The pieces of calls in a chunk, and the events that come with it."""
+    """The pieces of calls in a chunk, and the events that come with it; of a whole message also the content that its chunks would have."""
 
     pieces: Sequence[_Shown]
+    content: str | list[Any] | None = None
 
 
 @dataclass(eq=False, repr=False)
@@ -473,7 +474,18 @@ def keep_events(message: AIMessage, chunks: Sequence[AIMessage]) -> None:
     """Attach the events of a reply's chunks to its whole message."""
     events = [piece for chunk in chunks for piece in pieces_of(chunk) if isinstance(piece, RunEvent)]
     if events:
-        attach(message, _Pieces(events))
+        attach(message, _Pieces(events, content_in_chunks(message)))
+
+
+def keep_content(message: AIMessage, content: list[Any]) -> None:
+    """Attach the content of a reply's chunks to its whole message, which has it in another form."""
+    attach(message, _Pieces((), content))
+
+
+def content_in_chunks(message: AIMessage) -> str | list[Any]:
+    """Return the content of a whole message as its chunks had it, as far as that is known."""
+    note = note_of(message, _Pieces)
+    return message.content if note is None or note.content is None else note.content
 
 
 def pieces_of(chunk: AIMessage) -> Sequence[_Shown]:

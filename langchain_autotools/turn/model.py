@@ -26,7 +26,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langchain_core.utils.utils import LC_ID_PREFIX
 from pydantic import AliasChoices, AliasPath, BaseModel, SecretStr, model_validator
 
-from ..compat import CACHE_KEY, is_core, new_message_id, normalized_messages, should_stream
+from ..compat import CACHE_KEY, OF_FILES, is_core, may_hold_files, new_message_id, normalized_messages, should_stream
 from ..errors import ConfigurationError
 from ..executor.names import own_name, tool_name
 from ..messages.blocks import media_type, unnumbered, whole_content
@@ -332,14 +332,6 @@ class SingleTurnChatModel(BaseChatModel):
             kwargs: The call's keywords.
         """
         return False
-
-    def rules_out_compaction(self, kwargs: Mapping[str, Any]) -> str | None:
-        """Return why the history of a request cannot be shortened here: the server keeps it, or takes no tools; None where it can.
-
-        Args:
-            kwargs: The call's keywords.
-        """
-        return None
 
     # ------------------------------------------------------------------------------------------ streams, for users
 
@@ -672,7 +664,6 @@ async def akeeping_reply(chunks: AsyncGenerator[_Part, None]) -> AsyncGenerator[
 # Core need not convert again what it has converted once, and would fail at some blocks.
 
 
-_OF_FILES = ("image", "audio", "file", "input_audio")
 _V0: Mapping[Any, str] = {"url": "url", "base64": "data", "id": "id", "text": "url"}  # the key of a v0 block's data, by its source
 _PDF = "data:application/pdf;base64,"
 _MADE_BY_CORE = frozenset({"base64", "file_id", "filename", "mime_type", "url"})
@@ -685,14 +676,20 @@ def readable_messages(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
     A picture without its media type gets the one of its data; any other such block is wrapped, as one of no standard form. The cost that
     core notes on a reply from its cache is left out: it would change the key of the next request.
     """
+    try:
+        is_odd = may_hold_files(messages) or _has_cost(messages)
+    except AttributeError:  # core refuses what is no message, in its own words
+        return messages
+    return [*map(_readable_message, messages)] if is_odd else messages
+
+
+def _has_cost(messages: Sequence[BaseMessage]) -> bool:
+    """Whether core has noted a cost on a message. It calls no function for one, as `may_hold_files` does not."""
     for message in messages:
-        content = getattr(message, "content", None)  # core refuses what is no message, in its own words
-        if "total_cost" in (getattr(message, "usage_metadata", None) or ()):
-            return [*map(_readable_message, messages)]
-        for block in content if content.__class__ is list else ():
-            if block.__class__ is dict and block.get("type") in _OF_FILES:
-                return [*map(_readable_message, messages)]
-    return messages
+        fields = message.__dict__
+        if "usage_metadata" in fields and fields["usage_metadata"] and "total_cost" in fields["usage_metadata"]:
+            return True
+    return False
 
 
 def _readable_message(message: BaseMessage) -> BaseMessage:
@@ -713,7 +710,7 @@ def _readable_message(message: BaseMessage) -> BaseMessage:
 
 def _readable_block(block: dict[Any, Any]) -> dict[Any, Any]:
     kind = block.get("type")
-    if kind not in _OF_FILES:
+    if kind not in OF_FILES:
         return block
     key = "data" if block.get("source_type") == "base64" else "base64"
     data = block.get(key)

@@ -20,11 +20,11 @@ from ..deadline import current_deadline, is_last
 from ..event_bus import current_scope
 from ..executor.names import tool_name
 from ..history import to_send
-from ..messages.blocks import whole_content
+from ..messages.blocks import is_other_form, whole_content
 from ..messages.calls import call_ids, calls_of
 from ..messages.incremental import fold_over
 from ..messages.metadata import KEY, CarrierDict
-from .accumulator import CallPiece, PartialCalls, TurnAccumulator, as_message, is_restart, keep_events, restart_chunk
+from .accumulator import CallPiece, PartialCalls, TurnAccumulator, as_message, is_restart, keep_content, keep_events, restart_chunk
 from .stored_messages import BlockWriter, canonical_message
 
 _logger = logging.getLogger("langchain_autotools")
@@ -61,6 +61,7 @@ class Turn:
     ) -> None:
         self.messages = to_send(messages, open_start=model.continues_conversation(keywords))
         self.runs = runs
+        self._keeps_content = not model.lists_content
         self._whole: Callable[[AIMessage], AIMessage] = model._whole_message
         names = {tool_name(tool) for tool in keywords.get("tools") or ()}
         self._accumulator = TurnAccumulator(
@@ -131,7 +132,7 @@ class Turn:
     def result(self, chunks: Iterable[object]) -> ChatResult:
         """Return the turn as one generation, from all its raw chunks."""
         left = [out for chunk in chunks if (out := self.feed(chunk)) is not None]
-        result = result_of([*left, self.finish()], self._whole)
+        result = result_of([*left, self.finish()], self._whole, keeps_content=self._keeps_content)
         if self._partial_calls is not None:
             keep_events(cast("AIMessage", result.generations[0].message), left)
         return result
@@ -223,15 +224,20 @@ def _text_alone(content: str | list[Any]) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def result_of(chunks: Iterable[AIMessageChunk], whole: Callable[[AIMessage], AIMessage] | None = None) -> ChatResult:
+def result_of(
+    chunks: Iterable[AIMessageChunk], whole: Callable[[AIMessage], AIMessage] | None = None, *, keeps_content: bool = False
+) -> ChatResult:
     """Return a turn as one generation, from the chunks that left it.
 
     Args:
         chunks: The chunks.
         whole: Gives the message the form of a whole one. None: it is the sum of the chunks.
+        keeps_content: Whether a run is told of the content that the chunks had.
     """
     message = canonical_message(sum_chunks(chunks))
-    message = message if whole is None else whole(message)
+    content, message = message.content, message if whole is None else whole(message)
+    if keeps_content and isinstance(content, list) and is_other_form(content):
+        keep_content(message, content)
     made = ChatGeneration(message=message, generation_info=_generation_info(message.response_metadata))
     output = {name: value for name, value in message.response_metadata.items() if name not in _OF_MESSAGE}
     return ChatResult(generations=[made], llm_output=output)

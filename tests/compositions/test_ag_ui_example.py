@@ -212,3 +212,22 @@ def test_what_is_said_while_a_run_goes_on_is_read_by_it(vendor: OpenAIServer, pa
     kinds = [event["type"] for event in page.events]
     assert "CUSTOM" in kinds[kinds.index("TEXT_MESSAGE_END") : -kinds[::-1].index("TEXT_MESSAGE_START")]
     assert [message["role"] for message in vendor.messages[-1]] == ["user", "assistant", "user"]
+
+
+def test_what_a_run_has_not_read_is_still_new_to_the_next_one(vendor: OpenAIServer, page: Page) -> None:
+    """Calls wait when it has ended: the run that goes on with them takes the message, which the page posts with its others."""
+    gate = Gate()
+    vendor.extend([Turn("I will write.", [Call("send_mail", {"to": "Anna", "text": "Hi."})], holds={2: gate}), Turn("Quick enough.")])
+    first = threading.Thread(target=page.run, args=["Write to Anna."])
+    first.start()
+    assert gate.reached.wait(20)
+    other = Page(page.address)
+    other.thread, other.posted = page.thread, list(page.posted)
+    other.run("And be quick.")
+    gate.open()
+    first.join(20)
+    assert "user_message" not in {event.get("name") for event in page.events}
+    page.posted = other.posted
+    page.run(resume=answers(page.events[-1], approved=True))
+    assert [event["value"]["content"] for event in page.events if event.get("name") == "user_message"] == ["And be quick."]
+    assert [message["role"] for message in vendor.messages[-1]] == ["user", "assistant", "tool", "user"]

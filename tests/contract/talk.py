@@ -71,18 +71,6 @@ def whole(model: Any, message: AIMessage) -> AIMessage:
     return message if form is None else form(message)
 
 
-def in_one_text(message: AIMessage) -> AIMessage:
-    """A message without empty texts, which core leaves before blocks where a chunk without content came first, and with blocks for bare
-    texts, which core leaves where a text came before blocks; and where its content is nothing but texts, with these as one: a script may
-    write a text in one turn and blocks in the next, which add up to other pieces than whole turns do."""
-    content: list[Any] = [part for part in message.content if part] if isinstance(message.content, list) else [message.content]
-    if isinstance(message.content, list):
-        content = [{"type": "text", "text": part} if isinstance(part, str) else part for part in content]
-    parts = [part if isinstance(part, str) else part.get("text") if part.keys() <= {"type", "text", "index"} else None for part in content]
-    whole = content if None in parts and isinstance(message.content, list) else "".join(map(str, parts))
-    return message.model_copy(update={"content": whole})
-
-
 def summed(chunks: list[AIMessageChunk]) -> AIMessage:
     """The message that chunks sum to."""
     return message_chunk_to_message(reduce(add, chunks))  # type: ignore[return-value]

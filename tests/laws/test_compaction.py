@@ -11,9 +11,9 @@ from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage, mess
 from langchain_autotools.event_types import ContextCompacted
 from langchain_autotools.history import validate
 from langchain_autotools.testing import Request, ScriptedChatModel
+from tests.contract.talk import whole
 from tests.laws.checks import data_of, differences
-from tests.laws.test_events import ASIDE, SEEDS, data_of_all
-from tests.laws.test_inbox import with_joined_texts
+from tests.laws.test_events import ASIDE, SCRIPTED, SEEDS, data_of_all
 from tests.laws.told import by_run, check_end, check_messages, check_runs
 from tests.laws.ways import WAYS, Ran, law, run, summed
 from tests.support.random_runs import RandomRun, random_run, told_of, with_compaction
@@ -42,16 +42,16 @@ def check_compacted(seed: int) -> None:
     planned = with_compaction(random_run(seed))
     if not planned.model.has_tools:
         return
-    streamed, whole = (compacted(planned, way) for way in (WAYS[1 + 2 * (seed % 2)], WAYS[2 - 2 * (seed % 2)]))
-    for ran, requests in (streamed, whole):
+    streamed, invoked = (compacted(planned, way) for way in (WAYS[1 + 2 * (seed % 2)], WAYS[2 - 2 * (seed % 2)]))
+    for ran, requests in (streamed, invoked):
         assert validate([*planned.history, *ran.new], open_end=True) == []
         assert not any("[Left out: " in one.text for one in ran.new if one.type == "tool")  # the history stays whole
         check_requests(requests)
         check_one_history(planned, ran)
-    if is_repeatable(planned, streamed[0], whole[0]):
-        pair = [data_of(with_joined_texts(ran.message), aside=ASIDE) for ran, _ in (streamed, whole) if ran.message is not None]
+    if is_repeatable(planned, streamed[0], invoked[0]):
+        pair = [data_of(whole(SCRIPTED, ran.message), aside=ASIDE) for ran, _ in (streamed, invoked) if ran.message is not None]
         assert differences(*pair) == []
-        assert differences(data_of_all(streamed[0].new), data_of_all(whole[0].new)) == []
+        assert differences(data_of_all(streamed[0].new), data_of_all(invoked[0].new)) == []
 
 
 def check_requests(requests: Sequence[Request]) -> None:

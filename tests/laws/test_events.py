@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from langchain_autotools import ConfigurationError, RetryPolicy, aevents, events, new_messages
 from langchain_autotools.event_types import CallDiscarded, CallReady, CallStarted, RunFailed
-from tests.contract.talk import in_one_text
+from langchain_autotools.testing import ScriptedChatModel
+from tests.contract.talk import whole
 from tests.contract.wires import WIRES, Wire
 from tests.laws.checks import data_of, differences
 from tests.laws.stories import Script, stories
@@ -20,6 +21,8 @@ from tests.support.random_runs import Told, conversation, random_run, summed, to
 from tests.support.script import Call, Cut, Turn
 
 SEEDS = st.integers(0, 2**32)
+SCRIPTED = ScriptedChatModel()
+"""A model whose whole messages have the form in which law 2 compares the contents of random runs."""
 ASIDE = frozenset({"id", "generation_id", "index", "output_version", "uuid", "digest"})
 """What is made anew for each run, and what is derived from that."""
 
@@ -70,7 +73,7 @@ def test_a_listener_changes_nothing(data: st.DataObject) -> None:
     assert type(heard.error) is type(unheard.error)
     assert [data_of_all(request.messages) for request in heard.requests] == [data_of_all(request.messages) for request in unheard.requests]
     if heard.message is not None and unheard.message is not None:
-        pair = [data_of(in_one_text(told.message), aside=ASIDE) for told in (heard, unheard) if told.message is not None]
+        pair = [data_of(whole(SCRIPTED, told.message), aside=ASIDE) for told in (heard, unheard) if told.message is not None]
         assert differences(*pair) == []
         assert differences(data_of_all(new_messages(heard.message)), data_of_all(new_messages(unheard.message))) == []
 
@@ -94,7 +97,7 @@ def test_a_listener_changes_no_result_of_an_agent(data: st.DataObject) -> None:
     heard, unheard = told_of(run), told_of(run, heard=False)
     if repeatable(heard) and heard.result is not None and unheard.result is not None:
         assert heard.message is not None
-        one, *others = [data_of(in_one_text(message), aside=ASIDE) for message in (heard.result, unheard.result, heard.message)]
+        one, *others = [data_of(whole(SCRIPTED, message), aside=ASIDE) for message in (heard.result, unheard.result, heard.message)]
         assert [differences(one, other) for other in others] == [[], []]
 
 

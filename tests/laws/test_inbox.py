@@ -7,14 +7,14 @@ from itertools import pairwise
 from typing import Any
 
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, messages_from_dict, messages_to_dict
+from langchain_core.messages import BaseMessage, HumanMessage, messages_from_dict, messages_to_dict
 
 from langchain_autotools import ConfigurationError
 from langchain_autotools.history import validate
 from langchain_autotools.testing import Request, ScriptedChatModel
-from tests.contract.talk import in_one_text
+from tests.contract.talk import whole
 from tests.laws.checks import data_of, differences
-from tests.laws.test_events import ASIDE, SEEDS, data_of_all
+from tests.laws.test_events import ASIDE, SCRIPTED, SEEDS, data_of_all
 from tests.laws.told import by_run, check_end, check_messages, check_runs
 from tests.laws.ways import WAYS, Ran, law, run, summed
 from tests.support.inboxes import Readings
@@ -112,23 +112,11 @@ def is_repeatable(planned: RandomRun, *runs: Steered) -> bool:
     return not stops and "deadline" not in planned.model.settings and all(one.ran.message is not None for one in runs)
 
 
-def check_one_message(streamed: Ran, whole: Ran) -> None:
+def check_one_message(streamed: Ran, invoked: Ran) -> None:
     """Law 2: the chunks sum to what `invoke` returns, and bring its messages."""
-    pair = [data_of(with_joined_texts(ran.message), aside=ASIDE) for ran in (streamed, whole) if ran.message is not None]
+    pair = [data_of(whole(SCRIPTED, ran.message), aside=ASIDE) for ran in (streamed, invoked) if ran.message is not None]
     assert differences(*pair) == []
-    assert differences(data_of_all(streamed.new), data_of_all(whole.new)) == []
-
-
-def with_joined_texts(message: AIMessage) -> AIMessage:
-    """The same with texts that follow one another in one block: where the first turns of a run have no blocks, and later ones have,
-    chunks keep the texts of the first ones apart."""
-    message, blocks = in_one_text(message), list[Any]()
-    for block in message.content if isinstance(message.content, list) else ():
-        if blocks and {*block, *blocks[-1]} <= {"type", "text", "index"}:
-            blocks[-1] = {**blocks[-1], "text": blocks[-1]["text"] + block["text"]}
-        else:
-            blocks.append(block)
-    return message.model_copy(update={"content": blocks}) if blocks else message
+    assert differences(data_of_all(streamed.new), data_of_all(invoked.new)) == []
 
 
 @law(6, 3000, shrinks=False)

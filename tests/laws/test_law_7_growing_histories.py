@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from langchain_autotools import ChatOpenAI, new_messages
+from langchain_autotools import ChatOpenAI, ToolContext, new_messages
 from tests.contract.wires import WIRES, Wire
 from tests.support.http_server import Exchange
 from tests.support.openai_server import OpenAIServer
@@ -177,6 +177,46 @@ def test_an_old_message_that_is_changed_in_place_is_sent_as_it_is_now(wire: Wire
         model.invoke(history, {"callbacks": callbacks})
         with_card = [CARD.encode() in exchange.body for exchange in server.exchanges]
     assert with_card == ([True, True, False, False] if who == "caller" else [True, False, False, False])
+
+
+COUNTS = {"caller": [0, 1, 1, 1], "tool": [0, 1, 2, 1], "callback": [0, 1, 1, 1]}
+"""How often the number stands in each request of a run, by who masks it."""
+
+
+@each_wire
+@pytest.mark.parametrize(("who", "way"), [*((who, "stream") for who in COUNTS), ("tool", "invoke"), ("callback", "invoke")])
+def test_a_message_of_the_run_itself_that_is_changed_in_place_is_sent_as_it_is_now(wire: Wire, who: str, way: str) -> None:
+    """A card number that a tool has found is in no request after the one during which somebody has masked it."""
+    held: list[BaseMessage] = []
+
+    def hide() -> None:
+        for message in held:
+            if isinstance(message, ToolMessage) and CARD in str(message.content):
+                message.content = "The card is masked."
+
+    def look_up(context: ToolContext) -> str:
+        """Look up."""
+        held[:] = context.messages if who == "tool" else held
+        if who == "tool" and len(held) > 4:
+            hide()
+        return f"My card is {CARD}."
+
+    class Hiding(BaseCallbackHandler):
+        def on_chat_model_start(self, serialized: Any, messages: list[list[BaseMessage]], **_: Any) -> None:
+            held[:] = messages[0]
+
+        def on_llm_end(self, response: Any, **_: Any) -> None:
+            hide()
+
+    script = [Turn("", [Call("look_up")]), Turn("", [Call("look_up")]), Turn("", [Call("look_up")]), Turn("Done.")]
+    with wire.serve(script) as server:
+        model = model_of(wire, server, tools=[look_up], no_progress=None)
+        config: Any = {"callbacks": [Hiding()] if who == "callback" else []}
+        for chunk in model.stream("Go", config) if way == "stream" else [model.invoke("Go", config)]:
+            if who == "caller":
+                hide()  # those of the chunks before
+                held += new_messages(chunk)
+        assert [exchange.body.count(CARD.encode()) for exchange in server.exchanges] == COUNTS[who]
 
 
 def test_a_message_that_a_request_method_changes_in_place_is_sent_as_it_is_now() -> None:

@@ -43,20 +43,24 @@ def encode(value: Any) -> bytes:
     return to_bytes(dumps(value))
 
 
-def request_body(params: Mapping[str, Any], key: str, bodies: Iterable[bytes], before: bytes = b"") -> bytes:
-    """Return the body of a request.
+def request_body(params: Mapping[str, Any], key: str, pieces: Sequence[bytes], before: bytes = b"", between: bytes = b",") -> bytes:
+    """Return the body of a request. What is long in it is copied once.
 
     Args:
         params: The parameters: what a caller set is sent as set, or refused.
         key: The name of the parameter that holds the messages; it comes last.
-        bodies: The encoded messages.
+        pieces: The encoded messages, or the pieces of their JSON.
         before: Encoded parameters that stand before the messages, each with a comma after it.
+        between: What stands between the pieces.
 
     Raises:
         ConfigurationError: A parameter is no JSON value; the text names it.
     """
     head = [f"{_STRICT.encode(name)}:{_value(name, value)}," for name, value in params.items() if name != key]
-    return b"".join((to_bytes("{" + "".join(head)), before, f'"{key}":['.encode(), b",".join(bodies), b"]}"))
+    body = [*pieces] or [b""]
+    body[0] = b"".join((to_bytes("{" + "".join(head)), before, f'"{key}":['.encode(), body[0]))
+    body[-1] += b"]}"
+    return between.join(body)
 
 
 def _value(key: str, value: Any) -> str:

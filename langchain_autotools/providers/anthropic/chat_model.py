@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 from urllib.parse import urlsplit
 
 from langchain_core.language_models.base import LangSmithParams
@@ -18,6 +18,7 @@ from pydantic import Field
 
 from ...errors import ConfigurationError
 from ...messages.blocks import unnumbered, whole_content
+from ...messages.incremental import fold_over
 from ...turn.model import Secret
 from ...turn.tools import ToolChoice
 from .._base.chat_model import Profiles, ProviderChatModel, profile_in
@@ -653,13 +654,32 @@ def _reused_container(mapper: MessagesMapper, messages: Sequence[BaseMessage], g
     """
     if isinstance(given, str) or (isinstance(given, Mapping) and given.get("id")):
         return given
-    for message in reversed(messages):
-        if isinstance(message, HumanMessage) and not ever:
-            break
-        container = message.response_metadata.get("container") if isinstance(message, AIMessage) else None
-        if isinstance(container, Mapping) and container.get("id") and isinstance(message, AIMessage) and mapper.is_same_origin(message):
-            return {**given, "id": str(container["id"])} if isinstance(given, Mapping) else str(container["id"])
-    return given
+    identifier = fold_over(messages, (_Container, mapper, ever), partial(_Container, mapper, ever)).identifier
+    if not identifier:
+        return given
+    return {**given, "id": identifier} if isinstance(given, Mapping) else identifier
+
+
+@dataclass(slots=True)
+class _Container:
+    """A fold that finds the container in which the vendor's code last ran; see `_reused_container`."""
+
+    mapper: MessagesMapper
+    ever: bool
+    identifier: str = ""
+
+    def copy(self) -> "_Container":
+        """Return an independent copy."""
+        return _Container(self.mapper, self.ever, self.identifier)
+
+    def read(self, messages: Sequence[BaseMessage]) -> None:
+        """Read the next messages."""
+        for message in messages:
+            if isinstance(message, HumanMessage) and not self.ever:
+                self.identifier = ""
+            container = message.response_metadata.get("container") if isinstance(message, AIMessage) else None
+            if isinstance(container, Mapping) and container.get("id") and self.mapper.is_same_origin(cast("AIMessage", message)):
+                self.identifier = str(container["id"])
 
 
 def _goes_on_without_thinking(mapper: MessagesMapper, messages: Sequence[BaseMessage], thinking: Any) -> bool:
@@ -670,12 +690,29 @@ def _goes_on_without_thinking(mapper: MessagesMapper, messages: Sequence[BaseMes
     """
     if not isinstance(thinking, Mapping) or thinking.get("type") != "enabled" or not messages or not isinstance(messages[-1], ToolMessage):
         return False
-    first: AIMessage | None = None
-    for message in reversed(messages):
-        if not isinstance(message, AIMessage | ToolMessage):
-            break
-        first = message if isinstance(message, AIMessage) else first
-    if first is None or any(block.startswith(_THOUGHTS) for block in mapper.encode(first).blocks[:1]):
+    place = fold_over(messages, _ToolLoop, _ToolLoop).first
+    if place is None or any(block.startswith(_THOUGHTS) for block in mapper.encode(messages[place]).blocks[:1]):
         return False
     _logger.warning("thinking is off until the tool calls of another model are answered: the API takes no others while it is on")
     return True
+
+
+@dataclass(slots=True)
+class _ToolLoop:
+    """A fold that finds the place of the first reply of the tool loop in which messages end."""
+
+    first: int | None = None
+    _count: int = 0
+
+    def copy(self) -> "_ToolLoop":
+        """Return an independent copy."""
+        return _ToolLoop(self.first, self._count)
+
+    def read(self, messages: Sequence[BaseMessage]) -> None:
+        """Read the next messages."""
+        for place, message in enumerate(messages, self._count):
+            if isinstance(message, AIMessage):
+                self.first = place if self.first is None else self.first
+            elif not isinstance(message, ToolMessage):
+                self.first = None
+        self._count += len(messages)

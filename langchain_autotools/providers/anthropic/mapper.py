@@ -177,7 +177,7 @@ class MessagesMapper(MessageEncoder[Encoded, CallId]):
         groups = encoded.groups(self._system_anywhere).all()
         if messages and not encoded.begun:
             raise UnsupportedFeatureError("a system message alone asks for nothing, and the vendor refuses it: add a HumanMessage")
-        return request_body(head, "messages", groups, before)
+        return request_body(head, "messages", groups, before, b"")
 
     def in_place(self, message: BaseMessage, ids: tuple[CallId, ...], last: bool, place: int, taken: Container[str]) -> Encoded:
         """Encode a message with the ids that it answers and the ids that it must not reuse."""
@@ -324,8 +324,8 @@ class _Groups:
         self._blocks += encoded.blocks
 
     def all(self) -> list[bytes]:
-        """Return the JSON of all messages, joined by commas."""
-        return [] if self._role is None else [b"".join((*self._done, *self._ended()))]
+        """Return the pieces of the JSON of all messages."""
+        return [*self._done, *self._ended()]
 
     def _ended(self) -> list[bytes]:
         """Return the pieces of the open message, after those before it."""

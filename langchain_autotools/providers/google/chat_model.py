@@ -510,12 +510,6 @@ class ChatGoogleGenerativeAI(ProviderChatModel):
         """
         return format_tool(tool, strict=strict)
 
-    def rules_out_compaction(self, kwargs: Mapping[str, Any]) -> str | None:
-        """Return why the history cannot be shortened here: beside cached content the server refuses tools."""
-        given = {"cached_content": self.cached_content, **self.model_kwargs, **kwargs}
-        cached = given.get("cached_content") or given.get("cachedContent")
-        return "with cached_content the server refuses declared tools" if cached else None
-
     def format_tool_choice(self, choice: Any, tools: Sequence[Mapping[str, Any]]) -> Any:
         """Return a tool choice in plain form, from `auto`, `none`, `any`, True, names of tools, or the vendor's own form.
 

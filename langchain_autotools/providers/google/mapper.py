@@ -164,7 +164,7 @@ class GenerateContentMapper(MessageEncoder[Encoded, CallId]):
         sent = contents.all()
         if messages and not contents.begun:
             raise UnsupportedFeatureError("a system message alone asks for nothing, and the vendor refuses it: add a HumanMessage")
-        return request_body(head, "contents", sent, before)
+        return request_body(head, "contents", sent, before, b"")
 
     def _assistant(self, message: AIMessage) -> Encoded:
         same_origin, own = self.is_same_origin(message), message_origin(message) is not None
@@ -301,9 +301,9 @@ class _Contents:
                 self._late = [*encoded.media]
 
     def all(self) -> list[bytes]:
-        """Return the Contents of a request that ends here, as JSON."""
+        """Return the pieces of the Contents of a request that ends here, as JSON."""
         if not self._late:
-            return [b"".join((*self._pieces, b"]}"))] if self._pieces else []
+            return [*self._pieces, b"]}"] if self._pieces else []
         ended = self.copy()
         ended._late = []
         ended._add("user", False, self._late)

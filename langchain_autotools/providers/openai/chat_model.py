@@ -325,12 +325,6 @@ class ChatOpenAI(OpenAIParameters):
         params = {**self.model_kwargs, **self._extra_body(kwargs), **kwargs}
         return bool(params.get("previous_response_id") or params.get("conversation"))
 
-    def rules_out_compaction(self, kwargs: Mapping[str, Any]) -> str | None:
-        """Return why the history cannot be shortened here: the server keeps it."""
-        params = {**self.model_kwargs, **self._extra_body(kwargs), **kwargs, "use_previous_response_id": self.use_previous_response_id}
-        given = next((name for name in ("use_previous_response_id", "previous_response_id", "conversation") if params.get(name)), None)
-        return None if given is None else f"with {given} the server keeps the history"
-
     def _known_profile(self, model: str) -> Mapping[str, Any]:
         return profile_of(model)
 

@@ -603,26 +603,35 @@ class ChatCompletionsMapper(ChatCompletionsEncoder):
             ConfigurationError: A parameter is no JSON value.
             UnsupportedFeatureError: A message has content that chat completions cannot carry.
         """
-        messages = _without_expired_audio(messages)
+        if fold_over(messages, _Speech, _Speech).found:
+            now = time.time()
+            messages = [_with_transcript(one, now) if isinstance(one, AIMessage) else one for one in messages]
         return encoder.request_body(params, "messages", fold_over(messages, self, partial(_Bodies, self, self._dialect.bridge)).all())
 
 
 _silent: MessageMemo[AIMessage] = MessageMemo()
 
 
-def _without_expired_audio(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
-    """Return messages without the ids of speech that its server has deleted: its transcript is sent (`expires_at`)."""
-    for message in messages:
-        is_spoken = "audio" in message.additional_kwargs
-        for block in message.content if message.content.__class__ is list else ():
-            is_spoken = is_spoken or (block.__class__ is dict and block.get("type") == "audio")
-        if is_spoken:
-            now = time.time()
-            return [_with_transcript(one, now) if isinstance(one, AIMessage) else one for one in messages]
-    return messages
+@dataclass(slots=True)
+class _Speech:
+    """A fold that finds out whether a message may hold speech."""
+
+    found: bool = False
+
+    def copy(self) -> "_Speech":
+        """Return an independent copy."""
+        return _Speech(self.found)
+
+    def read(self, messages: Sequence[BaseMessage]) -> None:
+        """Read the next messages."""
+        for message in messages:
+            blocks: Any = message.content if message.content.__class__ is list else ()
+            is_spoken = "audio" in message.additional_kwargs
+            self.found = self.found or is_spoken or any(block.__class__ is dict and block.get("type") == "audio" for block in blocks)
 
 
 def _with_transcript(message: AIMessage, now: float) -> AIMessage:
+    """Return a message without the id of speech that its server has deleted: its transcript is sent (`expires_at`)."""
     audio = encoder.audio_of(message)
     expires = audio.get("expires_at")
     if not isinstance(expires, int | float) or expires > now:

@@ -454,11 +454,15 @@ class ResponsesMapper(ItemEncoder):
             UnsupportedFeatureError: A message has content that the API cannot carry.
         """
         continued = after > 0 or any(params.get(name) for name in ("previous_response_id", "conversation", "prompt"))
-        items = fold_over(messages, (self, after, continued), partial(_Items, self, after, continued))
+        items = fold_over(messages, (self, continued), partial(_Items, self, continued), after or None)
+        if after:
+            items = items.copy()
+            items.follow(messages[after:])
         if items.looks_ahead:
-            items = _Items(self, after, continued, messages)
-            items.read(messages)
-        return encoder.request_body(params, "input", filter(None, items.all()))
+            items = _Items(self, continued, messages)
+            items.read(messages[:after])
+            items.follow(messages[after:])
+        return encoder.request_body(params, "input", [*filter(None, items.all())])
 
     def reply_as(self, message: AIMessage, taken: frozenset[str], *, plain: bool) -> EncodedItems:
         """Encode a reply, as of `ItemEncoder`; the same object as before if it has not changed."""
@@ -472,7 +476,6 @@ class _Items:
 
     Args:
         mapper: Encodes each message.
-        after: The number of messages that the server has stored.
         continued: Whether the request continues a conversation that the server has stored.
         messages: All messages, where a reply calls tools of the vendor's that only a later message may answer.
 
@@ -481,12 +484,12 @@ class _Items:
     """
 
     __slots__ = (
-        *("_after", "_awaited", "_bodies", "_continued", "_count", "_mapper", "_media", "_messages", "_used", "_waiting"),
+        *("_awaited", "_bodies", "_continued", "_count", "_mapper", "_media", "_messages", "_used", "_waiting"),
         "looks_ahead",
     )
 
-    def __init__(self, mapper: ResponsesMapper, after: int, continued: bool, messages: Sequence[BaseMessage] | None = None) -> None:
-        self._mapper, self._after, self._continued, self._messages = mapper, after, continued, messages
+    def __init__(self, mapper: ResponsesMapper, continued: bool, messages: Sequence[BaseMessage] | None = None) -> None:
+        self._mapper, self._continued, self._messages = mapper, continued, messages
         self.looks_ahead = False
         self._bodies: list[bytes] = []
         self._media: list[bytes] = []
@@ -497,7 +500,7 @@ class _Items:
 
     def copy(self) -> "_Items":
         """Return an independent copy."""
-        made = _Items(self._mapper, self._after, self._continued)
+        made = _Items(self._mapper, self._continued)
         made.looks_ahead, made._waiting, made._count = self.looks_ahead, self._waiting, self._count
         made._bodies, made._media, made._used, made._awaited = [*self._bodies], [*self._media], {*self._used}, {*self._awaited}
         return made
@@ -517,10 +520,14 @@ class _Items:
                 encoded = self._other(message)
                 if isinstance(message, ToolMessage):
                     self._waiting = encoder.without_call(message.tool_call_id, self._waiting)
-            if self._count >= self._after:
-                self._bodies.append(encoded.body)
-                self._media += [encoded.media] if encoded.media else []
+            self._bodies.append(encoded.body)
+            self._media += [encoded.media] if encoded.media else []
             self._count += 1
+
+    def follow(self, messages: Sequence[BaseMessage]) -> None:
+        """Read the messages that follow those that the server has stored, whose items are not sent."""
+        self._bodies, self._media = [], []
+        self.read(messages)
 
     def all(self) -> list[bytes]:
         """Return the items of a request that ends here."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langchain_autotools.durable import Conversations, RunFailedError
 from langchain_autotools.durable.engine import EndedRuns, engine
 from langchain_autotools.event_types import RunEnded, RunEvent
+from tests.support.counted import counting as counting_calls
 from tests.support.durable import Life, counting, double
 from tests.support.statements import statements
 
@@ -172,3 +174,23 @@ def _title(chats: Conversations) -> str:
     info = chats.info("alice")
     assert info is not None
     return info.title
+
+
+def test_a_late_turn_of_a_durable_run_takes_as_many_calls_as_an_early_one(life: Life) -> None:
+    """In whatever threads it is made: of the package's functions, and of the built-in ones that they call."""
+    calls: Counter[str] = Counter()
+    before: list[Counter[str]] = []
+
+    def reply(messages: list[BaseMessage], **_: Any) -> AIMessage:
+        before.append(calls.copy())
+        number = len(before)
+        call = {"name": "double", "args": {"number": number}, "id": f"call {number}"}
+        return AIMessage("Done.") if number > 55 else AIMessage("", tool_calls=[call])
+
+    chat = life.model(reply, [double], max_turns=None, no_progress=None)
+    with counting_calls(calls, new_threads=True, builtins=True):
+        life.begin()
+        assert chat.invoke("Go", run_id="one").text == "Done."
+    early, late = before[15] - before[5], before[55] - before[45]
+    assert early.total() > 10_000
+    assert late.total() <= early.total() * 1.02, late - early

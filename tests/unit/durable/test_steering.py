@@ -135,7 +135,7 @@ def test_the_order_of_sending_holds(life: Life) -> None:
     chat.ask()
     rest = ["human One.", "ai Read 4.", "human Two.", "ai Read 6.", "human Three.", "ai Read 8."]
     assert chat.ended()[3:] == rest
-    assert chat.taken()[:3] == [None, 1, None]  # the last one joins or follows: its run was quick
+    assert chat.taken() == [None, 1, None, 3]
 
 
 @pytest.mark.parametrize(
@@ -325,6 +325,7 @@ def test_what_was_taken_before_a_crash_is_taken_at_the_same_place(life: Life) ->
     life.again()
     rest = ["tool 70 °F", f"human {SAID}", "ai Read 4.", "human Two.", "ai Read 6."]
     assert chat.ended()[2:] == rest and [len(request) for request in chat.requests] == [1, 4, 4, 6]
+    assert chat.taken() == [None, 1, 1]
 
 
 def test_a_crash_between_reading_and_recording_loses_nothing(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,7 +202,7 @@ def with_usage(reply: Any) -> Any:
         made = AIMessage(made) if isinstance(made, str) else made
         used = ScriptedChatModel()._estimated_tokens(messages, keywords.get("tools") or ())
         usage = {"input_tokens": used, "output_tokens": 20, "total_tokens": used + 20}
-        return made.model_copy(update={"usage_metadata": usage, "response_metadata": {"finish_reason": "stop"}})
+        return made.model_copy(update={"usage_metadata": usage, "response_metadata": {"finish_reason": "stop", "model_name": "m"}})
 
     return told
 
@@ -504,6 +504,25 @@ def test_limits_judge_what_is_sent() -> None:
     assert whole.invoke([QUESTION]).response_metadata["autotools"]["stop_reason"] == "context_window"
     full = model_of(with_usage(reader(40)), context_window=700, compact=Compaction(keep=0, summary=False))
     assert full.invoke([HumanMessage("x" * 2800)]).response_metadata["autotools"]["stop_reason"] == "context_window"
+
+
+def test_max_cost_judges_the_shortened_request() -> None:
+    """A run that could not pay for its whole history goes on."""
+
+    class Priced(ScriptedChatModel):
+        """A model that has a name, and so a price."""
+
+        model: str = "m"
+        max_tokens: int = 10
+
+    prices = {"m": {"input_mtok": 1, "output_mtok": 1}}
+    turns = []
+    for compact in (True, None):
+        fields: dict[str, Any] = {"max_cost": 1.6, "prices": prices, "context_window": 16_000 if compact else None, "compact": compact}
+        model = Priced(replies=with_usage(reader(100)), tools=[page], max_turns=None, **fields)
+        known = model.invoke([QUESTION]).response_metadata["autotools"]
+        turns.append((known["stop_reason"], known["turns"]))
+    assert turns[0] == ("complete", 101) and turns[1][0] == "max_cost" and turns[1][1] < 70
 
 
 def test_another_models_window_is_another_cut() -> None:
