@@ -113,14 +113,14 @@ ELSEWHERE: Mapping[str, tuple[str, ...]] = {
 NEEDS = {"MCP servers": "mcp", "questions of servers": "mcp_types"}
 """Features that need a package which is not always there: since version 2 of `mcp`, which comes with `mcp_types`, a call can wait."""
 
+_SAME = ("bound model", "checked output", "graph", "joined model")
+"""Entrances that do nothing of their own for features that differ little."""
 LIKE_ANOTHER = {
-    ("double click", "claim"): ("bound model", "explicit loop", "checked output", "raw functions", "graph", "joined model"),
-    ("check", "edits"): ("bound model", "explicit loop", "checked output", "events", "graph", "joined model"),
-    ("message with decisions", "approvals"): ("bound model", "checked output", "raw functions", "events", "graph", "joined model"),
-    ("inbox", "message with decisions"): (
-        *("bound model", "checked output", "raw functions", "nested run", "events", "graph", "joined model"),
-    ),
-    ("compaction", "inbox"): (*("bound model", "checked output", "raw functions", "nested run", "events", "graph", "joined model"),),
+    ("double click", "claim"): (*_SAME, "explicit loop", "raw functions", "structured output"),
+    ("check", "edits"): (*_SAME, "explicit loop", "events", "structured output"),
+    ("message with decisions", "approvals"): (*_SAME, "raw functions", "events", "structured output"),
+    ("inbox", "message with decisions"): (*_SAME, "raw functions", "nested run", "events", "structured output"),
+    ("compaction", "inbox"): (*_SAME, "raw functions", "nested run", "events", "structured output", "agent"),
     ("changed tools", "changed calls"): tuple(entrance for entrance in ENTRANCES if entrance != "raw functions"),
 }
 """Cells that differ from those of another feature by nothing that their entrance does: they are `exhaustive`."""
