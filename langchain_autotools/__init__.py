@@ -42,6 +42,7 @@ _HOMES = {
     "providers.presets.openrouter": "ChatOpenRouter",
     "providers.presets.together": "ChatTogether",
     "providers.presets.xai": "ChatXAI",
+    "run.compaction": "Compaction",
     "run.failover": "FirstToken",
     "run.history_editing": "add_assistant_tool_calls add_tool_calls_and_results",
     "run.loop": "RunSoFar",

@@ -99,6 +99,7 @@ from .providers.results import format_for_google as format_for_google
 from .providers.results import format_for_ollama as format_for_ollama
 from .providers.results import format_for_openai as format_for_openai
 from .retry import RetryPolicy as RetryPolicy
+from .run.compaction import Compaction as Compaction
 from .run.failover import FirstToken as FirstToken
 from .run.history_editing import add_assistant_tool_calls as add_assistant_tool_calls
 from .run.history_editing import add_tool_calls_and_results as add_tool_calls_and_results

@@ -31,11 +31,13 @@ __all__ = [
     "CallResult",
     "CallStarted",
     "CallsPending",
+    "ContextCompacted",
     "FileMade",
     "MessageDiscarded",
     "MessageDone",
     "MessagesAdded",
     "ModelChanged",
+    "PrefixChanged",
     "ReasoningDelta",
     "RunEnded",
     "RunEvent",
@@ -337,6 +339,59 @@ class ModelChanged(RunEvent):
     to_model: str
     error: BaseException | None = None
     after_text: bool = False
+    turn: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextCompacted(RunEvent):
+    """A request would have outgrown the context window, and is sent with less of the history (`compact=`).
+
+    The cached prefix of the request before ends at the first result that is left out. The history itself stays whole.
+
+    Attributes:
+        what: What was left out: `results`.
+        results: The number of results in whose place a line is sent from now on.
+        from_tokens: The tokens of the request as it would have been sent, by the last reply's usage and an estimate of what is new.
+        to_tokens: Those of the request as it is sent.
+        window: The context window of the model that gets it; None if it is not known.
+        turn: The number of the turn in its run, from 1 on.
+    """
+
+    wire = Wire(name="context_compacted", renamed={"from_tokens": "from", "to_tokens": "to"})
+
+    what: Literal["results"]
+    results: int
+    from_tokens: int
+    to_tokens: int
+    window: int | None = None
+    turn: int = 0
+
+
+PrefixChange = Literal["tools_changed", "system_changed", "messages_changed", "compacted"]
+"""What has changed of a request, compared with the one before."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrefixChanged(RunEvent):
+    """A request does not begin with the one before it: the vendor's prompt cache has at most what precedes the change.
+
+    The request before is that of the same model in the same run, or the last one of the run before, where this process has seen it for
+    somebody who listened. Compared are tools and messages as the model gets them; cache marks do not count.
+
+    Attributes:
+        reason: What has changed: the declared tools, a system message at the start, a message behind it (edited, removed or inserted), or
+            messages that `compact=` has shortened.
+        index: The position of the first message that differs, among the messages as they are sent. 0 where the tools have changed, which
+            precede all messages.
+        message_id: The id of the message that is there now, where it has one and the tools are the same.
+        turn: The number of the turn in its run, from 1 on.
+    """
+
+    wire = Wire(name="prefix_changed", brief=("message_id",))
+
+    reason: PrefixChange
+    index: int
+    message_id: str | None = None
     turn: int = 0
 
 

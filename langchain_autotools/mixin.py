@@ -101,7 +101,7 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
 
     def _turn(self, messages: list[BaseMessage], kwargs: dict[str, Any], *, runs: bool = True) -> Turn:
         """Return a turn with the model's declared tools, also outside a run (`generate` and the like)."""
-        for name in ("cancel", "inbox", "resume", "deadline"):
+        for name in ("cancel", "inbox", "resume", "deadline", "compact"):
             if kwargs.get(name) is not None:
                 raise ConfigurationError(f"{name} is for invoke, stream and their asynchronous twins: here it has no effect")
         drop_settings(self, kwargs)
@@ -400,6 +400,8 @@ def _turn_hooks(values: Mapping[str, Any], middleware: Sequence[Any]) -> Sequenc
         hooks.append(BeforeTurn(values["before_turn"]))
     if values["output_check"] is not None:
         hooks.append(values["output_check"])
+    if values["compact"] is not None:
+        hooks.append(values["compact"].wrapper())
     if middleware:
         from .run.middleware import MODEL_HOOKS, ModelMiddleware, with_hook
 

@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
@@ -350,16 +350,25 @@ class CostMeter:
         prices: The prices that the caller gives.
         request: The run's requests, but for their messages.
         history: The messages that the run begins with, which cost it nothing.
+        sent: Returns the tokens of the next request, where it is not the whole conversation that is sent; None where it is.
 
     Raises:
         ConfigurationError: The model, or one of its fallbacks, has no price.
     """
 
-    def __init__(self, limit: Any, prices: Mapping[str, Mapping[str, Any]], request: Any, history: Sequence[BaseMessage]) -> None:
+    def __init__(
+        self,
+        limit: Any,
+        prices: Mapping[str, Mapping[str, Any]],
+        request: Any,
+        history: Sequence[BaseMessage],
+        sent: Callable[[Sequence[BaseMessage]], int] | None = None,
+    ) -> None:
         self._limit = Decimal(str(limit))
         self._prices = prices
         self._request = request
         self._counted = len(history)
+        self._sent = sent
         self._spent = Decimal(0)
         self._conditions: Mapping[str, str] = {}
         portable = {name: value for name, value in request.keywords.items() if name == "max_tokens"}
@@ -385,8 +394,11 @@ class CostMeter:
             if not known:
                 return True
         self._counted = len(messages)
-        tools = () if self._known else self._request.form.tools  # what is known of the last request includes them
-        tokens = self._known + self._request.model._estimated_tokens(messages[self._known_to :], tools)
+        if self._sent is not None:
+            tokens = self._sent(messages)
+        else:
+            tools = () if self._known else self._request.form.tools  # what is known of the last request includes them
+            tokens = self._known + self._request.model._estimated_tokens(messages[self._known_to :], tools)
         model = self._asked_next(messages)
         cost = self._estimated(model, tokens, model.reply_tokens)
         return cost is None or self._spent + cost > self._limit

@@ -282,6 +282,14 @@ class AgUiEncoder:
         value = {"from": mend_surrogates(event.from_model), "to": mend_surrogates(event.to_model), "afterText": event.after_text}
         yield protocol.CustomEvent(name="model_changed", value=value, subagent_run_id=run.tag)
 
+    def _compacted(self, event: kinds.ContextCompacted, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
+        value = {"what": event.what, "results": event.results, "from": event.from_tokens, "to": event.to_tokens}
+        yield protocol.CustomEvent(name="context_compacted", value=value, subagent_run_id=run.tag)
+
+    def _prefix_changed(self, event: kinds.PrefixChanged, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
+        value = {"reason": event.reason, "index": event.index, "turn": event.turn}
+        yield protocol.CustomEvent(name="prefix_changed", value=value, subagent_run_id=run.tag)
+
     def _used(self, event: kinds.TurnUsage, run: _OpenRun | None) -> Iterator[protocol.BaseEvent]:
         """Add what a turn has used, also of a run that the page is not shown, which has no state here."""
         provider, model = (None, None) if run is None else run.model
@@ -417,6 +425,8 @@ _WRITTEN: Final = EventTable[Callable[[AgUiEncoder, Any, Any], Iterator[protocol
         kinds.MessageDone: AgUiEncoder._message,
         kinds.MessageDiscarded: AgUiEncoder._message_discarded,
         kinds.ModelChanged: AgUiEncoder._model_changed,
+        kinds.ContextCompacted: AgUiEncoder._compacted,
+        kinds.PrefixChanged: AgUiEncoder._prefix_changed,
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: AgUiEncoder._used,
         kinds.CallsPending: AgUiEncoder._waiting,

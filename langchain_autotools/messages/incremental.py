@@ -136,18 +136,22 @@ class _Derived:
     before: "_Derived | None" = None
 
 
-_kept: dict[int, tuple["weakref.ref[BaseMessage]", _Derived]] = {}  # by the identity of the last message, as long as it lives
+Kept = dict[int, tuple["weakref.ref[BaseMessage]", _Derived]]
+"""What is kept of lists of messages: by the identity of the last message, as long as it lives."""
+
+_kept: Kept = {}
 
 
 class GrowingHistory(list[BaseMessage]):
     """The messages of a request, with what was derived from those that it begins with. Pickled or copied it is a plain list."""
 
-    __slots__ = ("_derived", "_read")
+    __slots__ = ("_derived", "_kept", "_read")
 
-    def __init__(self, messages: Sequence[BaseMessage], derived: _Derived) -> None:
+    def __init__(self, messages: Sequence[BaseMessage], derived: _Derived, kept: Kept) -> None:
         super().__init__(messages)
         self._derived = derived
         self._read = [*messages]
+        self._kept = kept
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return list, ([*self],)
@@ -184,7 +188,7 @@ class GrowingHistory(list[BaseMessage]):
         made = [*self]
         for place, message in places.items():
             made[place] = message
-        return GrowingHistory(made, self._derived)
+        return GrowingHistory(made, self._derived, self._kept)
 
     def keep(self) -> None:
         """Keep what is derived from this list, from now on, in place of what it goes on from."""
@@ -192,18 +196,23 @@ class GrowingHistory(list[BaseMessage]):
         if not self or len(derived.seen) == len(self):
             return
         derived.seen = [*derived.seen, *map(_snapshot, self[len(derived.seen) :])]
-        key, before, derived.before = id(self[-1]), derived.before, None
-        if before is not None and _kept.get(before.ids[-1], (None, None))[1] is before:
-            del _kept[before.ids[-1]]
-        _kept[key] = weakref.ref(self[-1], partial(_kept.pop, key)), derived
+        key, before, derived.before, kept = id(self[-1]), derived.before, None, self._kept
+        if before is not None and kept.get(before.ids[-1], (None, None))[1] is before:
+            del kept[before.ids[-1]]
+        kept[key] = weakref.ref(self[-1], partial(kept.pop, key)), derived
 
 
-def growing(messages: Sequence[BaseMessage]) -> GrowingHistory:
-    """Return the messages as a list that goes on from the longest one that it begins with."""
+def growing(messages: Sequence[BaseMessage], kept: Kept = _kept) -> GrowingHistory:
+    """Return the messages as a list that goes on from the longest one that it begins with.
+
+    Args:
+        messages: The messages.
+        kept: What is kept of earlier lists. Lists that end in the same message, and are not the same otherwise, have different ones.
+    """
     ids = [*map(id, messages)]
     fields: list[dict[str, Any]] | None = None
     for place in range(len(ids) - 1, -1, -1):
-        _, known = _kept.get(ids[place], (None, None))
+        _, known = kept.get(ids[place], (None, None))
         if known is None or known.ids != ids[: place + 1]:
             continue
         if fields is None:
@@ -217,8 +226,8 @@ def growing(messages: Sequence[BaseMessage]) -> GrowingHistory:
         if same:
             if place + 1 < len(ids):
                 known = _Derived(ids, known.seen, dict([*known.folds.items()][-_MOST_FOLDS:]), known)
-            return GrowingHistory(messages, known)
-    return GrowingHistory(messages, _Derived(ids))
+            return GrowingHistory(messages, known, kept)
+    return GrowingHistory(messages, _Derived(ids), kept)
 
 
 def fold_over(messages: Sequence[BaseMessage], key: Hashable, begin: Callable[[], _F], end: int | None = None) -> _F:

@@ -5,6 +5,7 @@
   `sent_id` is what a call is sent with whose `id` was made here.
 - Of an AI message whose request could not force a call that it was to force, also `"unforced": True`.
 - Of an AI message where another model took over, also `"failover"`: which, and after what.
+- Of an AI message whose request was shortened, also `"compacted"`: what was cut of it, see `history.cuts`.
 - Of an AI message whose turn was made again, also `"rejected"`: the replies that were not taken.
 - Of a reply from LangChain's cache, until a run hands it out, also `"cached_id"`: the id under which it was cached.
 - Of a run message: `{"messages": [...], "stop_reason", "turns", "usage", "asked"?, "open_calls"?}`, the carrier.
@@ -38,6 +39,10 @@ CACHED_ID = "cached_id"
 
 UNFORCED = "unforced"
 """The key, in an AI message's metadata, that says that its server refused a request that forced a call, and was asked without force."""
+
+
+COMPACTED: Final = "compacted"
+"""The key, in an AI message's metadata, of the record of what was cut of the request that it answers."""
 
 
 def text_of(message: BaseMessage) -> str:

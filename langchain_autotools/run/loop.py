@@ -163,7 +163,8 @@ class Limits:
         max_tool_calls: Maximum number of executed tool calls; later ones are answered as not run.
         token_budget: Maximum number of tokens of all turns together.
         max_cost: Maximum cost of the run in US dollars. A request that would exceed it is not made, for a last answer neither.
-        context_window: Maximum number of tokens in the context: the last turn's input and output.
+        context_window: Maximum number of tokens in the context: the last turn's input and output; where requests are shortened, those of
+            the next one.
         deadline: Maximum duration of the run in seconds. It ends then, whatever it waits for, without a last answer.
         no_progress: Number of turns in a row with the same calls and results, or paused by the server without new content, after which
             the run ends.
@@ -204,6 +205,8 @@ class RunPlan:
         leaves: What a call may wait for, so that it is left to the caller. What waits for anything else is decided about before it runs.
         waiting: Messages of the user that join the run once all calls are answered and another request is certain.
         inbox: Gives those that come during the run (`Inbox`); None where none can.
+        compaction: Shortens what is sent of the history, and answers calls by which the model reads what was left out; None: nothing does.
+        own: The name of the tool of these calls, which no limit of calls counts.
         outputs: Names whose calls end the run also where they cannot be read: who reads the output of a schema says what is wrong with
             it. None: whatever is called.
     """
@@ -218,6 +221,8 @@ class RunPlan:
     leaves: Collection[str] = ("caller", *FOR_CALLER, "approval", "queued")
     waiting: Sequence[HumanMessage] = ()
     inbox: Any = None
+    compaction: Any = None
+    own: Collection[str] = ()
     outputs: Collection[str] | None = ()
 
 
@@ -246,7 +251,10 @@ def tool_loop(
     Raises:
         LimitReachedError: A limit was reached and `plan.limits.on_limit` is "raise".
     """
-    run = _Run([*history], len(history), plan, Progress(plan.limits, clock(), cancelled), clock, too_costly, plan.waiting)
+    progress = Progress(plan.limits, clock(), cancelled, plan.compaction)
+    run = _Run([*history], len(history), plan, progress, clock, too_costly, plan.waiting)
+    if plan.compaction is not None:
+        plan.compaction.follow(run._history)
     try:
         outcome = yield from run.conversation(found)
     except _Cut as cut:
@@ -289,9 +297,12 @@ class _Run:
         outcome = (yield from self._answer_found(found)) if found is not None else None
         if outcome is not None:
             return outcome
+        reading = 0  # the first turns, as long as they only read what was left out: these are not the calls that a choice can ask for
         while True:
-            choice: Choice = "auto" if self.progress.turns else "requested"
+            choice: Choice = "auto" if self.progress.turns > reading else "requested"
             message, calls, blocked = yield from self._turn(choice)
+            if self._plan.own and choice == "requested" and self._plan.compaction.is_forced:
+                reading += bool(calls) and all(call.name in self._plan.own for call in calls)
             outcome = self._end_without_results(message, calls, blocked)
             if outcome is not None and not calls:
                 if self._plan.inbox is not None and outcome.stop_reason == "complete" and (yield from self._goes_on()):
@@ -414,7 +425,7 @@ class _Run:
         """Return the same calls; those that exceed a limit are answered with an error."""
         overdue = self.progress.overdue(self._clock())
         ready = [call for _, call in answered if not (overdue and call.waits)]  # nobody is asked when time is over
-        wanted = [one for call in ready for one in call.inner or (call,) if one.args is not None]
+        wanted = [one for call in ready for one in call.inner or (call,) if one.args is not None and one.name not in self._plan.own]
         allowed = 0 if overdue else self.progress.admit(len(wanted))
         if self._plan.used is not None:
             self._plan.used.count_calls(allowed)
@@ -488,11 +499,13 @@ def _signature(result: ToolCallResult) -> tuple[str, str, str]:
 class Progress:
     """The consumption of a run so far.
 
-    `started` is the time, in seconds, at which it began; `cancelled` returns whether its caller has cancelled it."""
+    `started` is the time, in seconds, at which it began; `cancelled` returns whether its caller has cancelled it; `compaction` is what
+    shortens its requests, if anything does."""
 
     limits: Limits
     started: float
     cancelled: Callable[[], bool] | None = field(default=None, repr=False)
+    compaction: Any = field(default=None, repr=False)
     turns: int = 0
     tool_calls: int = 0
     usage: UsageMetadata | None = None
@@ -553,17 +566,20 @@ class Progress:
 
     def reached(self, now: float) -> StopReason | None:
         """Return the stop reason that rules out another ordinary turn, by the caller or a limit; None if there is none."""
-        limits = self.limits
+        limits, context, repeats = self.limits, self.context, self._repeats
+        if self.compaction is not None:
+            context = self.compaction.tokens() if self.turns and limits.context_window is not None else context
+            repeats = max(repeats, self.compaction.repeats)
         checks: list[tuple[StopReason, bool]] = [
             ("cancelled", self.cancelled is not None and self.cancelled()),
             ("deadline", self.overdue(now)),
             ("max_tool_calls", self._refused_calls),
-            ("no_progress", limits.no_progress is not None and self._repeats >= limits.no_progress),
+            ("no_progress", limits.no_progress is not None and repeats >= limits.no_progress),
             (
                 "token_budget",
                 limits.token_budget is not None and self.usage is not None and self.usage["total_tokens"] >= limits.token_budget,
             ),
-            ("context_window", limits.context_window is not None and self.context >= limits.context_window),
+            ("context_window", limits.context_window is not None and context >= limits.context_window),
             ("max_turns", limits.max_turns is not None and self.turns >= limits.max_turns),
         ]
         return next((reason for reason, hit in checks if hit), None)

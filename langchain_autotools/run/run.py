@@ -517,6 +517,10 @@ class SingleAnswer:
             raise ConfigurationError("resume takes a model with tools=[...] or handlers={...}; elsewhere a message answers a call")
         cancel, values = keywords.pop("cancel", None), drop_settings(model, keywords) or vars(model)
         self._seconds, self._raises = values["deadline"], values["on_limit"] == "raise"
+        if values.get("compact"):
+            from .compaction import NO_RUN  # here, because it costs every other program its import
+
+            raise ConfigurationError(NO_RUN)
         self._parts: RunParts = run_parts({"cancel": cancel, "deadline": self._seconds}, model._turn_wrappers())
         self._observer = self._parts.observer
         self._stored_form = model._reply_message

@@ -74,6 +74,14 @@ _BOOLEAN = _of_runs(lambda value: isinstance(value, bool), "True or False")
 _TEXT = _of_runs(lambda value: isinstance(value, str), "a text")
 
 
+def _checked_compaction(name: str, value: Any) -> Any:
+    if value is False:
+        return None
+    from .compaction import checked_compaction  # here, because it costs every other program its import
+
+    return checked_compaction(value)
+
+
 def _checked_prices(name: str, value: Any) -> Mapping[str, Mapping[str, Any]]:
     from ..pricing import own_prices  # here, because it costs every other program its import
 
@@ -103,7 +111,11 @@ class RunFields(BaseModel, defer_build=True):
     """Maximum cost of one run in US dollars, by `prices` or the price data of the extra `cost`. A request that would exceed it is not made
     (`on_limit="answer"` acts as `return`); a reply may, where its `max_tokens` is not set. A reply that has no price ends the run too."""
     context_window: Annotated[int | None, _LIMIT] = None
-    """Maximum number of tokens in the context. None: the limit of the model's profile, if known."""
+    """Maximum number of tokens in the context: of the last turn, with `compact` those of the next request. None: the limit of the model's
+    profile, if known."""
+    compact: Annotated[Any, Setting(_checked_compaction, at=("call",))] = Field(default=None, exclude=True)
+    """Whether old results are left out of requests that would outgrow the context window, each with a line in its place by which the model
+    reads it again: True, or a `Compaction`. The history stays whole. None or False: requests have the whole history."""
     deadline: Annotated[float | None, _LIMIT] = None
     """Maximum duration of a run in seconds. At the deadline the run returns what it has, whatever it waits for, and makes no last
     request (`on_limit="answer"` acts as `return`). Without `tools` it limits the single reply."""
@@ -331,11 +343,10 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
         from .inner_runs import InnerRuns  # here, because it costs every other program its import
 
         optional["inner"] = InnerRuns(limits, values["prices"] or {}, used)
-    waiting = () if values["message"] is None else (values["message"],)
-    inbox, parsed = values["inbox"], is_parsed(model, keywords)
-    inbox = None if inbox is None else _inbox(inbox, after_reply=not parsed)
+    waiting, parsed = () if values["message"] is None else (values["message"],), is_parsed(model, keywords)
+    inbox = None if values["inbox"] is None else _inbox(values["inbox"], after_reply=not parsed)
     left, meant = caller_tools | added | toolbox.caller_tools, partial(own.meant, only=form.choice.allowed)
-    return RunSettings(
+    made = RunSettings(
         values=values,
         plan=RunPlan(limits, left, meant, ends, read_resume(values["resume"]), used=used, waiting=waiting, inbox=inbox, **optional),
         executor=executor,
@@ -356,6 +367,16 @@ def run_settings(model: Configured, toolbox: Toolbox, keywords: dict[str, Any], 
         lists_content=model.answers_in_blocks(tools),
         client_tools=toolbox.caller_tools,
     )
+    return made if values["compact"] is None else _with_compaction(made, toolbox)
+
+
+def _with_compaction(settings: RunSettings, toolbox: Toolbox) -> RunSettings:
+    """Return the settings with what shortens the requests; the same where the model has no run in which it could."""
+    if not (toolbox.source or toolbox.handlers):
+        return settings
+    from .compaction import with_compaction  # here, because it costs every other program its import
+
+    return cast("RunSettings", with_compaction(settings, _window_of_profile))
 
 
 def _with_bound(
@@ -593,16 +614,20 @@ def run_parts(
         from .event_emitter import RunEvents  # here, because it costs every other program its import
 
         parts["observer"] = events = RunEvents(place, values.get("message_separator", ""))
-        around.append(events)
+        around += (events, events.requests)
     if approvals is not None and approvals.claim is not None:
         from .claimed_turn import ClaimedTurn  # here, because it costs every other program its import
 
         parts["claimed"] = turn = ClaimedTurn(approvals.claim, end)
         around.append(turn)
+    compaction = values.get("compact")
+    if compaction is not None:
+        parts["admissions"] = (compaction, *parts.get("admissions", ()))
     if values.get("max_cost") is not None:
         from ..pricing import CostMeter  # here, because it costs every other program its import
 
-        parts["meter"] = partial(CostMeter, values["max_cost"], values["prices"] or {})
+        sent = {} if compaction is None else {"sent": compaction.tokens}
+        parts["meter"] = partial(CostMeter, values["max_cost"], values["prices"] or {}, **sent)
     return RunParts(turns=Turns(around) if around else _UNWRAPPED, **parts)
 
 

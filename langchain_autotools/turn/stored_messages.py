@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 
 from ..messages.blocks import STANDARD_CALLS, unnumbered, without_provisional
-from ..messages.metadata import KEY, REJECTED, with_own_metadata, without_cost
+from ..messages.metadata import COMPACTED, KEY, REJECTED, with_own_metadata, without_cost
 from ..messages.run_messages import adds_to_message
 from ..strict_json import read_json
 from ..tool_calls.arguments import as_text
@@ -25,7 +25,7 @@ _REASONING = "reasoning_content"
 _REFUSAL = "refusal"
 
 
-_ALONE = frozenset({"calls", "blocked", "origin", REJECTED})
+_ALONE = frozenset({"calls", "blocked", "origin", REJECTED, COMPACTED})
 
 
 def canonical_message(message: AIMessage, *, stored: bool = False, brief: bool = False) -> AIMessage:

@@ -9,7 +9,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
 
-from langchain_autotools import AlreadyResumedError, Decision, LimitReachedError, NextTurn, PendingCall, RetryPolicy, ToolPolicy
+from langchain_autotools import AlreadyResumedError, Compaction, Decision, LimitReachedError, NextTurn, PendingCall, RetryPolicy, ToolPolicy
+from langchain_autotools.history.cuts import handle_of
 from langchain_autotools.messages.metadata import KEY, failover_mark_of
 from tests.laws.feature import Feature
 from tests.laws.features_changed import ChangedCalls, ChangedTools
@@ -158,6 +159,31 @@ class Inbox(Feature):
             assert next(one.type for one in reversed(seen.history[:place]) if one.type != "human") == "tool"
             assert next(one.type for one in seen.history[place:] if one.type != "human") == "ai"
         assert seen.plan.inbox.empty()
+
+
+class Compacted(Feature):
+    """A long result is left out of later requests, and the model reads it again."""
+
+    name = "compaction"
+
+    def add(self, plan: Plan) -> None:
+        """A limit that each request passes, a long result, and a call by which it is read again."""
+        plan.fields |= {"compact": Compaction(at=1e-8, keep=0), "context_window": 10**9}
+        plan.add("page", Call("page", {"number": 1}, "compaction_page"))
+        plan.allow("page", number=1)
+        plan.turns[1].append(Call("read_result", {"handle": _PAGE}, "compaction_read"))
+
+    def check(self, seen: Seen) -> None:
+        """The history has it whole; what was read is the same, unless a tool choice forbids it; the reply tells what was cut."""
+        page, read = seen.result("compaction_page"), seen.result("compaction_read")
+        assert page.text == f"Page 1: {LONG}" and seen.work.times("page", number=1) == 1
+        assert "not allowed" in read.text if seen.plan.forbidden else read.text == page.text
+        replies = [one for one in seen.history if isinstance(one, AIMessage)]
+        assert any("compacted" in one.response_metadata.get(KEY, {}) for one in replies)
+
+
+_PAGE = "r999-" + handle_of(ToolMessage(f"Page 1: {LONG}", tool_call_id="1"), 0).partition("-")[2]
+"""The handle of the page, which is known by its content wherever it stands."""
 
 
 class AtOnce(Feature):
@@ -553,5 +579,5 @@ _OF_CALLS = (
     Handlers,
 )
 _ENDING = (Limits, Failure, Cancel, Deadline, InnerBudgets, StopCondition, MaximumCost)
-_OF_RUNS = (ToolChoice, TurnHooks, Middleware, ChangedCalls, Failover, VendorEvents, MessageWithDecisions, ChangedTools, Inbox)
+_OF_RUNS = (ToolChoice, TurnHooks, Middleware, ChangedCalls, Failover, VendorEvents, MessageWithDecisions, ChangedTools, Inbox, Compacted)
 FEATURES: Mapping[str, type[Feature]] = {kind.name: kind for kind in (*_OF_CALLS, *_ENDING, *_OF_RUNS)}

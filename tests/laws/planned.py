@@ -104,6 +104,11 @@ class Work:
         self._note("tell", to=to)
         return f"Told {to}."
 
+    def page(self, number: int) -> str:
+        """Return a page."""
+        self._note("page", number=number)
+        return f"Page {number}: {LONG}"
+
     def hear(self, word: str) -> str:
         """Work while the user says a word."""
         self._note("hear", word=word)

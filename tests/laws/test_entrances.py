@@ -70,6 +70,8 @@ CANNOT: Mapping[tuple[str, str], str] = {
     ("changed calls", "explicit loop"): _NO_TURN,
     ("message with decisions", "executor alone"): _ITSELF,
     ("message with decisions", "explicit loop"): _ITSELF,
+    ("compaction", "executor alone"): _NO_TURN,
+    ("compaction", "explicit loop"): _NO_TURN,
     ("inbox", "executor alone"): _ITSELF,
     ("inbox", "explicit loop"): _ITSELF,
     ("inbox", "durable"): _ONE_PROCESS,

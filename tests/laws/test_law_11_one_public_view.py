@@ -25,15 +25,16 @@ from langchain_autotools.testing import ScriptedChatModel
 ORDER = (
     *("MessagesAdded", "RunStarted", "ReasoningDelta", "TextDelta", "CallStarted", "CallArgumentsDelta", "CallReady"),
     *("VendorCallStarted", "VendorCallProgress", "VendorCallDone", "SourceFound", "FileMade", "MessageDone", "TurnUsage"),
-    *("CallProgress", "CallResult", "ModelChanged", "MessageDiscarded", "CallDiscarded", "CallsPending"),
+    *("CallProgress", "CallResult", "ModelChanged", "ContextCompacted", "PrefixChanged", "MessageDiscarded", "CallDiscarded"),
+    "CallsPending",
 )
 ENDS = ("RunEnded", "RunFailed")
 HIDDEN = (
-    *(".artifact", ".headers", ".rejected", ".used_inside", ".own.unknown", ".error", ".system"),
+    *(".artifact", ".headers", ".rejected", ".compacted", ".used_inside", ".own.unknown", ".error", ".system"),
     *(".call.extra", ".call.wire_id", ".call.run", ".call.approved", ".open_run.messages", ".open_run.args", ".open_run.unknown"),
 )
 """What in the path of a marker says that it is not for readers."""
-OWN = ("calls", "awaits", "failover", "origin", "rejected", "used_inside", "unknown")
+OWN = ("calls", "awaits", "compacted", "failover", "origin", "rejected", "used_inside", "unknown")
 NUMBERS: Mapping[Any, Any] = {int: 1, float: 0.5, bool: False, int | None: 1}
 TEXTS = (str, str | None)
 USAGE: Any = {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7}

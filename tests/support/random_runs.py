@@ -21,12 +21,12 @@ from dataclasses import dataclass, field, replace
 from itertools import dropwhile
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
 from langchain_core.runnables import RunnableLambda
 
-from langchain_autotools import Agent, Decision, PendingCall, aevents, events, new_messages, pending_calls
+from langchain_autotools import Agent, Compaction, Decision, PendingCall, aevents, events, new_messages, pending_calls
 from langchain_autotools.agent import AgentStream, AsyncAgentStream
 from langchain_autotools.chunks import sum_chunks
 from langchain_autotools.event_types import MessageDone, RunEvent
@@ -67,6 +67,13 @@ class RandomModel:
     has_tools: bool = True
     declares: bool = False
     depth: int = 0
+
+    @property
+    def settings_of_compaction(self) -> dict[str, Any]:
+        """What of the settings says how requests are shortened."""
+        return {
+            name: value for name, value in self.settings.items() if name in ("compact", "context_window") and "compact" in self.settings
+        }
 
     def made(self, around: Around) -> Any:
         """The model."""
@@ -163,6 +170,27 @@ def with_inbox(run: RandomRun) -> RandomRun:
     calls = random_calls(draw, 9, nested=False, stops=False) if run.model.has_tools and draw.random() < 0.3 else ()
     more += [random_reply(draw, calls, f"msg_calls_{run.seed}")] if calls else []
     return replace(run, model=replace(run.model, replies=[*run.model.replies, *more]), said=random_said(draw))
+
+
+def with_compaction(run: RandomRun) -> RandomRun:
+    """The same run behind long results, which are left out of its requests; now and then its model reads one again."""
+    draw = random.Random(f"compaction/{run.seed}")
+    if not run.model.has_tools:
+        return run
+    settings = {"compact": Compaction(at=draw.choice([1e-8, 1e-6, 3e-6]), keep=draw.randint(0, 3)), "context_window": 10**9}
+    made, replies = random_calls(draw, 9, nested=False, stops=False), list(run.model.replies)
+    if draw.random() < 0.7:
+        reads = [replace(one, name="read_result", args={"handle": f"r{draw.randint(1, 5)}", "find": "3"}) for one in made]
+        replies.insert(draw.randrange(len(replies)), random_reply(draw, reads, f"msg_reads_{run.seed}"))
+    long = [HumanMessage("Before."), *_long_turn(draw), AIMessage("Seen."), *run.history]
+    return replace(run, history=long, model=replace(run.model, replies=replies, settings={**run.model.settings, **settings}))
+
+
+def _long_turn(draw: random.Random) -> list[BaseMessage]:
+    """Calls with long results."""
+    ids = [f"long_{number}" for number in range(draw.randint(1, 5))]
+    calls = [{"name": "long", "args": {}, "id": one} for one in ids]
+    return [AIMessage("", tool_calls=calls), *(ToolMessage("word 3\n" * draw.choice([10, 100, 1000]), tool_call_id=one) for one in ids)]
 
 
 def random_said(draw: random.Random) -> list[list[Any]]:

@@ -201,6 +201,7 @@ SETTINGS: dict[str, Setting] = {
     "max_cost": Setting("nearest", (0.003, 0.006), end, besides={"prices": PRICES}),
     "prices": Setting("nearest", ({"m": {**PRICES["m"], "output_mtok": 20}}, PRICES), end, besides={"max_cost": 0.006}),
     "context_window": Setting("nearest", (90, 190), end),
+    "compact": Setting("nearest", (True, False), lambda trial: trial.results("read_result")[0]),
     "deadline": Setting("nearest", (1e-9, 100), end),
     "no_progress": Setting("nearest", (2, 3), end),
     "polling_tools": Setting("nearest", (["look"], ["wait"]), end, besides={"max_turns": 5}),

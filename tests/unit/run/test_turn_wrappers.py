@@ -68,11 +68,11 @@ def noting(name: str, log: list[str]) -> TurnWrapper:
 def test_wrappers_stand_in_one_order(way: Way) -> None:
     """However they are given; those of one place stand as they are given, and each turn comes to each of them."""
     log: list[str] = []
-    names = [*reversed(ORDER), "middleware"]
+    names = [*reversed(ORDER), ORDER[-1]]
     replies = [AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "1"}]), "Done."]
     model = Wrapped(tools=[look], replies=replies, wrappers=[noting(name, log) for name in names])
     assert way(model)[0].text == "Done."
-    assert log == [*ORDER, "middleware"] * 2
+    assert log == [*ORDER, ORDER[-1]] * 2
 
 
 def test_no_wrapper_stands_at_a_place_that_there_is_not() -> None:
