@@ -349,8 +349,8 @@ class ContextCompacted(RunEvent):
     The cached prefix of the request before ends at the first result that is left out. The history itself stays whole.
 
     Attributes:
-        what: What was left out: `results`.
-        results: The number of results in whose place a line is sent from now on.
+        what: What was left out: `results`, or with `summary` the oldest turns, for which a summary of the model's stands.
+        results: The number of results in whose place a line is sent from now on, or which the summary covers.
         from_tokens: The tokens of the request as it would have been sent, by the last reply's usage and an estimate of what is new.
         to_tokens: Those of the request as it is sent.
         window: The context window of the model that gets it; None if it is not known.
@@ -359,7 +359,7 @@ class ContextCompacted(RunEvent):
 
     wire = Wire(name="context_compacted", renamed={"from_tokens": "from", "to_tokens": "to"})
 
-    what: Literal["results"]
+    what: Literal["results", "summary"]
     results: int
     from_tokens: int
     to_tokens: int

@@ -4,13 +4,14 @@ A line stands in the place of each, by whose handle it is read again.
 
 A result is known by its number among all results of the history, and by a digest of its content. What was cut of a request is recorded on
 the AI message that answers it, with a digest of the messages up to the last result that is cut: where these were changed since, the record
-says nothing. System messages count for nothing in it, for some programs write them anew for each request.
+says nothing. System messages count for nothing in it, for some programs write them anew for each request. Where cutting results is not
+enough, a summary stands for the oldest turns, see `history.summaries`.
 """
 
 import hashlib
 import json
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from ..messages.calls import calls_of, compact
 from ..messages.incremental import MessageMemo
 from ..messages.metadata import COMPACTED, is_cut_reply, own_metadata, text_of
 from ..messages.run_messages import open_run
+from .summaries import Outline, Summary, is_users, read_summary, summary_message, summary_record
 
 # ---------------------------------------------------------------------------------------------- a history, read
 
@@ -43,15 +45,17 @@ _BROKEN_OFF = frozenset({"incomplete", "deadline", "cancelled"})
 
 @dataclass(frozen=True)
 class Cut:
-    """Which results of a history are cut, by their numbers among all results, from 0 on.
+    """What is cut of a history: results, by their numbers among all results, from 0 on, and the turns that a summary covers.
 
     Attributes:
         before: All with smaller numbers that are longer than a line.
         also: Others.
+        summary: The summary that stands for the oldest turns, with their results; None for none.
     """
 
     before: int = 0
     also: tuple[int, ...] = ()
+    summary: Summary | None = None
 
     @property
     def end(self) -> int:
@@ -102,7 +106,9 @@ class Reading:
         savings: The tokens that cutting the first results saves, by their number.
         covered: The number of messages in `chain` up to each result.
         seen: The number of results before the last AI message, which the model has seen.
+        outline: Its turns.
         cut: What is cut by the last valid record.
+        tried: The number of messages of the last summary that was asked for and not made.
         windows: The context windows that servers have told, by the model's name.
         known: What the usage of the last reply says: the number of messages up to it, their tokens, what was saved of them.
     """
@@ -113,20 +119,24 @@ class Reading:
     savings: list[int] = field(default_factory=lambda: [0])
     covered: list[int] = field(default_factory=list)
     seen: int = 0
+    outline: Outline = field(default_factory=Outline)
     cut: Cut = Cut()
+    tried: int = 0
     windows: Mapping[str, int] = field(default_factory=dict)
     known: tuple[int, int, int] | None = None
     _has_records: bool = False
 
     def copy(self) -> "Reading":
         """Return an independent copy."""
-        return replace(self, tokens=[*self.tokens], chain=[*self.chain], savings=[*self.savings], covered=[*self.covered])
+        lists: dict[str, Any] = {name: [*getattr(self, name)] for name in ("tokens", "chain", "savings", "covered")}
+        return replace(self, outline=self.outline.copy(), **lists)
 
     def read(self, messages: Sequence[BaseMessage]) -> None:
         """Read the next messages."""
         for message in messages:
             size = self.estimate(message)
             self.tokens.append(self.tokens[-1] + size)
+            self.outline.add(message, size, len(self.tokens) - 1)
             if isinstance(message, SystemMessage):
                 continue
             self.chain.append(_digest(self.chain[-1].encode(), _content_of(message)))
@@ -153,13 +163,18 @@ class Reading:
             numbers = (messages, before, *also)
             if not all(isinstance(one, int) and one >= 0 for one in numbers) or self.chain[messages] != record["digest"]:
                 return False
-            cut = Cut(before, also)
-            if cut.end > len(self.covered):
+            summary, tried = self.cut.summary, record.get("tried", self.tried)
+            if "summary" in record:
+                summary = read_summary(record["summary"], self.chain, self.outline, self.estimate)
+                if summary is None:
+                    return False
+            cut = Cut(before, also, summary)
+            if cut.end > len(self.covered) or not isinstance(tried, int) or not 0 <= tried <= messages:
                 return False
             self.windows = {**self.windows, **{str(name): int(size) for name, size in record.get("windows", {}).items()}}
         except (AttributeError, LookupError, TypeError, ValueError):  # a history may come from anywhere
             return False
-        self.cut = cut
+        self.cut, self.tried = cut, tried
         return True
 
     # ------------------------------------------------------------------------------------------ sizes
@@ -170,7 +185,16 @@ class Reading:
 
     def saved(self, cut: Cut) -> int:
         """Return the tokens that a cut saves."""
-        return self.savings[cut.before] + sum(self.saving(number) for number in cut.also)
+        summary, covered = cut.summary, self.summed_results(cut)
+        lines = self.savings[max(cut.before, covered)] - self.savings[covered]
+        lines += sum(self.saving(number) for number in cut.also if number >= covered)
+        if summary is None:
+            return lines
+        return lines + self.tokens[self.outline.places[summary.messages]] - self.outline.sent(summary)
+
+    def summed_results(self, cut: Cut) -> int:
+        """Return the number of results that the summary of a cut covers."""
+        return 0 if cut.summary is None else bisect_right(self.covered, cut.summary.messages)
 
     def size(self, cut: Cut, declared: int) -> int:
         """Return the tokens of a request: what the last reply's usage says, and the estimate of what is new.
@@ -183,17 +207,30 @@ class Reading:
         if self.known is None:
             return estimated
         place, said, saved = self.known
-        ratio = min(4.0, max(0.25, said / max(1, self.tokens[place] + declared - saved)))
-        told = said + self.tokens[-1] - self.tokens[place] - int((self.saved(cut) - saved) * ratio)
+        told = said + self.tokens[-1] - self.tokens[place] - int((self.saved(cut) - saved) * self.ratio(declared))
         return max(told, estimated // 4)  # some servers do not count what their cache holds
 
-    def record(self, cut: Cut, windows: Mapping[str, int]) -> dict[str, Any] | None:
-        """Return the record of a cut; None where nothing is cut."""
-        if not cut.end:
+    def ratio(self, declared: int) -> float:
+        """Return how many tokens a token of the estimate is, by the last reply's usage."""
+        place, said, saved = self.known or (0, 0, 0)
+        return min(4.0, max(0.25, said / max(1, self.tokens[place] + declared - saved))) if self.known is not None else 1.0
+
+    def record(self, cut: Cut, windows: Mapping[str, int], tried: int = 0) -> dict[str, Any] | None:
+        """Return the record of a cut; None where nothing is cut.
+
+        Args:
+            cut: The cut. Its summary is in the record where the history has none of it.
+            windows: The context windows that servers have told.
+            tried: The number of messages of a summary that was asked for and not made.
+        """
+        if not cut.end and cut.summary is None and not tried:
             return None
-        messages = self.covered[cut.end - 1]
-        made: dict[str, Any] = {"messages": messages, "digest": self.chain[messages], "results": cut.before}
-        return made | ({"also": list(cut.also)} if cut.also else {}) | ({"windows": dict(windows)} if windows else {})
+        numbers = (tried, self.covered[cut.end - 1] if cut.end else 0, cut.summary.messages if cut.summary is not None else 0)
+        made: dict[str, Any] = {"messages": max(numbers), "digest": self.chain[max(numbers)], "results": cut.before}
+        if cut.summary is not None and cut.summary != self.cut.summary:
+            made["summary"] = summary_record(cut.summary, self.chain)
+        more = {"also": list(cut.also), "windows": dict(windows), "tried": tried}
+        return made | {name: value for name, value in more.items() if value}
 
 
 # ---------------------------------------------------------------------------------------------- what is cut
@@ -213,8 +250,7 @@ def results_cut(reading: Reading, keep: int, size: Callable[[Cut], int], limit: 
         limit: The most tokens that it may have.
         window: The context window.
     """
-    count, before = len(reading.covered), reading.cut.before
-    cut = _with_end(reading.cut, max(before, min(count - keep, reading.seen)))
+    count, cut = len(reading.covered), first_cut(reading, keep)
     if reading.saved(cut) == reading.saved(reading.cut):
         cut = reading.cut
     seen = range(cut.before, reading.seen)
@@ -224,12 +260,14 @@ def results_cut(reading: Reading, keep: int, size: Callable[[Cut], int], limit: 
         for number in large:
             if size(cut) <= most or reading.saving(number) <= least:
                 break
-            cut = Cut(cut.before, tuple(sorted((*cut.also, number))))
+            cut = replace(cut, also=tuple(sorted((*cut.also, number))))
     return cut
 
 
-def _with_end(cut: Cut, before: int) -> Cut:
-    return Cut(before, tuple(number for number in cut.also if number >= before))
+def first_cut(reading: Reading, keep: int) -> Cut:
+    """Return the cut of all results older than the newest `keep` that the model has seen."""
+    before = max(reading.cut.before, min(len(reading.covered) - keep, reading.seen))
+    return replace(reading.cut, before=before, also=tuple(number for number in reading.cut.also if number >= before))
 
 
 # ---------------------------------------------------------------------------------------------- lines for results
@@ -276,27 +314,47 @@ def _marks_of(block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class ResultLines:
-    """A fold that makes the lines for cut results, by the places of the messages."""
+class SentMessages:
+    """A fold that makes the messages to send: lines for cut results, a summary for the turns that it covers.
+
+    Attributes:
+        cut: What is cut.
+        tool_name: The name of the tool that reads what was cut.
+        messages: The messages to send.
+    """
 
     cut: Cut
     tool_name: str
-    copies: dict[int, BaseMessage] = field(default_factory=dict)
-    _places: int = 0
+    messages: list[BaseMessage] = field(default_factory=list)
+    _count: int = 0
     _results: int = 0
+    _users: int = 0
 
-    def copy(self) -> "ResultLines":
+    def copy(self) -> "SentMessages":
         """Return an independent copy."""
-        return replace(self, copies={**self.copies})
+        return replace(self, messages=[*self.messages])
 
     def read(self, messages: Sequence[BaseMessage]) -> None:
         """Read the next messages."""
-        for place, message in enumerate(messages, self._places):
+        covered = 0 if self.cut.summary is None else self.cut.summary.messages
+        for message in messages:
+            made: BaseMessage = message
             if isinstance(message, ToolMessage):
-                if self.cut.has(self._results) and is_cuttable(message):
-                    self.copies[place] = line_for(message, self._results, self.tool_name)
+                if self._count >= covered and self.cut.has(self._results) and is_cuttable(message):
+                    made = line_for(message, self._results, self.tool_name)
                 self._results += 1
-        self._places += len(messages)
+            if self._count >= covered or isinstance(message, SystemMessage) or self._stays(message):
+                self.messages.append(made)
+            self._count += not isinstance(message, SystemMessage)
+            if self._count == covered and self.cut.summary is not None and not isinstance(message, SystemMessage):
+                self.messages.append(summary_message(self.cut.summary, self._results, self.tool_name))
+
+    def _stays(self, message: BaseMessage) -> bool:
+        """Whether a message is sent beside the summary that covers it."""
+        if self.cut.summary is None or not is_users(message):
+            return False
+        self._users += 1
+        return self._users > self.cut.summary.dropped
 
 
 # ---------------------------------------------------------------------------------------------- results read again

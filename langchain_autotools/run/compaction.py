@@ -1,7 +1,7 @@
 """What a run sends of a long history: `compact=`, by which old results become lines that the model can open again.
 
-The history itself stays whole. What was cut of a request is recorded on the AI message that answers it, so that the next request, also of
-another run or process, cuts the same and begins with the same bytes.
+Where that is not enough, a summary stands for the oldest turns. The history itself stays whole. What was cut of a request is recorded on
+the AI message that answers it, so that the next request, also of another run or process, cuts the same and begins with the same bytes.
 """
 
 import re
@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar, Final, TypeVar, cast
 
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import ValidationError
 
@@ -24,10 +24,12 @@ from ..executor.names import own_name, tool_name
 from ..executor.plan import Answer, PlannedCall
 from ..executor.results import ToolCallResult, failed
 from ..executor.user_functions import UserCall
-from ..history.cuts import Part, Reading, ResultLines, read_part, results_cut
+from ..history.cuts import Cut, Part, Reading, SentMessages, first_cut, read_part, results_cut
+from ..history.summaries import Summary, next_summary
 from ..messages.calls import ToolCallRecord
 from ..messages.incremental import GrowingHistory, Kept, growing
-from ..messages.metadata import COMPACTED, own_metadata, with_own_metadata
+from ..messages.metadata import COMPACTED, own_metadata, with_own_metadata, with_rejected
+from .summaries import RunSummaries, amake_all, asking, make_all
 from .turn_wrappers import AsyncProceed, Mark, Notice, Proceed, TurnPart, TurnRequest, TurnWrapper
 
 _Message = TypeVar("_Message", bound=AIMessage)
@@ -47,6 +49,7 @@ class Compaction:
     Attributes:
         at: The part of the context window at which a request is shortened.
         keep: The number of the newest results that stay as they are.
+        summary: Whether the model is asked for a summary of the oldest turns where cutting results is not enough.
         tool_name: The name of the tool by which the model reads what was left out.
 
     Raises:
@@ -55,6 +58,7 @@ class Compaction:
 
     at: float = 0.8
     keep: int = 4
+    summary: bool = True
     tool_name: str = "read_result"
 
     def __post_init__(self) -> None:
@@ -62,6 +66,8 @@ class Compaction:
             raise ConfigurationError(f"at of a Compaction must be a number above 0, at most 1, not {self.at!r}")
         if isinstance(self.keep, bool) or not isinstance(self.keep, int) or self.keep < 0:
             raise ConfigurationError(f"keep of a Compaction must be a whole number, 0 or more, not {self.keep!r}")
+        if not isinstance(self.summary, bool):
+            raise ConfigurationError(f"summary of a Compaction must be True or False, not {self.summary!r}")
         if not isinstance(self.tool_name, str) or not _NAME.fullmatch(self.tool_name):
             words = "a name that every vendor takes for a tool: letters, digits, _ and -, at most 64"
             raise ConfigurationError(f"tool_name of a Compaction must be {words}, not {self.tool_name!r}")
@@ -178,6 +184,7 @@ class Compactor(TurnWrapper):
         settings: The given settings.
         is_forced: As given.
         request: The run's requests, but for their messages, choice and configuration.
+        summaries: The summaries of the run that no reply records yet.
     """
 
     layer: ClassVar[str] = "compaction"
@@ -205,6 +212,7 @@ class Compactor(TurnWrapper):
         self._sent: Sequence[BaseMessage] | None = None
         self._declared: tuple[Any, int] = None, 0
         self._reads: Counter[str] = Counter()
+        self.summaries = RunSummaries()
         self._named: tuple[Any, str] = model, model_name(model)
         self._own_name = self._named[1]
 
@@ -216,6 +224,8 @@ class Compactor(TurnWrapper):
         """Make the turn of the shortened request; after the server's error that it is too long, of one that is shortened once more."""
         turn = _ShortenedTurn(self, request)
         while not turn.is_over:
+            if turn.wants_summary:
+                make_all(turn.summing(), proceed)
             yield from turn.notices()
             try:
                 yield from map(turn.part, proceed(turn.request))
@@ -227,6 +237,8 @@ class Compactor(TurnWrapper):
         """Like `wrap_turn`, asynchronously."""
         turn = _ShortenedTurn(self, request)
         while not turn.is_over:
+            if turn.wants_summary:
+                await amake_all(turn.summing(), proceed)
             for notice in turn.notices():
                 yield notice
             try:
@@ -246,7 +258,12 @@ class Compactor(TurnWrapper):
     def tokens(self, history: Sequence[BaseMessage] | None = None) -> int:
         """Return the tokens of the next request of the run's own model, after what is cut of it."""
         asked = replace(self.request, messages=list(self._history if history is None else history))
-        return _Shape(self, asked).size
+        return _Shape(self, asked).planned_size
+
+    def tokens_to_pay(self, history: Sequence[BaseMessage]) -> int:
+        """Return the tokens of the next request, and of the one for a summary that comes before it."""
+        shape = _Shape(self, replace(self.request, messages=list(history)))
+        return shape.planned_size + shape.asked_size
 
     def declared(self, request: TurnRequest) -> int:
         """Return the estimated tokens of the tools of a request."""
@@ -337,6 +354,20 @@ def model_name(model: Any) -> str:
     return f"{params.get('ls_provider')}/{params.get('ls_model_name') or type(model).__name__}"
 
 
+_LONGEST_SUMMARY: Final = 4000
+"""Tokens that a summary is to have at most; less where the window is small."""
+
+_WORTH: Final = 1 / 8
+"""The part of the limit that a summary must save: less is not worth a request."""
+
+_AGAIN: Final = 1 / 2
+"""The part of the limit that the turns which it covers must have grown by before a summary that was not made is asked for again."""
+
+_ROOM: Final = 4
+"""How many times the room that cutting results leaves a summary must leave: with less room nearly each request would cut another result,
+and begin with other bytes than the one before."""
+
+
 class _Shape:
     """What is sent of the messages of a request.
 
@@ -344,29 +375,90 @@ class _Shape:
         compactor: The run's compaction.
         request: The request.
         limit: The most tokens that it may have; None: as the settings say.
+        sums: Whether a summary may be asked for.
 
     Attributes:
         cut: What is cut.
         size: Its tokens.
         before: Its tokens without what this request cuts for the first time.
         window: The context window; None if it is not known.
+        plan: The summary to ask for first, without text; None where none is.
+        planned_size: The tokens of the request once it is made.
+        tried: The number of messages of the last summary that was asked for and not made.
     """
 
-    def __init__(self, compactor: Compactor, request: TurnRequest, limit: float | None = None) -> None:
+    def __init__(self, compactor: Compactor, request: TurnRequest, limit: float | None = None, *, sums: bool = True) -> None:
         model, settings = request.model, compactor.settings
         self.history: GrowingHistory = growing(request.messages, _kept)
         key = ("compaction", type(model), getattr(model, "custom_get_token_ids", None))
         self.reading: Reading = self.history.derive(key, partial(Reading, lambda one: model._estimated_tokens([one], ())))
-        declared = compactor.declared(request)
+        self._declared = compactor.declared(request)
         self.window = compactor.window(request, self.reading.windows)
-        self.before = self.size = self.reading.size(self.reading.cut, declared)
-        self.cut = self.reading.cut
+        self.before = self.reading.size(self.reading.cut, self._declared)
+        self.cut, self.tried = compactor.summaries.known_of(self.reading)
+        if not sums:  # with a new summary the prefix changes anyway
+            self.cut = first_cut(replace(self.reading, cut=self.cut), settings.keep)
+        self.size = self.reading.size(self.cut, self._declared)
+        self.plan: Summary | None = None
         most = limit if limit is not None or self.window is None else settings.at * self.window
+        self._limit = most
         if most is not None and self.size > most:
             window = most if limit is not None or self.window is None else self.window
-            # where results are not enough, a summary of whole turns is made of what `results_cut` leaves
-            self.cut = results_cut(self.reading, settings.keep, lambda cut: self.reading.size(cut, declared), most, window)
-            self.size = self.reading.size(self.cut, declared)
+            self.cut = self._shortened(self.cut, settings.keep, most, window)
+            self.size = self.reading.size(self.cut, self._declared)
+            if settings.summary and sums:
+                self.plan = self._planned(settings.keep, most, window)
+        self.planned_size = self.size if self.plan is None else self.reading.size(replace(self.cut, summary=self.plan), self._declared)
+
+    def _shortened(self, cut: Cut, keep: int, most: float, window: float) -> Cut:
+        """Return what to cut beside what is cut already."""
+        return results_cut(replace(self.reading, cut=cut), keep, lambda one: self.reading.size(one, self._declared), most, window)
+
+    def _planned(self, keep: int, most: float, window: float) -> Summary | None:
+        """Return the summary to ask for; None where none is worth it, or where one was tried and little has come since."""
+        reading, count = self.reading, len(self.reading.covered)
+        first = first_cut(replace(reading, cut=self.cut), keep)
+        plan = next_summary(
+            reading.outline,
+            self.cut.summary,
+            reading.covered[reading.seen] - 1 if reading.seen < count else len(reading.chain),
+            reading.covered[max(0, count - keep)] - 1 if keep and count else len(reading.chain),
+            lambda one: reading.size(replace(first, summary=one), self._declared),
+            most,
+            self.summary_tokens,
+        )
+        if plan is None:
+            return None
+        planned = reading.size(replace(self.cut, summary=plan), self._declared)
+        if self.size - planned < most * _WORTH or most - planned < _ROOM * (most - self.size):
+            return None
+        places, tokens = reading.outline.places, reading.tokens
+        is_early = self.tried and tokens[places[plan.messages]] - tokens[places[self.tried]] < most * _AGAIN
+        return None if is_early else plan
+
+    @property
+    def summary_tokens(self) -> int:
+        """The tokens that a summary is to have at most."""
+        return min(_LONGEST_SUMMARY, int(self.window or self._limit or 0) // 16)
+
+    @property
+    def asked_size(self) -> int:
+        """The tokens of the request for the summary; 0 where none is asked for."""
+        if self.plan is None:
+            return 0
+        rest = self.reading.tokens[-1] - self.reading.tokens[self.reading.outline.places[self.plan.messages]]
+        return max(0, self.before - rest) + self.summary_tokens
+
+    def prefix(self, cut: Cut, tool_name: str) -> list[BaseMessage]:
+        """Return the messages to sum up, as they are sent with a cut."""
+        fold = SentMessages(cut, tool_name)
+        fold.read(self.history[: self.reading.outline.places[cast("Summary", self.plan).messages]])
+        return fold.messages
+
+    def fits(self, messages: Sequence[BaseMessage], model: Any) -> bool:
+        """Whether a request for a summary with these messages fits the window."""
+        size = model._estimated_tokens(messages, ()) + self._declared
+        return bool(size * self.reading.ratio(self._declared) + 2 * self.summary_tokens + 300 <= (self.window or self._limit or 0))
 
     @property
     def is_new(self) -> bool:
@@ -375,19 +467,22 @@ class _Shape:
 
     def messages(self, tool_name: str) -> list[BaseMessage]:
         """Return the messages to send. What is kept of a history goes on from here."""
-        made = [*self.history]
-        if self.cut.end:
-            lines = self.history.derive(("lines", self.cut, tool_name), partial(ResultLines, self.cut, tool_name))
-            for place, line in lines.copies.items():
-                made[place] = line
+        cut, sent = self.cut, [*self.history]
+        if cut.end or cut.summary is not None:
+            sent = [*self.history.derive(("sent", cut, tool_name), partial(SentMessages, cut, tool_name)).messages]
         self.history.keep()
-        return made
+        return sent
 
-    @property
-    def newly_cut(self) -> int:
-        """The number of results that the request cuts for the first time."""
+    def notices(self) -> Iterator[TurnPart]:
+        """Yield what listeners are told of what the request cuts for the first time."""
         old, new, reading = self.reading.cut, self.cut, self.reading
-        return sum(1 for one in range(old.before, new.end) if new.has(one) and not old.has(one) and reading.saving(one))
+        covered = reading.summed_results(new)
+        lines = sum(1 for one in range(max(old.before, covered), new.end) if new.has(one) and not old.has(one) and reading.saving(one))
+        tokens: dict[str, Any] = {"from_tokens": self.before, "to_tokens": self.size, "window": self.window}
+        if new.summary != old.summary:
+            yield Notice(ContextCompacted(run_id="", what="summary", results=covered - reading.summed_results(old), **tokens))
+        if lines:
+            yield Notice(ContextCompacted(run_id="", what="results", results=lines, **tokens))
 
 
 class _ShortenedTurn:
@@ -406,30 +501,53 @@ class _ShortenedTurn:
         self.is_over = False
         self._compactor = compactor
         self._asked = request
-        self._has_left = self._is_again = False
+        self._limit: float | None = None
+        self._error: ContextOverflowError | None = None
+        self._refused = 0
+        self._has_left = False
         self._set(_Shape(compactor, request))
 
     def _set(self, shape: _Shape) -> None:
         self._shape = shape
         self.request = replace(self._asked, messages=shape.messages(self._compactor.settings.tool_name))
         self._compactor.noted(self._asked, shape.window, is_cut=shape.is_new)
-        self._record = shape.reading.record(shape.cut, {**shape.reading.windows, **self._compactor.learned})
+        windows = {**shape.reading.windows, **self._compactor.learned}
+        self._record = shape.reading.record(shape.cut, windows, shape.tried if shape.tried > shape.reading.tried else 0)
+
+    @property
+    def wants_summary(self) -> bool:
+        """Whether a summary is to be asked for before the request."""
+        return self._shape.plan is not None
+
+    def summing(self) -> Generator[TurnRequest, AIMessage | None, None]:
+        """Ask for the summary, and shorten the request by it. Yield the requests to make; their replies are sent."""
+        shape, compactor, name = self._shape, self._compactor, self._compactor.settings.tool_name
+        plan = cast("Summary", shape.plan)
+        prefixes = [shape.prefix(cut, name) for cut in (compactor.summaries.known_of(shape.reading)[0], shape.cut)]
+        prefix = next((one for one in prefixes if shape.fits(one, self._asked.model)), None)
+        window, replies = int(shape.window or shape.size), compactor.summaries.unpaid
+        text = yield from asking(self._asked, prefix, prefixes[1], shape.summary_tokens, window, replies)
+        summary = replace(plan, text=text or "", tokens=shape.reading.estimate(HumanMessage(text)) if text else 0)
+        if text and shape.reading.size(replace(shape.cut, summary=summary), compactor.declared(self._asked)) >= shape.size:
+            summary = replace(plan, text="", tokens=0)  # it is longer than what it stands for
+        compactor.summaries.take(shape.reading, summary)
+        self._set(_Shape(compactor, self._asked, self._limit, sums=False))
+        if self._error is not None:
+            self._check(self._error)
 
     def notices(self) -> Iterator[TurnPart]:
         """Yield what listeners are told before the request."""
-        shape = self._shape
-        if shape.is_new:
-            event = ContextCompacted(run_id="", what="results", results=shape.newly_cut, from_tokens=shape.before, to_tokens=shape.size)
-            yield Notice(replace(event, window=shape.window))
+        yield from self._shape.notices()
 
     def part(self, part: TurnPart) -> TurnPart:
         """Return a part of the turn; the last one of the reply with the record of what was cut."""
         if isinstance(part, Mark):
             return part
         self._has_left = True
-        if self._record is None or getattr(part, "chunk_position", "last") != "last":
+        if getattr(part, "chunk_position", "last") != "last":
             return part
-        return with_record(part, self._record)
+        part = part if self._record is None else with_record(part, self._record)
+        return with_rejected(part, self._compactor.summaries.take_unpaid())
 
     def shorten(self, error: ContextOverflowError) -> None:
         """Shorten the request once more, after the server's error that it is too long.
@@ -437,16 +555,20 @@ class _ShortenedTurn:
         Raises:
             ContextOverflowError: The error, where the request cannot be shortened, was shortened already, or its reply has begun.
         """
-        if self._has_left or self._is_again:
+        if self._has_left or self._error is not None:
             raise error
-        self._is_again = True
-        size, said = self._shape.size, window_said(error)
-        self._compactor.learn(self._asked, said or size)
-        limit = min(size * 3 / 4, self._compactor.settings.at * (said or size))
-        shape, before = _Shape(self._compactor, self._asked, limit), self._shape.cut
-        if shape.reading.saved(shape.cut) <= shape.reading.saved(before):
+        shape, said = self._shape, window_said(error)
+        self._error, self._refused = error, shape.reading.saved(shape.cut)
+        self._compactor.learn(self._asked, said or shape.size)
+        self._limit = min(shape.size * 3 / 4, self._compactor.settings.at * (said or shape.size))
+        self._set(_Shape(self._compactor, self._asked, self._limit))
+        if self._shape.plan is None:
+            self._check(error)
+
+    def _check(self, error: ContextOverflowError) -> None:
+        """Raise the server's error, where the request is no shorter than the one that was too long."""
+        if self._shape.reading.saved(self._shape.cut) <= self._refused:
             raise error
-        self._set(shape)
 
 
 def with_record(message: _Message, record: Mapping[str, Any]) -> _Message:

@@ -626,7 +626,7 @@ def run_parts(
     if values.get("max_cost") is not None:
         from ..pricing import CostMeter  # here, because it costs every other program its import
 
-        sent = {} if compaction is None else {"sent": compaction.tokens}
+        sent = {} if compaction is None else {"sent": compaction.tokens_to_pay}
         parts["meter"] = partial(CostMeter, values["max_cost"], values["prices"] or {}, **sent)
     return RunParts(turns=Turns(around) if around else _UNWRAPPED, **parts)
 

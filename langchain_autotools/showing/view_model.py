@@ -585,6 +585,11 @@ def _message_lines(event: kinds.MessageDone, run: RunView, _: PartView | None) -
         yield Line(f"[{number}] {_one_line_of(source_line(one))}")
 
 
+def _compaction_lines(event: kinds.ContextCompacted, run: RunView, _: None) -> Iterator[Line]:
+    summed = event.what == "summary"
+    yield Line(f"({'a summary stands for the oldest turns' if summed else f'{event.results} old results are left out'} from here on)")
+
+
 def _pending_lines(event: kinds.CallsPending, run: RunView, _: None) -> Iterator[Line]:
     for call in event.calls:
         yield Line(f"? {call_text(ToolCallRecord(call.id, full_name(call), '', call.args))} waits", "call")
@@ -636,7 +641,7 @@ _SHOWN: Final = EventTable(
         kinds.ModelChanged: _Shown(
             NOTHING, lambda event, run, _: [Line(f"({_one_line_of(event.to_model)} goes on, after {_one_line_of(event.from_model)})")]
         ),
-        kinds.ContextCompacted: _Shown(NOTHING, lambda event, run, _: [Line(f"({event.results} old results are left out from here on)")]),
+        kinds.ContextCompacted: _Shown(NOTHING, _compaction_lines),
         kinds.PrefixChanged: _Shown(
             NOTHING, lambda event, run, _: [Line(f"(the prompt cache ends before message {event.index}: {event.reason.replace('_', ' ')})")]
         ),

@@ -193,6 +193,7 @@ def test_arguments_that_the_tool_does_not_take_are_answered_with_400(vendor: Ope
     assert page.texts[-1] == "Done."
 
 
+@pytest.mark.further
 def test_what_is_said_while_a_run_goes_on_is_read_by_it(vendor: OpenAIServer, page: Page) -> None:
     """The second run of the protocol does nothing; the first one tells where the message was read, and has its id."""
     gate = Gate()
@@ -214,6 +215,7 @@ def test_what_is_said_while_a_run_goes_on_is_read_by_it(vendor: OpenAIServer, pa
     assert [message["role"] for message in vendor.messages[-1]] == ["user", "assistant", "user"]
 
 
+@pytest.mark.further
 def test_what_a_run_has_not_read_is_still_new_to_the_next_one(vendor: OpenAIServer, page: Page) -> None:
     """Calls wait when it has ended: the run that goes on with them takes the message, which the page posts with its others."""
     gate = Gate()

@@ -248,6 +248,7 @@ def test_a_page_of_the_ai_sdk_decides_and_types_in_one_post(vendor: OpenAIServer
     assert [one["role"] for one in known] == ["user", "assistant", "user", "assistant"]
 
 
+@pytest.mark.further
 def test_what_is_said_while_a_run_of_the_ai_sdk_goes_on_is_read_by_it(vendor: OpenAIServer, serve: Serve) -> None:
     """The stream tells where; the history has it there, also for a page that is loaded again."""
     gate = Gate()

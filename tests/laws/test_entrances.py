@@ -120,6 +120,7 @@ LIKE_ANOTHER = {
     ("inbox", "message with decisions"): (
         *("bound model", "checked output", "raw functions", "nested run", "events", "graph", "joined model"),
     ),
+    ("compaction", "inbox"): (*("bound model", "checked output", "raw functions", "nested run", "events", "graph", "joined model"),),
     ("changed tools", "changed calls"): tuple(entrance for entrance in ENTRANCES if entrance != "raw functions"),
 }
 """Cells that differ from those of another feature by nothing that their entrance does: they are `exhaustive`."""

@@ -183,6 +183,7 @@ COUNTS = {"caller": [0, 1, 1, 1], "tool": [0, 1, 2, 1], "callback": [0, 1, 1, 1]
 """How often the number stands in each request of a run, by who masks it."""
 
 
+@pytest.mark.further
 @each_wire
 @pytest.mark.parametrize(("who", "way"), [*((who, "stream") for who in COUNTS), ("tool", "invoke"), ("callback", "invoke")])
 def test_a_message_of_the_run_itself_that_is_changed_in_place_is_sent_as_it_is_now(wire: Wire, who: str, way: str) -> None:

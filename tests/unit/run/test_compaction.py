@@ -72,7 +72,7 @@ def reader(pages: int, then: Callable[..., Any] | None = None) -> Callable[..., 
 
 def model_of(replies: Any, **fields: Any) -> ScriptedChatModel:
     """A model with the tool, a small window and no limit of turns."""
-    settings = {"tools": [page], "compact": True, "context_window": WINDOW, "max_turns": None}
+    settings = {"tools": [page], "compact": Compaction(summary=False), "context_window": WINDOW, "max_turns": None}
     return ScriptedChatModel(replies=replies, **{**settings, **fields})
 
 
@@ -134,7 +134,7 @@ def test_pictures_become_lines_and_a_cache_mark_stays() -> None:
     calls = asking(*(call("page", str(number), number=number) for number in range(6)))
     contents: list[Any] = [[picture, picture], [{"type": "text", "text": "A text."}, picture], [marked], *map(page, range(3))]
     answers = [ToolMessage(content, tool_call_id=str(number)) for number, content in enumerate(contents)]
-    model = model_of(["Done."], compact=Compaction(keep=1), context_window=1200)
+    model = model_of(["Done."], compact=Compaction(keep=1, summary=False), context_window=1200)
     model.invoke([asked, calls, *answers, AIMessage("I see."), HumanMessage("Go on.")])
     sent = model.requests[0].messages
     assert sent[0].content == asked.content
@@ -148,7 +148,7 @@ def test_results_of_vendors_items_stay() -> None:
     """They have a form of their own, and blocks that mean more than they show do too."""
     item = ToolMessage(page(1), tool_call_id="1", additional_kwargs={"type": "shell_call_output"})
     found = ToolMessage([{"type": "tool_reference", "tool_name": "x" * 400}], tool_call_id="2")
-    model = model_of(["Done."], context_window=300, compact=Compaction(keep=0))
+    model = model_of(["Done."], context_window=300, compact=Compaction(keep=0, summary=False))
     model.invoke([QUESTION, asking(call("page", "1"), call("page", "2")), item, found, AIMessage("So."), HumanMessage("Go on.")])
     assert [one.content for one in model.requests[0].messages if one.type == "tool"] == [item.content, found.content]
 
@@ -502,7 +502,7 @@ def test_limits_judge_what_is_sent() -> None:
     assert model.invoke([QUESTION]).response_metadata["autotools"]["stop_reason"] == "complete"
     whole = model_of(with_usage(reader(20)), compact=None)
     assert whole.invoke([QUESTION]).response_metadata["autotools"]["stop_reason"] == "context_window"
-    full = model_of(with_usage(reader(40)), context_window=700, compact=Compaction(keep=0))
+    full = model_of(with_usage(reader(40)), context_window=700, compact=Compaction(keep=0, summary=False))
     assert full.invoke([HumanMessage("x" * 2800)]).response_metadata["autotools"]["stop_reason"] == "context_window"
 
 
@@ -590,7 +590,7 @@ TOOL = {"type": "function", "name": "page", "description": "", "parameters": {"t
 
 def test_another_name_and_agents() -> None:
     """The tool has the name that it is given; an agent's conversation has it from question to question."""
-    model = model_of(reader(12), compact=Compaction(tool_name="look_back"), tools={"page": page, "read_result": page})
+    model = model_of(reader(12), compact=Compaction(tool_name="look_back", summary=False), tools={"page": page, "read_result": page})
     agent = Agent(model)
     agent.run("Read.")
     assert "look_back(handle=" in results(model.requests[-1].messages)[0] and model.requests[0].tool_names[-1] == "look_back"
@@ -650,7 +650,7 @@ def test_properties_of_random_runs(sizes: list[int], keep: int, window: int, at:
             else "Done."
         )
 
-    fields: dict[str, Any] = {"tools": [work], "compact": Compaction(at=at, keep=keep), "context_window": window}
+    fields: dict[str, Any] = {"tools": [work], "compact": Compaction(at=at, keep=keep, summary=False), "context_window": window}
     model = model_of(with_usage(reply) if usage else reply, **fields)
     new = new_messages(model.invoke([QUESTION]))
     texts = results(new)

@@ -108,6 +108,7 @@ WAYS: dict[str, Callable[[ScriptedChatModel], AIMessage]] = {
 }
 
 
+@pytest.mark.further
 @pytest.mark.parametrize("separator", ["\n", ""])
 @pytest.mark.parametrize("turns", RUNS_OF_TURNS)
 def test_every_way_has_the_same_blocks(turns: tuple[str, ...], separator: str) -> None:
