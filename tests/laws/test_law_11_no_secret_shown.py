@@ -1,6 +1,7 @@
 """Law 11: no key, header or password stands in a repr, traceback, pickle, log or trace, wherever it was given."""
 
 import asyncio
+import gc
 import pickle
 import traceback
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.exceptions import ModelError
 from langchain_core.load import dumps
+from langchain_core.messages import HumanMessage
 
 from langchain_autotools import AzureChatOpenAI, ChatAnthropic, ChatGoogleGenerativeAI, ChatOllama, ChatOpenAI, ConfigurationError
 from langchain_autotools.turn.model import names_of
@@ -17,7 +19,7 @@ from tests.contract.wires import ROWS, WIRES, Wire
 from tests.providers.test_secrets_shown import HEADER, KEY, PASSWORD, secretive
 from tests.support.ollama_server import OllamaServer
 from tests.support.openai_server import OpenAIServer
-from tests.support.script import Failure, Raw, Turn
+from tests.support.script import Call, Failure, Raw, Turn
 from tests.support.weather import get_temperature
 
 SECRETS = (KEY, HEADER, PASSWORD)
@@ -212,3 +214,35 @@ def test_secrets_of_an_address_are_hidden_where_a_server_repeats_them() -> None:
         server.check_place = lambda exchange: None  # type: ignore[method-assign]
         with pytest.raises(ModelError, match=r"bad: \*\*\* \*\*\*"):
             model.invoke("Hi")
+
+
+SAID, OF_A_CALL = "what somebody said", "a header of one call"  # which no other test says: its objects may be alive
+_SHOWS_MESSAGES = ("event_types", "executor", "loop", "calls", "wire", "mapper", "slot", "incremental.GrowingHistory", "encoder")
+"""Records of calls, results and events, which are there to show them, and copies of what is sent."""
+
+
+def shown_by_the_package() -> Iterator[tuple[str, str]]:
+    """The reprs of all objects of the package's classes that are alive, each with its class."""
+    for one in gc.get_objects():
+        kind = type(one)
+        if str(getattr(kind, "__module__", "")).startswith("langchain_autotools.") and not isinstance(one, type):
+            yield f"{kind.__module__}.{kind.__qualname__}", repr(one)
+
+
+@pytest.mark.parametrize("row", [row for row in WIRES if row.name in ("openai-chat", "anthropic")], ids=lambda row: row.name)
+def test_nothing_that_a_run_keeps_shows_a_header_or_what_was_said(row: Wire) -> None:
+    """In the middle of a run and at its end: tracebacks with local variables show the reprs of all that."""
+    with row.serve([Turn(f"{SAID}?", [Call("get_temperature", {"city": "Rome"})]), Turn("21 °C.")]) as server:
+        stream = row.model(server, tools=[get_temperature]).stream([HumanMessage(SAID)], extra_headers={"x-api-token": OF_A_CALL})
+        found = []
+        for _ in stream:
+            found += [(kind, text) for kind, text in shown_by_the_package() if OF_A_CALL in text or SAID in text]
+    assert [kind for kind, text in found if OF_A_CALL in text] == []
+    kinds = {kind for kind, _ in found if not any(name in kind for name in _SHOWS_MESSAGES)}
+    assert kinds == set()
+
+
+def test_settings_of_an_azure_client_show_no_password_of_its_address() -> None:
+    """As those of the other classes."""
+    model = AzureChatOpenAI(azure_endpoint=f"https://user:{PASSWORD}@localhost", azure_deployment="d", api_version="1", api_key=KEY)
+    assert PASSWORD not in repr(model._client_settings()) and KEY not in repr(model._client_settings())

@@ -660,7 +660,7 @@ def _reused_container(mapper: MessagesMapper, messages: Sequence[BaseMessage], g
     return {**given, "id": identifier} if isinstance(given, Mapping) else identifier
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Container:
     """A fold that finds the container in which the vendor's code last ran; see `_reused_container`."""
 
@@ -697,7 +697,7 @@ def _goes_on_without_thinking(mapper: MessagesMapper, messages: Sequence[BaseMes
     return True
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _ToolLoop:
     """A fold that finds the place of the first reply of the tool loop in which messages end."""
 
