@@ -115,7 +115,8 @@ class RunFields(BaseModel, defer_build=True):
     profile, if known."""
     compact: Annotated[Any, Setting(_checked_compaction, at=("call",))] = Field(default=None, exclude=True)
     """Whether old results are left out of requests that would outgrow the context window, each with a line in its place by which the model
-    reads it again: True, or a `Compaction`. The history stays whole. None or False: requests have the whole history."""
+    reads it again; at last a summary stands for the oldest turns. True, or a `Compaction`. The history stays whole. None or False: requests
+    have the whole history."""
     deadline: Annotated[float | None, _LIMIT] = None
     """Maximum duration of a run in seconds. At the deadline the run returns what it has, whatever it waits for, and makes no last
     request (`on_limit="answer"` acts as `return`). Without `tools` it limits the single reply."""

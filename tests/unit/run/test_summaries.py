@@ -16,13 +16,28 @@ from langchain_core.exceptions import ContextOverflowError
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage, messages_from_dict, messages_to_dict
 from pydantic import BaseModel
 
-from langchain_autotools import Agent, Compaction, ConfigurationError, events, new_messages, run_cost, run_usage
+from langchain_autotools import (
+    Agent,
+    ChatAnthropic,
+    ChatOllama,
+    ChatOpenAI,
+    Compaction,
+    ConfigurationError,
+    events,
+    new_messages,
+    run_cost,
+    run_usage,
+)
+from langchain_autotools.deadline import Deadline
 from langchain_autotools.event_types import ContextCompacted, TextDelta
 from langchain_autotools.history import validate
 from langchain_autotools.history.cuts import Reading
+from langchain_autotools.run.summaries import asking as asking_for_summary
+from langchain_autotools.run.turn_wrappers import TurnRequest, WireForm
 from langchain_autotools.testing import Request, ScriptedChatModel
 from tests.contract.wires import ROWS, Wire
-from tests.laws.ways import WAYS, run
+from tests.laws.checks import data_of, differences
+from tests.laws.ways import LISTENERS, WAYS, run
 from tests.support.desk import asking, call
 from tests.support.script import Call, Turn
 
@@ -303,6 +318,47 @@ def test_nothing_of_it_reaches_the_callers_stream(streamed: bool) -> None:
         found = [one for one in told if isinstance(one, ContextCompacted) and one.what == "summary"]
         assert len(found) == len(parted(model)[1]) and all(one.results > 0 and one.to_tokens < one.from_tokens for one in found)
     assert [name for name, is_apart in runs if is_apart] == ["summary"] * len(parted(model)[1])
+
+
+@pytest.mark.parametrize("listeners", LISTENERS)
+def test_all_ways_give_the_same_whoever_listens(listeners: str) -> None:
+    """Law 2: the run message and the new messages, with records and what was paid, but for ids."""
+    found = []
+    for way in WAYS:
+        ran = run(way, model_of(Reader(24, usage=True)), [RULES, QUESTION], listeners=listeners)
+        assert ran.error is None and ran.message is not None and any("summary" in record(one) for one in ran.new)
+        found.append([data_of(ran.message), *map(data_of, ran.new)])
+    assert [differences(found[0], one) for one in found[1:]] == [[], [], []]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nothing_is_lost_wherever_a_request_fails(way: str) -> None:
+    """Law 8: what had completed is in the chunks and the error, also where the request for a summary fails; another run goes on."""
+    whole = [one.content for one in run(way, model_of(Reader(20)), [QUESTION]).new]
+    for failing in range(9, 20, 2):
+        numbers, plain = count(), Reader(20)
+        model = model_of(lambda *given, n=numbers, r=plain, at=failing, **more: ValueError("no") if next(n) == at else r(*given, **more))
+        ran = run(way, model, [QUESTION])
+        assert isinstance(ran.error, ValueError)
+        rest = Reader(20)
+        rest.read = count(sum(isinstance(one, ToolMessage) for one in ran.new))
+        again = run(way, model_of(rest), [QUESTION, *ran.new])
+        assert [one.content for one in (*ran.new, *again.new)] == whole
+
+
+def test_a_form_of_replies_that_the_model_has_itself_is_left_out() -> None:
+    """As a field, or among the keywords of each call."""
+    models = [
+        ChatOllama(model="m", tools=[page], format="json"),
+        ChatOpenAI(model="m", api_key="k", tools=[page], model_kwargs={"response_format": {"type": "json_object"}}),
+        ChatAnthropic(model="m", api_key="k", tools=[page], model_kwargs={"output_config": {"format": {"type": "x"}, "effort": "low"}}),
+    ]
+    for model in models:
+        request = TurnRequest(model, [QUESTION], "requested", {}, Deadline(None), form=WireForm(model, [{"name": "page"}]))
+        asked = next(asking_for_summary(request, [QUESTION], [QUESTION], 100, 1000, []))
+        assert "json" not in str(getattr(asked.model, "format", "")) and "format" not in str(getattr(asked.model, "model_kwargs", ""))
+        assert asked.form.model is asked.model and asked.form.tools == request.form.tools and not asked.streams
+    assert asked.model.model_kwargs == {"output_config": {"effort": "low"}}
 
 
 def test_its_usage_counts_and_it_is_no_turn() -> None:
