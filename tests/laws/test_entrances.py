@@ -116,7 +116,7 @@ NEEDS = {"MCP servers": "mcp", "questions of servers": "mcp_types"}
 _SAME = ("bound model", "checked output", "graph", "joined model")
 """Entrances that do nothing of their own for features that differ little."""
 LIKE_ANOTHER = {
-    ("double click", "claim"): (*_SAME, "explicit loop", "raw functions", "structured output"),
+    ("double click", "claim"): (*_SAME, "explicit loop", "raw functions", "events", "structured output"),
     ("check", "edits"): (*_SAME, "explicit loop", "events", "structured output"),
     ("message with decisions", "approvals"): (*_SAME, "raw functions", "events", "structured output"),
     ("inbox", "message with decisions"): (*_SAME, "raw functions", "nested run", "events", "structured output"),
