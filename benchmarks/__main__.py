@@ -211,6 +211,11 @@ def recorded(port: int, rounds: int) -> None:
         print("\n".join(["| | |\n|---|---|", *(f"| {name} | {figure} |" for name, figure in figures.items()), ""]))
 
 
+def context(port: int, rounds: int) -> None:
+    """What a long run sends."""
+    print(_run(["-m", "benchmarks.context"]))
+
+
 def profiled(port: int, rounds: int) -> None:
     """Where the CPU time of what is aimed at goes."""
     from .profiled import COLUMNS, REST, SCENES, STORED
@@ -253,6 +258,7 @@ _TASKS = {
     "many": many,
     "idle": idle,
     "recorded": recorded,
+    "context": context,
     "profiled": profiled,
 }
 

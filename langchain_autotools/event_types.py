@@ -37,6 +37,7 @@ __all__ = [
     "MessageDone",
     "MessagesAdded",
     "ModelChanged",
+    "PrefixChanged",
     "ReasoningDelta",
     "RunEnded",
     "RunEvent",
@@ -363,6 +364,34 @@ class ContextCompacted(RunEvent):
     from_tokens: int
     to_tokens: int
     window: int | None = None
+    turn: int = 0
+
+
+PrefixChange = Literal["tools_changed", "system_changed", "messages_changed", "compacted"]
+"""What has changed of a request, compared with the one before."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrefixChanged(RunEvent):
+    """A request does not begin with the one before it: the vendor's prompt cache has at most what precedes the change.
+
+    The request before is that of the same model in the same run, or the last one of the run before, where this process has seen it for
+    somebody who listened. Compared are tools and messages as the model gets them; cache marks do not count.
+
+    Attributes:
+        reason: What has changed: the declared tools, a system message at the start, a message behind it (edited, removed or inserted), or
+            messages that `compact=` has shortened.
+        index: The position of the first message that differs, among the messages as they are sent. 0 where the tools have changed, which
+            precede all messages.
+        message_id: The id of the message that is there now, where it has one and the tools are the same.
+        turn: The number of the turn in its run, from 1 on.
+    """
+
+    wire = Wire(name="prefix_changed", brief=("message_id",))
+
+    reason: PrefixChange
+    index: int
+    message_id: str | None = None
     turn: int = 0
 
 

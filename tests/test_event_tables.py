@@ -24,6 +24,7 @@ SINGLE_KINDS = {
     "durable/conversation_runs.py": "picks the messages out of what a run has emitted",
     "durable/runs.py": "raises what a run has failed with, behind its event",
     "encoders/ai_sdk_messages.py": "a run of a stored history is a message that it made, or the calls that wait behind it",
+    "run/event_emitter.py": "a cut that was told is why the request behind it leaves the prefix of the one before",
     "showing/view_model.py": "the end of a run in the view model is one of two kinds",
 }
 """The modules that look for events of one kind beside the tables, and why."""

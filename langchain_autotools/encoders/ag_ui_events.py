@@ -286,6 +286,10 @@ class AgUiEncoder:
         value = {"what": event.what, "results": event.results, "from": event.from_tokens, "to": event.to_tokens}
         yield protocol.CustomEvent(name="context_compacted", value=value, subagent_run_id=run.tag)
 
+    def _prefix_changed(self, event: kinds.PrefixChanged, run: _OpenRun) -> Iterator[protocol.BaseEvent]:
+        value = {"reason": event.reason, "index": event.index, "turn": event.turn}
+        yield protocol.CustomEvent(name="prefix_changed", value=value, subagent_run_id=run.tag)
+
     def _used(self, event: kinds.TurnUsage, run: _OpenRun | None) -> Iterator[protocol.BaseEvent]:
         """Add what a turn has used, also of a run that the page is not shown, which has no state here."""
         provider, model = (None, None) if run is None else run.model
@@ -422,6 +426,7 @@ _WRITTEN: Final = EventTable[Callable[[AgUiEncoder, Any, Any], Iterator[protocol
         kinds.MessageDiscarded: AgUiEncoder._message_discarded,
         kinds.ModelChanged: AgUiEncoder._model_changed,
         kinds.ContextCompacted: AgUiEncoder._compacted,
+        kinds.PrefixChanged: AgUiEncoder._prefix_changed,
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: AgUiEncoder._used,
         kinds.CallsPending: AgUiEncoder._waiting,

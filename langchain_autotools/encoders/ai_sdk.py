@@ -300,6 +300,10 @@ class UIMessageChunks:
         data = {"what": event.what, "results": event.results, "from": event.from_tokens, "to": event.to_tokens, "turn": event.turn}
         yield {"type": "data-context-compacted", "data": data}
 
+    def _prefix_changed(self, event: kinds.PrefixChanged) -> Iterator[Chunk]:
+        data = {"reason": event.reason, "index": event.index, "messageId": event.message_id, "turn": event.turn}
+        yield {"type": "data-prefix-changed", "data": data, "transient": True}
+
     # ------------------------------------------------------------------------------------------ calls being made
 
     def _call_started(self, event: kinds.CallStarted) -> Iterator[Chunk]:
@@ -535,6 +539,7 @@ _CHUNKS: Final = EventTable(
         kinds.MessageDiscarded: _Made(UIMessageChunks._message_discarded),
         kinds.ModelChanged: _Made(UIMessageChunks._model_changed),
         kinds.ContextCompacted: _Made(UIMessageChunks._compacted),
+        kinds.PrefixChanged: _Made(UIMessageChunks._prefix_changed),
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: _Made(UIMessageChunks._turn_usage),
         kinds.CallsPending: _Made(UIMessageChunks._pending),

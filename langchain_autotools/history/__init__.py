@@ -188,7 +188,7 @@ def answer_dangling(messages: Sequence[BaseMessage], *, open_end: bool = False) 
 _memo: MessageMemo[BaseMessage] = MessageMemo()  # the same copy in every turn, so that what was encoded of it is found again
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _SentCopies:
     """A fold that makes the copies of messages with the call ids that are sent, by their places.
 

@@ -150,7 +150,7 @@ _KINDS = _Kinds()
 _AI_KINDS = ("ai", "chunk")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Soundness:
     """A fold that finds out whether a history certainly needs no repair. One fast pass, because it precedes every request.
 

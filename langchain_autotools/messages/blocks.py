@@ -115,14 +115,6 @@ def whole_content(content: str | list[Any]) -> str | list[Any]:
     return unnumbered(content)
 
 
-def is_other_form(content: str | list[Any]) -> bool:
-    """Whether the content of chunks has texts in a form that no whole message has, but which chunks of a run keep: a text alone as a block,
-    bare texts beside blocks."""
-    if isinstance(content, str):
-        return False
-    return isinstance(whole_content(content), str) or any(isinstance(block, str) for block in content)
-
-
 # ---------------------------------------------------------------------------------------------- provisional
 # Content blocks only for readers of a stream, such as a partial image: no message keeps them.
 

@@ -119,7 +119,7 @@ class Fold(Protocol):
 _F = TypeVar("_F", bound=Fold)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Derived:
     """What was derived from the messages of one list.
 
@@ -150,8 +150,8 @@ class GrowingHistory(list[BaseMessage]):
     def __init__(self, messages: Sequence[BaseMessage], derived: _Derived, kept: Kept) -> None:
         super().__init__(messages)
         self._derived = derived
-        self._kept = kept
         self._read = [*messages]
+        self._kept = kept
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return list, ([*self],)

@@ -383,7 +383,7 @@ _CUT_REPLY: Final = "_autotools_cut_reply"  # likewise
 _WHOLE_REPLY: Final = "_autotools_whole_reply"  # likewise
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _LiveMessages(Note):
     """New messages, beside the metadata that carries their data."""
 

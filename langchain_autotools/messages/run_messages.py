@@ -488,7 +488,7 @@ def derived_id(namespace: uuid.UUID, text: str) -> str:
 # Separators between the texts of a run's messages.
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Separators:
     """Tracks the texts of a run's messages, in order, and returns the separators between them.
 

@@ -1,12 +1,15 @@
 """The emission of a run's events for its listeners."""
 
+import json
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from hashlib import blake2b
+from itertools import repeat
+from typing import Any, ClassVar, Final, NamedTuple, cast
 
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.messages.ai import UsageMetadata
 
 from .. import event_types as kinds
@@ -15,8 +18,9 @@ from ..event_bus import NobodyListens, Scope, current_scope
 from ..event_types import CallArgumentsDelta, RunEvent, TextDelta
 from ..executor import ToolCallResult, pending_calls
 from ..executor.batch import CallObserver
-from ..messages.blocks import deltas_of
+from ..messages.blocks import deltas_of, whole_content
 from ..messages.calls import ToolCallRecord, awaited_calls, calls_of
+from ..messages.incremental import fold_over, growing
 from ..messages.metadata import FAILOVER, KEY, CarrierDict, is_cut_reply, text_of
 from ..messages.run_messages import Separators, StopReason
 from ..turn.accumulator import CallPiece, is_restart, pieces_of
@@ -29,6 +33,7 @@ _NO_ANSWER = "the run ended before the call was answered"
 _LEFT = "the run was left before the call was answered"
 _new, _set = object.__new__, object.__setattr__
 _CONCERN_ONE_ANOTHER = (
+    "sending",
     "part",
     "turn_done",
     "turn_cut",
@@ -52,6 +57,7 @@ class RunEvents(RunObserver, TurnWrapper):
 
     Attributes:
         place: The given place.
+        requests: The wrapper that observes each request as its model gets it.
     """
 
     layer: ClassVar[str] = "observer"
@@ -71,6 +77,11 @@ class RunEvents(RunObserver, TurnWrapper):
             self._tell = self._tell_inside
             for method in _CONCERN_ONE_ANOTHER:  # its tool may be given up while it goes on
                 setattr(self, method, _locked(self._lock, getattr(self, method)))
+        self.requests = _Requests(self)
+        self._prefixes: dict[object, _Prefix] | None = None  # of the last request to each model; None before the first one
+        self._model_key: tuple[Any, object] = (None, None)
+        self._is_compacted = False  # since the last request
+        self._last_id: str | None = None  # of the last AI message
         self._vendor_calls = _VendorCalls()
         self._turn = 0
         self._message_id: str | None = None
@@ -125,6 +136,30 @@ class RunEvents(RunObserver, TurnWrapper):
         async with aclosing(cast("AsyncGenerator[TurnPart, None]", proceed(request))) as parts:
             async for part in parts:
                 yield self.part(part)
+
+    def sending(self, request: TurnRequest) -> None:
+        """Emit that a request leaves the prefix of the one before, if it does."""
+        messages = request.messages
+        if not isinstance(messages, list | tuple) or not all(map(isinstance, messages, repeat(BaseMessage))):
+            return  # the only request of a model without tools, over input that is no history
+        if request.model is not self._model_key[0]:
+            known = request.model._get_ls_params()
+            self._model_key = request.model, (known.get("ls_provider"), known.get("ls_model_name"))
+        if self._prefixes is None:
+            self._prefixes = dict(_prefixes_before(messages))
+        key = (self._model_key[1], request.keywords.get("model"))
+        before, history = self._prefixes.get(key), growing(messages)
+        tools = request.form.tools
+        digest = before.digest if before is not None and before.tools is tools else _digest(tools)
+        now = self._prefixes[key] = _Prefix(tools, digest, fold_over(history, _Records, _Records).all)
+        history.keep()
+        is_compacted, self._is_compacted = self._is_compacted, False
+        if before is not None and (found := now.leaves(before)) is not None:
+            reason, index = found
+            if reason == "messages_changed" and is_compacted:
+                reason = "compacted"
+            message_id = messages[index].id if reason != "tools_changed" else None
+            self._tell(kinds.PrefixChanged(**self._about, reason=reason, index=index, message_id=message_id, turn=self._turn + 1))
 
     def part(self, part: TurnPart) -> TurnPart:
         """Emit the events of a part of a turn (a piece of the reply, the whole reply, or a mark), and return the part.
@@ -192,6 +227,7 @@ class RunEvents(RunObserver, TurnWrapper):
         elif isinstance(mark, Discarded):
             self._void()
         elif isinstance(mark, Notice):
+            self._is_compacted = self._is_compacted or isinstance(mark.event, kinds.ContextCompacted)
             self._tell(mark.event if mark.event.run_id else self._placed(mark.event))
         return mark
 
@@ -234,6 +270,7 @@ class RunEvents(RunObserver, TurnWrapper):
         if message is None or FAILOVER not in (message.response_metadata.get(KEY) or ()) or not is_cut_reply(message):
             self._turn = turn
         if message is not None:
+            self._last_id = message.id
             self._joints.before(text_of(message))
             self._joints.ended(message)
             self._separator = self._joints.pending
@@ -318,6 +355,8 @@ class RunEvents(RunObserver, TurnWrapper):
         """Emit the end of the run; `message` returns the run message on request."""
         if self.place.is_outermost:
             self._listener.come_to(message)
+        if self._last_id and self._prefixes:
+            _keep_prefixes(self._last_id, self._prefixes)
         self._end(kinds.RunEnded(**self._about, stop_reason=reason, turns=turns, usage=usage), _NO_ANSWER)
 
     def stopped(self, error: BaseException) -> None:
@@ -396,3 +435,133 @@ _RULES: Mapping[type[RunEvent], Callable[[_VendorCalls, Any], Iterator[RunEvent]
     kinds.VendorCallStarted: _VendorCalls._begin,
     kinds.VendorCallDone: _VendorCalls._end,
 }
+
+
+# ----------------------------------------------------------------------------------- requests, compared with what the prompt cache has
+#
+# A vendor's cache has the last request from its start: first the tools, then the messages. Of each message there is one record of a fixed
+# length, so that whether a request begins with the one before is one comparison of bytes, and a turn reads only the new messages.
+
+
+_RECORD: Final = 16
+"""The length of a message's record: a byte that says whether it is a system message, and a digest."""
+
+_MOST_CONVERSATIONS: Final = 256
+"""The number of runs whose last requests are kept for the next run over their history."""
+
+
+_SENT = ("type", "role", "content", "additional_kwargs", "name", "tool_calls", "invalid_tool_calls", "tool_call_id", "status")
+"""The fields of messages of which a vendor is sent something."""
+
+
+class _Requests(TurnWrapper):
+    """Shows each request as its model gets it, inside of all other wrappers, to the events of its run."""
+
+    layer: ClassVar[str] = "request"
+
+    def __init__(self, events: RunEvents) -> None:
+        self._events = events
+
+    def wrap_turn(self, request: TurnRequest, proceed: Proceed) -> Iterator[TurnPart]:
+        """Observe the request, and make the turn."""
+        self._events.sending(request)
+        return proceed(request)
+
+    def awrap_turn(self, request: TurnRequest, proceed: AsyncProceed) -> AsyncIterator[TurnPart]:
+        """Like `wrap_turn`, asynchronously."""
+        self._events.sending(request)
+        return proceed(request)
+
+
+class _Prefix(NamedTuple):
+    """What a request had the vendor cache.
+
+    Attributes:
+        tools: The declared tools.
+        digest: Their digest.
+        records: The records of its messages.
+    """
+
+    tools: Sequence[Mapping[str, Any]]
+    digest: bytes
+    records: bytes
+
+    def leaves(self, before: "_Prefix") -> tuple[kinds.PrefixChange, int] | None:
+        """Return why and at which message this request leaves another one's prefix; None where one begins with the other."""
+        if self.digest != before.digest:
+            return "tools_changed", 0
+        ours, theirs = self.records, before.records
+        size = min(len(ours), len(theirs))
+        if ours.startswith(theirs) or theirs.startswith(ours):
+            return None
+        place = next(start for start in range(0, size, _RECORD) if ours[start : start + _RECORD] != theirs[start : start + _RECORD])
+        at_start = ours[:place:_RECORD].strip(b"S") == b""
+        is_system = at_start and b"S" in (ours[place : place + 1], theirs[place : place + 1])
+        return "system_changed" if is_system else "messages_changed", place // _RECORD
+
+
+class _Records:
+    """A fold that makes the records of messages.
+
+    Attributes:
+        all: The records, joined.
+    """
+
+    __slots__ = ("all",)
+
+    def __init__(self, known: bytes = b"") -> None:
+        self.all = known
+
+    def copy(self) -> "_Records":
+        """Return an independent copy."""
+        return _Records(self.all)
+
+    def read(self, messages: Sequence[BaseMessage]) -> None:
+        """Read the next messages."""
+        self.all += b"".join(map(_message_record, messages))
+
+
+def _message_record(message: BaseMessage) -> bytes:
+    """Return the record of a message: of what a vendor is sent of it, without cache marks."""
+    fields = vars(message)
+    sent = {name: value for name in _SENT if (value := fields.get(name))}
+    return (b"S" if isinstance(message, SystemMessage) else b"-") + _digest(sent)
+
+
+def _digest(value: Any) -> bytes:
+    """Return the digest of data, without cache marks."""
+    text = json.dumps(value, default=_of_no_json)
+    if '"type": "text"' in text or "cache_control" in text or "cachePoint" in text:
+        text = json.dumps(_unmarked(value), default=_of_no_json)
+    return blake2b(text.encode(), digest_size=_RECORD - 1).digest()
+
+
+def _of_no_json(value: Any) -> str:
+    """Return what stands for a value that is not JSON: nothing that differs between two equal ones."""
+    return type(value).__name__
+
+
+def _unmarked(value: Any) -> Any:
+    """Return data without marks of where to cache, and one plain block of text as the text, for which the mark may have made it."""
+    if isinstance(value, Mapping):
+        return {key: _unmarked(one) for key, one in value.items() if key not in ("cache_control", "cachePoint")}
+    if not isinstance(value, list | tuple):
+        return value
+    made = [_unmarked(one) for one in value]
+    return whole_content([one for one, given in zip(made, value, strict=True) if one != {} or given == {}])
+
+
+_prefixes: dict[str, dict[object, _Prefix] | None] = {}  # by the last AI message of a run; None where several runs ended with one id
+
+
+def _keep_prefixes(message_id: str, prefixes: dict[object, _Prefix]) -> None:
+    """Keep what the last requests of a run were, for the next run over its history."""
+    _prefixes[message_id] = prefixes if message_id not in _prefixes else None
+    if len(_prefixes) > _MOST_CONVERSATIONS:
+        _prefixes.pop(next(iter(_prefixes)), None)
+
+
+def _prefixes_before(messages: Sequence[BaseMessage]) -> Mapping[object, _Prefix]:
+    """Return the last requests of the run whose messages these go on from, as far as they are kept."""
+    last = next((one.id for one in reversed(messages) if isinstance(one, AIMessage)), None)
+    return _prefixes.get(last or "") or {}

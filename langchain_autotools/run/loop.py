@@ -281,7 +281,7 @@ class _Cut(Exception):
     """Raised inside the loop when a turn has been cut or may not begin; its `args` are the cause."""
 
 
-@dataclass(repr=False)
+@dataclass(eq=False, repr=False)
 class _Run:
     """The state of one run of the loop."""
 

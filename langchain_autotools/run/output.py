@@ -53,7 +53,7 @@ class RunOutput:
     listed: bool = False
     withholds: bool = False
     handed_out: list[BaseMessage] = field(default_factory=list, init=False)
-    left_apart: dict[int, list[list[AIMessageChunk]]] = field(default_factory=dict, init=False)
+    left_apart: dict[int, list[Sequence[AIMessage]]] = field(default_factory=dict, init=False)
     replaced: set[int] = field(default_factory=set, init=False)
     _generation: str | None = field(default=None, init=False)
     _message: AIMessage | None = field(default=None, init=False)
@@ -115,7 +115,7 @@ class RunOutput:
         self._grows, self._said = (block["type"], block["index"], metadata.copy()), self._of_vendor(metadata)
         return [new_chunk([self._numbered(block)], {}, None, self._said.copy())]
 
-    def leave_apart(self, chunks: list[AIMessageChunk], *, replaces: bool) -> None:
+    def leave_apart(self, chunks: Sequence[AIMessage], *, replaces: bool) -> None:
         """Record chunks of the current turn that have left and that its message does not hold.
 
         Args:
@@ -128,11 +128,11 @@ class RunOutput:
         else:
             self._indices = {}
 
-    def again(self, replies: Iterable[Iterable[AIMessageChunk]]) -> Iterable[AIMessageChunk]:
+    def again(self, replies: Iterable[Iterable[AIMessage]]) -> Iterable[AIMessageChunk]:
         """Yield the outgoing chunks of replies that left apart."""
         for chunks in replies:
             for chunk in chunks:
-                yield from self.chunk(chunk)
+                yield from self.from_message(chunk)
             self._indices = {}
 
     def from_message(self, message: AIMessage) -> list[AIMessageChunk]:

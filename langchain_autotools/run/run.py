@@ -20,14 +20,14 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, Base
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, patch_config
 
-from ..chunks import ChunkSum, as_chunk, sum_chunks
+from ..chunks import ChunkSum
 from ..compat import should_stream, unvalidated
 from ..errors import AlreadyResumedError, ConfigurationError, LimitReachedError
 from ..executor import AsyncToolCallBatch, ToolCallBatch, ToolCallResult, pending_calls
 from ..executor.approvals import Approvals
 from ..executor.nested_runs import current_nested_runs
 from ..history import repair
-from ..messages.blocks import is_other_form, without_provisional
+from ..messages.blocks import without_provisional
 from ..messages.calls import ToolCallRecord, awaited_calls, call_ids, calls_of, open_end, with_records
 from ..messages.metadata import CACHED_ID, KEY, attach_messages, known_of_cut_reply, take_reply, text_of, without_cached_id
 from ..messages.run_messages import is_paused, numbered_result, open_results, result_id, stop_reason
@@ -268,9 +268,9 @@ class Run:
         parts, came_whole, stored = self._chunks, self._whole, self._stored
         self._chunks, self._whole, self._stored = ChunkSum(), None, None
         whole = canonical_message(stored or came_whole or parts.message())
-        is_other = self._observer.listens and not self.settings.lists_content and is_other_form(whole.content)
-        if (parts or is_other) and not self.settings.last_text_only and (stored is not None or is_other):
-            self._output.leave_apart(parts.chunks or [as_chunk(whole)], replaces=True)
+        in_blocks = isinstance(whole.content, list) and self._observer.listens and not self.settings.lists_content
+        if (stored is not None or in_blocks) and not self.settings.last_text_only and (parts or stored is None):
+            self._output.leave_apart(parts.chunks or [whole], replaces=True)
         calls, blocked = turn_calls(whole)
         withheld: list[AIMessageChunk] = []
         if self.settings.last_text_only and not calls and not is_paused(whole):
@@ -422,7 +422,7 @@ class Run:
             elif isinstance(message, AIMessage) and not (self.settings.last_text_only and (calls_of(message) or is_paused(message))):
                 chunks += output.from_message(message)
             chunks.append(output.message(message)[1] if isinstance(message, AIMessage) else output.carrier_chunk(message))
-        whole = self._whole_form(sum_chunks([*chunks, *output.end(outcome)]))
+        whole = self._whole_form(ChunkSum([*chunks, *output.end(outcome)]).message())
         attach_messages(whole, self._output.handed_out)
         return whole
 

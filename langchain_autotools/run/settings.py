@@ -615,7 +615,7 @@ def run_parts(
         from .event_emitter import RunEvents  # here, because it costs every other program its import
 
         parts["observer"] = events = RunEvents(place, values.get("message_separator", ""))
-        around.append(events)
+        around += (events, events.requests)
     if approvals is not None and approvals.claim is not None:
         from .claimed_turn import ClaimedTurn  # here, because it costs every other program its import
 

@@ -7,7 +7,7 @@ of its wire.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, aclosing, closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
@@ -40,10 +40,12 @@ ORDER = (
     "failover",  # chooses the model
     "middleware",  # stands around each attempt of each model
     "compaction",  # cuts what all of these have left of the history, for the window of the model that gets it
+    "request",  # sees each request as its model gets it, and adds nothing to the parts; there only while somebody listens
 )
 """The places of wrappers, outermost first. Inside the last one is the LLM run of core."""
 
 _OURS = ORDER.index("end")  # what is inside of this place may be anybody's, and may not swallow an end that has come
+_INNERMOST = ORDER.index("request")  # what is there is ours again
 
 ENDS = (DeadlinePassed, NobodyListens)
 """What ends a run from outside, raised inside a turn. A wrapper lets it through."""
@@ -126,7 +128,7 @@ class TurnRequest:
     model: Any
     messages: Any
     choice: Choice
-    keywords: Mapping[str, Any]
+    keywords: Mapping[str, Any] = field(repr=False)
     end: Deadline
     tools: Sequence[Any] = ()
     caller_tools: frozenset[str] = frozenset()
@@ -379,15 +381,23 @@ class Turns:
 
     def __init__(self, wrappers: Iterable[TurnWrapper] = ()) -> None:
         ordered = sorted(wrappers, key=lambda one: ORDER.index(one.layer), reverse=True)
-        self._others = [one for one in ordered if ORDER.index(one.layer) > _OURS]
-        self.make: Proceed = self._guarded if self._others else lambda request: request.model._turn_parts(request)
-        self.amake: AsyncProceed = self._aguarded if self._others else lambda request: request.model._aturn_parts(request)
-        for wrapper in ordered[len(self._others) :]:
+        self._others = [one for one in ordered if _OURS < ORDER.index(one.layer) < _INNERMOST]
+        self.make: Proceed = lambda request: request.model._turn_parts(request)
+        self.amake: AsyncProceed = lambda request: request.model._aturn_parts(request)
+        self._wrap(one for one in ordered if ORDER.index(one.layer) == _INNERMOST)
+        self._send, self._asend = self.make, self.amake
+        if self._others:
+            self.make, self.amake = self._guarded, self._aguarded
+        self._wrap(one for one in ordered if ORDER.index(one.layer) <= _OURS)
+
+    def _wrap(self, wrappers: Iterable[TurnWrapper]) -> None:
+        """Put wrappers around what makes the parts of a turn, the innermost first."""
+        for wrapper in wrappers:
             self.make, self.amake = partial(wrapper.wrap_turn, proceed=self.make), partial(wrapper.awrap_turn, proceed=self.amake)
 
     def _guarded(self, request: TurnRequest) -> Iterator[TurnPart]:
         """Yield a turn inside arbitrary wrappers: generators they leave open are closed, and an end that has come is raised."""
-        guard = _Guard(request)
+        guard = _Guard(request, self._send, self._asend)
         with ExitStack() as opened:
 
             def opening(make: Proceed, request: TurnRequest) -> Iterator[TurnPart]:
@@ -406,7 +416,7 @@ class Turns:
 
     async def _aguarded(self, request: TurnRequest) -> AsyncIterator[TurnPart]:
         """Like `_guarded`, asynchronously."""
-        guard = _Guard(request)
+        guard = _Guard(request, self._send, self._asend)
         async with AsyncExitStack() as opened:
 
             def opening(make: AsyncProceed, request: TurnRequest) -> AsyncIterator[TurnPart]:
@@ -430,9 +440,13 @@ class _Guard:
 
     Args:
         request: The turn's request, outside of the wrappers.
+        send: Makes one LLM run of core.
+        asend: Makes it asynchronously.
     """
 
     _request: TurnRequest
+    _send: Proceed
+    _asend: AsyncProceed
     _end: BaseException | None = None
 
     def check(self) -> None:
@@ -442,14 +456,14 @@ class _Guard:
 
     def noted(self, request: TurnRequest) -> Iterator[TurnPart]:
         """Yield one LLM run of core, the innermost layer, with its notes about the turn as marks."""
-        with self._noting(), closing(cast("Generator[AIMessage, None, None]", request.model._turn_parts(request))) as parts:
+        with self._noting(), closing(cast("Generator[AIMessage, None, None]", self._send(request))) as parts:
             for part in parts:
                 yield Restart() if is_restart(part) else self._narrowed(part, request)
 
     async def anoted(self, request: TurnRequest) -> AsyncIterator[TurnPart]:
         """Like `noted`, asynchronously."""
         with self._noting():
-            async with aclosing(cast("AsyncGenerator[AIMessage, None]", request.model._aturn_parts(request))) as parts:
+            async with aclosing(cast("AsyncGenerator[AIMessage, None]", self._asend(request))) as parts:
                 async for part in parts:
                     yield Restart() if is_restart(part) else self._narrowed(part, request)
 

@@ -642,6 +642,9 @@ _SHOWN: Final = EventTable(
             NOTHING, lambda event, run, _: [Line(f"({_one_line_of(event.to_model)} goes on, after {_one_line_of(event.from_model)})")]
         ),
         kinds.ContextCompacted: _Shown(NOTHING, _compaction_lines),
+        kinds.PrefixChanged: _Shown(
+            NOTHING, lambda event, run, _: [Line(f"(the prompt cache ends before message {event.index}: {event.reason.replace('_', ' ')})")]
+        ),
         kinds.MessagesAdded: NOTHING,
         kinds.TurnUsage: NOTHING,
         kinds.CallsPending: _Shown(ViewModel._pending, _pending_lines),

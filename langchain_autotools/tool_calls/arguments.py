@@ -255,7 +255,7 @@ def mend_json(text: str) -> str:
     return text
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class JsonScanner:
     """Tracks whether the brackets and strings of a growing JSON text are closed, in linear time."""
 

@@ -470,16 +470,17 @@ def with_events(chunk: AIMessageChunk, events: Sequence[RunEvent]) -> AIMessageC
     return chunk
 
 
-def keep_events(message: AIMessage, chunks: Sequence[AIMessage]) -> None:
-    """Attach the events of a reply's chunks to its whole message."""
+def keep_pieces(message: AIMessage, chunks: Sequence[AIMessage] = (), content: str | list[Any] | None = None) -> None:
+    """Attach to a reply's whole message what its run is told of its chunks.
+
+    Args:
+        message: The message.
+        chunks: Chunks whose events the run is told of.
+        content: The content that the chunks had, where the message has another form of it; None: as attached before.
+    """
     events = [piece for chunk in chunks for piece in pieces_of(chunk) if isinstance(piece, RunEvent)]
-    if events:
-        attach(message, _Pieces(events, content_in_chunks(message)))
-
-
-def keep_content(message: AIMessage, content: list[Any]) -> None:
-    """Attach the content of a reply's chunks to its whole message, which has it in another form."""
-    attach(message, _Pieces((), content))
+    if events or content is not None:
+        attach(message, _Pieces(events, content_in_chunks(message) if content is None else content))
 
 
 def content_in_chunks(message: AIMessage) -> str | list[Any]:

@@ -20,11 +20,11 @@ from ..deadline import current_deadline, is_last
 from ..event_bus import current_scope
 from ..executor.names import tool_name
 from ..history import to_send
-from ..messages.blocks import is_other_form, whole_content
+from ..messages.blocks import whole_content
 from ..messages.calls import call_ids, calls_of
 from ..messages.incremental import fold_over
 from ..messages.metadata import KEY, CarrierDict
-from .accumulator import CallPiece, PartialCalls, TurnAccumulator, as_message, is_restart, keep_content, keep_events, restart_chunk
+from .accumulator import CallPiece, PartialCalls, TurnAccumulator, as_message, is_restart, keep_pieces, restart_chunk
 from .stored_messages import BlockWriter, canonical_message
 
 _logger = logging.getLogger("langchain_autotools")
@@ -61,7 +61,6 @@ class Turn:
     ) -> None:
         self.messages = to_send(messages, open_start=model.continues_conversation(keywords))
         self.runs = runs
-        self._keeps_content = not model.lists_content
         self._whole: Callable[[AIMessage], AIMessage] = model._whole_message
         names = {tool_name(tool) for tool in keywords.get("tools") or ()}
         self._accumulator = TurnAccumulator(
@@ -132,9 +131,9 @@ class Turn:
     def result(self, chunks: Iterable[object]) -> ChatResult:
         """Return the turn as one generation, from all its raw chunks."""
         left = [out for chunk in chunks if (out := self.feed(chunk)) is not None]
-        result = result_of([*left, self.finish()], self._whole, keeps_content=self._keeps_content)
+        result = result_of([*left, self.finish()], self._whole)
         if self._partial_calls is not None:
-            keep_events(cast("AIMessage", result.generations[0].message), left)
+            keep_pieces(cast("AIMessage", result.generations[0].message), left)
         return result
 
     def _is_used(self, call_id: str) -> bool:
@@ -151,7 +150,7 @@ class Turn:
         return str(fold_over(self.messages, _Digest, _Digest).state.hexdigest())
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _UsedIds:
     """A fold that collects the ids of messages, and those of their calls."""
 
@@ -168,7 +167,7 @@ class _UsedIds:
                 self.of_calls.update(call_ids(message))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Digest:
     """A fold that makes a digest of the messages' content: without message ids, usage and metadata."""
 
@@ -224,20 +223,17 @@ def _text_alone(content: str | list[Any]) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def result_of(
-    chunks: Iterable[AIMessageChunk], whole: Callable[[AIMessage], AIMessage] | None = None, *, keeps_content: bool = False
-) -> ChatResult:
+def result_of(chunks: Iterable[AIMessageChunk], whole: Callable[[AIMessage], AIMessage] | None = None) -> ChatResult:
     """Return a turn as one generation, from the chunks that left it.
 
     Args:
         chunks: The chunks.
         whole: Gives the message the form of a whole one. None: it is the sum of the chunks.
-        keeps_content: Whether a run is told of the content that the chunks had.
     """
     message = canonical_message(sum_chunks(chunks))
     content, message = message.content, message if whole is None else whole(message)
-    if keeps_content and isinstance(content, list) and is_other_form(content):
-        keep_content(message, content)
+    if content is not message.content:
+        keep_pieces(message, content=content)
     made = ChatGeneration(message=message, generation_info=_generation_info(message.response_metadata))
     output = {name: value for name, value in message.response_metadata.items() if name not in _OF_MESSAGE}
     return ChatResult(generations=[made], llm_output=output)

@@ -25,7 +25,8 @@ from langchain_autotools.testing import ScriptedChatModel
 ORDER = (
     *("MessagesAdded", "RunStarted", "ReasoningDelta", "TextDelta", "CallStarted", "CallArgumentsDelta", "CallReady"),
     *("VendorCallStarted", "VendorCallProgress", "VendorCallDone", "SourceFound", "FileMade", "MessageDone", "TurnUsage"),
-    *("CallProgress", "CallResult", "ModelChanged", "ContextCompacted", "MessageDiscarded", "CallDiscarded", "CallsPending"),
+    *("CallProgress", "CallResult", "ModelChanged", "ContextCompacted", "PrefixChanged", "MessageDiscarded", "CallDiscarded"),
+    "CallsPending",
 )
 ENDS = ("RunEnded", "RunFailed")
 HIDDEN = (

@@ -8,7 +8,7 @@ one path for all, with the deployment as its model; every request says `api-vers
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from langchain_core.language_models import ModelProfile
@@ -50,7 +50,7 @@ class AzureSettings(ClientSettings):
         aget_token: The same for asynchronous requests.
     """
 
-    azure_endpoint: str | None = None
+    azure_endpoint: str | None = field(default=None, repr=False)
     azure_deployment: str | None = None
     api_version: str | None = None
     token: SecretStr | None = None

@@ -26,7 +26,7 @@ OPTIONAL_NAMES = {
     "executor/executor.py": ("_apply_policies",),
     "executor/results.py": ("shortened", "_cut"),
     "deadline.py": ("Cancel", "deadline_of", "checked_cancel"),
-    "turn/accumulator.py": ("PartialCalls", "piece_chunk", "with_events", "keep_events", "pieces_of", "restart_chunk"),
+    "turn/accumulator.py": ("PartialCalls", "piece_chunk", "with_events", "keep_pieces", "pieces_of", "restart_chunk"),
     "messages/blocks.py": ("deltas_of", "_block_deltas"),
 }
 """What is optional of modules that every run needs."""
