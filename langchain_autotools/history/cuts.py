@@ -24,7 +24,7 @@ from ..messages.calls import calls_of, compact
 from ..messages.incremental import MessageMemo
 from ..messages.metadata import COMPACTED, is_cut_reply, own_metadata, text_of
 from ..messages.run_messages import open_run
-from .summaries import Outline, Summary, is_users, read_summary, summary_message, summary_record
+from .summaries import Outline, Summary, read_summary, summary_message, summary_record
 
 # ---------------------------------------------------------------------------------------------- a history, read
 
@@ -315,46 +315,45 @@ def _marks_of(block: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class SentMessages:
-    """A fold that makes the messages to send: lines for cut results, a summary for the turns that it covers.
+    """A fold that makes the messages to send: lines for cut results, behind what stands for the turns that a summary covers.
 
     Attributes:
         cut: What is cut.
         tool_name: The name of the tool that reads what was cut.
-        messages: The messages to send.
+        messages: The messages to send; at first those that stand for the covered ones.
+        skipped: The number of messages at the beginning that are not to be read.
+        results: The number of results so far, those that are covered included.
     """
 
     cut: Cut
     tool_name: str
     messages: list[BaseMessage] = field(default_factory=list)
-    _count: int = 0
-    _results: int = 0
-    _users: int = 0
+    skipped: int = 0
+    results: int = 0
+
+    @classmethod
+    def of(cls, history: Sequence[BaseMessage], reading: Reading, cut: Cut, tool_name: str) -> "SentMessages":
+        """Return the fold for a history, at the first message that no summary covers. What is covered is not read again."""
+        summary, results = cut.summary, reading.summed_results(cut)
+        if summary is None:
+            return cls(cut, tool_name)
+        head = [*reading.outline.standing(history, summary), summary_message(summary, results, tool_name)]
+        return cls(cut, tool_name, head, reading.outline.places[summary.messages], results)
 
     def copy(self) -> "SentMessages":
         """Return an independent copy."""
         return replace(self, messages=[*self.messages])
 
     def read(self, messages: Sequence[BaseMessage]) -> None:
-        """Read the next messages."""
-        covered = 0 if self.cut.summary is None else self.cut.summary.messages
-        for message in messages:
+        """Read the next messages. The first ones are at least all that are covered."""
+        skipped, self.skipped = self.skipped, 0
+        for message in messages[skipped:]:
             made: BaseMessage = message
             if isinstance(message, ToolMessage):
-                if self._count >= covered and self.cut.has(self._results) and is_cuttable(message):
-                    made = line_for(message, self._results, self.tool_name)
-                self._results += 1
-            if self._count >= covered or isinstance(message, SystemMessage) or self._stays(message):
-                self.messages.append(made)
-            self._count += not isinstance(message, SystemMessage)
-            if self._count == covered and self.cut.summary is not None and not isinstance(message, SystemMessage):
-                self.messages.append(summary_message(self.cut.summary, self._results, self.tool_name))
-
-    def _stays(self, message: BaseMessage) -> bool:
-        """Whether a message is sent beside the summary that covers it."""
-        if self.cut.summary is None or not is_users(message):
-            return False
-        self._users += 1
-        return self._users > self.cut.summary.dropped
+                if self.cut.has(self.results) and is_cuttable(message):
+                    made = line_for(message, self.results, self.tool_name)
+                self.results += 1
+            self.messages.append(made)
 
 
 # ---------------------------------------------------------------------------------------------- results read again

@@ -49,6 +49,8 @@ class Outline:
         ends: The numbers of messages after which a turn ends, so that a summary may end there.
         asked: The numbers of messages before each of the user's.
         spoken: The tokens of the user's first messages together, by their number.
+        fixed: The places of the messages that are sent beside a summary, each with the number of the user's messages up to it; 0 for one
+            that is not the user's.
     """
 
     places: list[int] = field(default_factory=lambda: [0])
@@ -56,18 +58,20 @@ class Outline:
     ends: list[int] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)
     spoken: list[int] = field(default_factory=lambda: [0])
+    fixed: list[tuple[int, int]] = field(default_factory=list)
     _staying: int = 0
     _last: BaseMessage | None = None
 
     def copy(self) -> "Outline":
         """Return an independent copy."""
-        lists: dict[str, Any] = {name: [*getattr(self, name)] for name in ("places", "stays", "ends", "asked", "spoken")}
+        lists: dict[str, Any] = {name: [*getattr(self, name)] for name in ("places", "stays", "ends", "asked", "spoken", "fixed")}
         return replace(self, **lists)
 
     def add(self, message: BaseMessage, size: int, place: int) -> None:
         """Note the next message, of so many tokens, with the number of messages up to it."""
         if isinstance(message, SystemMessage):
             self._staying += size
+            self.fixed.append((place - 1, 0))
             return
         number, last = len(self.places) - 1, self._last
         begins = isinstance(message, AIMessage) or (isinstance(message, HumanMessage) and not isinstance(last, HumanMessage))
@@ -76,6 +80,7 @@ class Outline:
         if is_users(message):
             self._staying += size
             self.asked.append(number)
+            self.fixed.append((place - 1, len(self.asked)))
             self.spoken.append(self.spoken[-1] + size)
         self.places.append(place)
         self.stays.append(self._staying)
@@ -84,6 +89,11 @@ class Outline:
     def sent(self, summary: Summary) -> int:
         """Return the tokens of what is sent in place of what a summary covers."""
         return self.stays[summary.messages] - self.spoken[summary.dropped] + summary.tokens + _HEAD_TOKENS
+
+    def standing(self, history: Sequence[BaseMessage], summary: Summary) -> list[BaseMessage]:
+        """Return the messages that are sent beside a summary, of those that it covers."""
+        end = self.places[summary.messages]
+        return [history[place] for place, number in self.fixed if place < end and not 0 < number <= summary.dropped]
 
 
 def is_users(message: BaseMessage) -> bool:

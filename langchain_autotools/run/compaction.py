@@ -451,7 +451,7 @@ class _Shape:
 
     def prefix(self, cut: Cut, tool_name: str) -> list[BaseMessage]:
         """Return the messages to sum up, as they are sent with a cut."""
-        fold = SentMessages(cut, tool_name)
+        fold = SentMessages.of(self.history, self.reading, cut, tool_name)
         fold.read(self.history[: self.reading.outline.places[cast("Summary", self.plan).messages]])
         return fold.messages
 
@@ -469,7 +469,11 @@ class _Shape:
         """Return the messages to send. What is kept of a history goes on from here."""
         cut, sent = self.cut, [*self.history]
         if cut.end or cut.summary is not None:
-            sent = [*self.history.derive(("sent", cut, tool_name), partial(SentMessages, cut, tool_name)).messages]
+            sent = [
+                *self.history.derive(
+                    ("sent", cut, tool_name), partial(SentMessages.of, self.history, self.reading, cut, tool_name)
+                ).messages
+            ]
         self.history.keep()
         return sent
 
