@@ -192,5 +192,5 @@ def test_a_late_turn_of_a_durable_run_takes_as_many_calls_as_an_early_one(life: 
         life.begin()
         assert chat.invoke("Go", run_id="one").text == "Done."
     early, late = before[15] - before[5], before[55] - before[45]
-    assert early.total() > 10_000
+    assert early.total() > 5_000
     assert late.total() <= early.total() * 1.02, late - early
