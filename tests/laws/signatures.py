@@ -281,7 +281,7 @@ def nearest_names() -> Sequence[str]:
 
 @cache
 def can_be_field(name: str, *, older: bool = False) -> bool:
-    """Whether pydantic makes a field of this name, and can read it. (A class with a `__subclasshook__` of that kind breaks `issubclass`.)"""
+    """Whether pydantic makes a field of this name, and can read it. (A class with a `__subclasshook__` like it breaks `issubclass`.)"""
     if name.startswith("__"):
         return False
     with warnings.catch_warnings():
