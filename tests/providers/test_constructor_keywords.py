@@ -174,6 +174,7 @@ SAME: dict[str, tuple[str, ...]] = {
     "api_base": ("xai_api_base",),
     "client_args": ("client_kwargs",),
     "client_kwargs": ("client_args",),
+    "compaction": ("compact",),
     "default_request_timeout": ("request_timeout",),
     "mirostat_target": ("mirostat_tau",),
     "mirostat_tau": ("mirostat_target",),
