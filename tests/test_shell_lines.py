@@ -110,15 +110,8 @@ def test_a_repository_can_be_installed(wheel: Path) -> None:
     """`git+` and an address: here that of this checkout."""
     if not (REPOSITORY / ".git").exists():
         pytest.skip("an unpacked source distribution is no repository")
-    pip = [
-        wheel.parent / "empty/bin/python",
-        "-m",
-        "pip",
-        "install",
-        "--dry-run",
-        "--disable-pip-version-check",
-        f"git+{REPOSITORY.as_uri()}",
-    ]
+    python, address = wheel.parent / "empty/bin/python", f"git+{REPOSITORY.as_uri()}"
+    pip = [python, "-m", "pip", "install", "--dry-run", "--disable-pip-version-check", address]
     done = subprocess.run(pip, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
     assert NAME in done.stdout
