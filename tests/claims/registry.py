@@ -65,3 +65,7 @@ class Page:
             return function
 
         return bind
+
+
+README = Page("README.md", [])
+INDEX = Page("docs/index.md", [])

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+_UNITS = ["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen"]
 WORDS = {
-    **{word: number for number, word in enumerate("two three four five six seven eight nine ten eleven twelve thirteen".split(), 2)},
+    **{word: float(number) for number, word in enumerate(_UNITS, 2)},
     **{"twice": 2.0, "twenty": 20.0, "thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "ninety": 90.0},
     **{"half": 0.5, "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9},
 }
