@@ -184,8 +184,8 @@ def the_kills(kills: str, runs: str, times: str, links: tuple[str, ...]) -> None
 
 
 @README.says(
-    "With the loop put into each chat model, {passed} of the {tests} unit tests of {names} pass; {without} of the others fail without it"
-    " too (list)."
+    "With the loop put into each chat model, {passed} of the {tests} unit tests on chat models and agents of {names} pass; {without} of the"
+    " others fail without it too (list)."
 )
 def the_tests_of_others(passed: str, tests: str, names: str, without: str, links: tuple[str, ...]) -> None:
     """The sums of the page that running them writes, of the packages that the sentence names."""
