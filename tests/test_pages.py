@@ -26,7 +26,7 @@ PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQV
 DOCS = REPOSITORY / "docs"
 OTHERS = ("files.md", "mcp.md", "vendor_events.md", "handlers.md")
 LESSONS = [page for folder in ("tutorial", "howto") for page in sorted((DOCS / folder).glob("*.md")) if page.name not in OTHERS]
-PAGES = [*LESSONS, *(DOCS / f"{name}.md" for name in ("index", "chat_openai", "azure_chat_openai", "errors", "own_model"))]
+PAGES = [*LESSONS, *(DOCS / f"{name}.md" for name in ("index", "chat_openai", "azure_chat_openai", "errors", "own_model", "policies", "cost"))]
 VENDORS = {
     "chat_anthropic": (AnthropicServer, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
     "chat_google_generative_ai": (GoogleServer, "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
