@@ -1,7 +1,8 @@
 """Measure this package beside its peers and print Markdown tables: `python -m benchmarks [--rounds 3] [--only text ...]`.
 
 `--write` puts what was measured into docs/benchmarks.md and docs/benchmarks_profiles.md, each table between its marks, keeps the figures of
-the charts, and draws them again. `--charts` only draws them. Without `--only` everything is measured: a quarter of an hour and more on a quiet machine.
+the charts, and draws them again. `--charts` only draws them. Without `--only` everything is measured: a quarter of an hour and more on a
+quiet machine.
 
 Peers come with the extras `bench` and `durable`; `--litellm` names the Python of another environment that has litellm. Every figure
 is one process of its own; peers take turns within a round, and the figure is the median of the rounds. CPU is the client's process
