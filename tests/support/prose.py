@@ -26,6 +26,7 @@ _SECTION = re.compile(r"^(?:Args|Arguments|Attributes|Returns|Raises|Yields|Exam
 _SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 _PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 _LINK = re.compile(r"\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
+_NAMES = re.compile(rf"(?:{CODE}\W{{1,3}}(?:(?:and|or) )?){{2,}}{CODE}")
 _END = re.compile(r"(?<=[.!?])[\"”')*_]*\s+(?=[\"“'(*_]*(?:[A-Z0-9]|" + re.escape(CODE) + "))")
 
 
@@ -89,7 +90,7 @@ def sentences(lines: Iterable[tuple[int, str]]) -> Iterator[Sentence]:
     """The sentences of all blocks."""
     for line, block in blocks(lines):
         plain = _LINK.sub(r"\1", _PICTURE.sub("", _SPAN.sub(CODE, block)))
-        yield from (Sentence(line, one) for one in _END.split(plain) if one.strip())
+        yield from (Sentence(line, one) for one in _END.split(_NAMES.sub(CODE, plain)) if one.strip())
 
 
 def of_page(path: Path) -> list[Sentence]:
