@@ -1,4 +1,4 @@
-"""A chat page over conversations that outlive this program: they stand in chats.sqlite. Needs the extra `examples`.
+"""A chat page over conversations that outlive this program: they are in chats.sqlite. Needs the extra `examples`.
 
 `python examples/chat_app.py` asks the embedded local model (extra `local`), `python examples/chat_app.py openai:gpt-5` another one.
 """
@@ -78,9 +78,9 @@ class Unread:
 
 
 def page(chats: Conversations) -> gr.Blocks:
-    """The page of these conversations. Which one it shows stands in its address."""
+    """The page of these conversations. Which one it shows is in its address."""
 
-    edited: dict[str, str] = {}  # what stands in an editor outlives that another call is decided
+    edited: dict[str, str] = {}  # what is in an editor outlives that another call is decided
     unread = Unread(chats)
 
     def begin(chosen: str | None, request: gr.Request) -> gr.Radio:
