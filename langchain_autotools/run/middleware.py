@@ -239,12 +239,12 @@ def with_changes(
     Raises:
         ConfigurationError: A change cannot work.
     """
-    run_only = keywords != request.keywords and drop_settings(request.model, dict(keywords)) is not None
-    if run_only or (keywords != request.keywords and {"tools", "tool_choice"} & keywords.keys()):
-        raise ConfigurationError("the keywords of one turn are the vendor's: settings of a run, tools and tool_choice have no effect there")
     if model is not request.model:
         model = request.model._for_one_turn(model, tools)
         request = replace(request, streams=request.streams and should_stream(model, {"tools": tools}, async_api=False))
+    run_only = keywords != request.keywords and drop_settings(model, dict(keywords)) is not None
+    if run_only or (keywords != request.keywords and {"tools", "tool_choice"} & keywords.keys()):
+        raise ConfigurationError("the keywords of one turn are the vendor's: settings of a run, tools and tool_choice have no effect there")
     same_choice = tool_choice is request.tool_choice or tool_choice == request.tool_choice
     made = replace(request, messages=messages, model=model, keywords=keywords)
     if same_choice and tools is request.tools:

@@ -6,7 +6,7 @@ an end that may never come, an observer that may do nothing, and turns that noth
 
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
@@ -220,6 +220,8 @@ class Configured(Formatter, Protocol):
     profile: Any
     _not_per_call: ClassVar[frozenset[str]]
     _first_request_only: ClassVar[frozenset[str]]
+
+    def _check_keywords(self, names: Set[str]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -514,7 +516,8 @@ def _window_of_profile(model: Configured, keywords: Mapping[str, Any]) -> int | 
 def _check_names(model: Configured, keywords: Mapping[str, Any]) -> None:
     if "show_progress" in keywords:
         raise ConfigurationError("show_progress is for batch, abatch and their kin: here it has no effect")
-    for name in keywords.keys() - RUN_KEYWORDS:
+    others = keywords.keys() - RUN_KEYWORDS
+    for name in others:
         if name in model._not_per_call:
             raise ConfigurationError(
                 f"{name} is set where the model is made, not at a call; a vendor's own parameter of that name goes in extra_body"
@@ -524,6 +527,8 @@ def _check_names(model: Configured, keywords: Mapping[str, Any]) -> None:
         near = _nearest(name)
         if near is not None and not _is_known(model, name):
             raise ConfigurationError(f"there is no keyword {name!r}: did you mean {near!r}?")
+    if others:
+        model._check_keywords(others)
 
 
 def _is_known(model: Any, name: str) -> bool:

@@ -7,7 +7,7 @@ what may be secret. The HTTP libraries notice the same only inside a request, an
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Set
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -155,6 +155,10 @@ _OTHER_WORDS = frozenset(
 """Parameters of some vendors that are no misspelling of another vendor's, though they look like one."""
 
 
+_OF_CONFIG = frozenset({"callbacks", "configurable", "recursion_limit", "run_id", "run_name", "tags"})
+"""What LangChain's configuration holds, and no call takes beside it. (`metadata` is a parameter of some vendors too.)"""
+
+
 def unknown_name(model: type[BaseModel], name: str, known: Collection[str]) -> str:
     """Return the error text for a name that is neither an argument nor a keyword of a call, with the one that it misspells.
 
@@ -164,6 +168,31 @@ def unknown_name(model: type[BaseModel], name: str, known: Collection[str]) -> s
         known: The names that there are.
     """
     return unknown_argument(model, name, () if name in _OTHER_WORDS else known, "others that the vendor knows go into model_kwargs={...}")
+
+
+def check_names(model: type[BaseModel], names: Set[str], known: Set[str], refused: Mapping[str, str]) -> None:
+    """Raise if a keyword of a call is unknown.
+
+    Args:
+        model: The chat model's class.
+        names: The keywords.
+        known: Those that there are.
+        refused: What to use in place of those that are refused.
+
+    Raises:
+        ConfigurationError: One is unknown; the text suggests the one that it misspells.
+    """
+    misplaced = names & _OF_CONFIG
+    unknown = misplaced or names - known
+    if not unknown:
+        return
+    name = min(unknown)
+    if misplaced or name in refused:
+        reason = "it goes into config={...}" if misplaced else refused[name]
+        raise ConfigurationError(f"{model.__name__} has no keyword {name!r}: {reason}")
+    likely = () if name in _OTHER_WORDS else known
+    others = "what a compatible server knows goes into extra_body={...}"
+    raise ConfigurationError(unknown_argument(model, name, likely, others, kind="keyword"))
 
 
 def with_call_keywords(model: str, given: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:

@@ -248,7 +248,9 @@ class ChatGoogleGenerativeAI(ProviderChatModel):
     _error_mapping: ClassVar[ErrorMapping] = ERRORS
     _profiles: ClassVar[Path | Profiles] = _PROFILES
     _methods_beside_tools: ClassVar[tuple[str, ...]] = ("json_schema", "json_mode")
-    _client_keywords: ClassVar[frozenset[str]] = ProviderChatModel._client_keywords | {"parallel_tool_calls", "strict", "max_retries"}
+    _client_keywords: ClassVar[frozenset[str]] = ProviderChatModel._client_keywords | {
+        *("parallel_tool_calls", "strict", "stream", "max_retries"),
+    }
 
     @field_validator("base_url", mode="before")
     @classmethod
@@ -279,6 +281,11 @@ class ChatGoogleGenerativeAI(ProviderChatModel):
     def _tools_of_the_sdk(cls, value: Any) -> Any:
         """Accept google-genai's own objects as the equivalent dicts."""
         return [plain_tool(tool) for tool in value] if isinstance(value, list | tuple) else value
+
+    @classmethod
+    def _keyword_names(cls) -> frozenset[str]:
+        names = super()._keyword_names().union(_SYNONYMS, _THINKING, _OF_THE_SDK)
+        return names.union(_GENERATION, _OF_TOOLS, _THINKING.values(), (camel(_SYNONYMS.get(name, name)) for name in names))
 
     def _complete_from_environment(self) -> None:
         version = os.environ.get("GOOGLE_GENAI_API_VERSION")

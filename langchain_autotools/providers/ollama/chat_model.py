@@ -323,7 +323,7 @@ class ChatOllama(ProviderChatModel):
     }
     _client_keywords: ClassVar[frozenset[str]] = frozenset(
         {
-            *("extra_headers", "extra_query", "timeout", "options", "response_format", "tool_choice"),
+            *("extra_body", "extra_headers", "extra_query", "timeout", "options", "response_format", "tool_choice"),
             *("strict", "parallel_tool_calls", "stream_usage"),  # other vendors' parameters that callers of any model give
         }
     )
@@ -451,7 +451,7 @@ class ChatOllama(ProviderChatModel):
         if not params.get("tools") or kwargs.get("tool_choice") == "none":  # who must not call is told of no tools
             params.pop("tools", None)
         params |= {"options": {name: value for name, value in options.items() if value is not None} or None, "stream": stream}
-        return {name: value for name, value in params.items() if value is not None}
+        return {**{name: value for name, value in params.items() if value is not None}, **self._extra_body(kwargs)}
 
     def _request_options(
         self, kwargs: Mapping[str, Any], *, stream: bool, headers: Mapping[str, Any] = {}, query: Mapping[str, Any] = {}
