@@ -154,9 +154,9 @@ def navigation() -> dict[str, list[str]]:
 def test_the_index_lists_the_pages_of_the_site() -> None:
     """Each page for users is linked from it; each page for contributors from its last section, and none of these before."""
     pages = navigation()
-    assert {"Tutorial", "How-tos", "Topics", "Models", "Maintainers"} <= set(pages)
+    assert {"Tutorial", "How-tos", "Topics", "Models", "For contributors"} <= set(pages)
     users, _, contributors = (set(re.findall(r"\]\(([\w./-]+\.md)", part)) for part in INDEX.partition("\n## For contributors\n"))
-    assert contributors == set(pages["Maintainers"])
+    assert contributors == set(pages["For contributors"])
     listed = {page for section in ("Home", "Tutorial", "How-tos", "Topics", "Models") for page in pages[section]} - {"index.md"}
     assert users == listed | {"reference/index.md"}
 
