@@ -26,7 +26,7 @@ PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQV
 DOCS = REPOSITORY / "docs"
 OTHERS = ("files.md", "mcp.md", "vendor_events.md", "handlers.md")
 LESSONS = [page for folder in ("tutorial", "howto") for page in sorted((DOCS / folder).glob("*.md")) if page.name not in OTHERS]
-BEHIND = ("approvals", "conversations", "events", "web", "ai_sdk", "ag_ui")
+BEHIND = ("approvals", "conversations", "events", "web", "ai_sdk", "ag_ui", "policies", "cost")
 """Pages behind a how-to, with more than most users look for."""
 
 PAGES = [*LESSONS, *(DOCS / f"{name}.md" for name in (*BEHIND, "index", "chat_openai", "azure_chat_openai", "errors", "own_model"))]
