@@ -26,8 +26,10 @@ PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQV
 DOCS = REPOSITORY / "docs"
 OTHERS = ("files.md", "mcp.md", "vendor_events.md", "handlers.md", "tracing.md")
 LESSONS = [page for folder in ("tutorial", "howto") for page in sorted((DOCS / folder).glob("*.md")) if page.name not in OTHERS]
-OF_TOPICS = ("index", "chat_openai", "azure_chat_openai", "errors", "own_model", "policies", "cost")
-PAGES = [*LESSONS, *(DOCS / f"{name}.md" for name in OF_TOPICS)]
+BEHIND = ("approvals", "conversations", "events", "web", "ai_sdk", "ag_ui", "policies", "cost")
+"""Pages behind a how-to, with more than most users look for."""
+
+PAGES = [*LESSONS, *(DOCS / f"{name}.md" for name in (*BEHIND, "index", "chat_openai", "azure_chat_openai", "errors", "own_model"))]
 VENDORS = {
     "chat_anthropic": (AnthropicServer, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
     "chat_google_generative_ai": (GoogleServer, "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),

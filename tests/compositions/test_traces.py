@@ -45,7 +45,7 @@ def _without_ids(line: str) -> str:
 @pytest.mark.further
 @pytest.mark.parametrize("hidden", [False, True])
 def test_langsmith_gets_the_tree_of_the_page(hidden: bool, tmp_path: Path) -> None:
-    """With the environment alone: each run once, in its place, with tags, metadata and tokens, without a key; texts are hidden on demand."""
+    """With the environment alone: each run in its place, with tags, metadata and tokens, and no key; texts are hidden on demand."""
     program = "".join(text for language, text in fences(PAGE) if language == "python")
     wait = "from langchain_core.tracers.langchain import wait_for_all_tracers\nwait_for_all_tracers()\n"
     (tmp_path / "program.py").write_text(program.replace('model="gpt-5"', 'model="gpt-5", stream_usage=True') + wait, encoding="utf-8")
