@@ -25,6 +25,7 @@ NOT_RUN = {
     r"pip install langchain-mcp-adapters": "another package; the extra `compat` has it",
     r"pip install FILE\.whl": "the tests of installs install such a file",
     r"pip install git\+URL": "a test of installs installs this repository so",
+    r"pip install langfuse": "another package, whose client the page sends traces with",
     r"pip install diskcache": "another package, in a comment about a cache of one's own",
     r"python examples/local_weights\.py": "needs these weights: -m local",
     r"(python )?examples/chat_app\.py": "a server that stays: tests/browser",
