@@ -1,7 +1,7 @@
 """A hook of MkDocs: tells the search index what people type for a page, and which pages only few people look for.
 
-Material for MkDocs reads both from a page's metadata (`search: boost` and `tags`). Here they are in one place, for pages that commands write
-too. `tests/test_search.py` asks the search.
+Material for MkDocs reads both from a page's metadata (`search: boost` and `tags`). Here they are in one place, for pages that commands
+write too. `tests/test_search.py` asks the search.
 """
 
 from typing import Any
