@@ -115,3 +115,21 @@ def test_a_repository_can_be_installed(wheel: Path) -> None:
     done = subprocess.run(pip, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
     assert NAME in done.stdout
+
+
+@pytest.mark.installs
+def test_no_index_has_it(wheel: Path) -> None:
+    """The README says so. Where this fails, say there how to install it from the index."""
+    pip = [
+        wheel.parent / "empty/bin/python",
+        "-m",
+        "pip",
+        "download",
+        "--no-deps",
+        "--disable-pip-version-check",
+        "-d",
+        wheel.parent / "none",
+    ]
+    done = subprocess.run([*pip, NAME], capture_output=True, text=True, timeout=280)
+    assert done.returncode != 0
+    assert f"No matching distribution found for {NAME}" in done.stderr

@@ -71,7 +71,7 @@ body:not(.dark) .approval .cm-line span { color: inherit !important; }
 _PAGE_SCRIPT: Final = """
 let waiting = 0;
 new MutationObserver(() => {
-  const found = document.querySelectorAll('.approval');
+  const found = document.querySelectorAll('.approval, .refused textarea');
   if (found.length > waiting) for (const wait of [200, 1000]) setTimeout(() => {
     document.querySelectorAll('[aria-label="chatbot conversation"]').forEach(one => one.scrollTop = one.scrollHeight);
     found[0].scrollIntoView({block: 'nearest'});
