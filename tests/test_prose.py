@@ -1,4 +1,4 @@
-"""Prose is in short sentences and says "is" where it means "is"; a how-to shows its code before it explains (`tests/support/prose.py` counts)."""
+"""Prose is in short sentences, and says "is" for "is"; a how-to shows code before it explains (`tests/support/prose.py` counts)."""
 
 import re
 from collections.abc import Iterable
