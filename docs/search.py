@@ -32,6 +32,7 @@ WORDS = {
     "howto/policies.md": "retry, timeout",
     "howto/scale_out.md": "batch, parallel",
     "howto/stopping.md": "cancel, abort, interrupt",
+    "howto/tracing.md": "langsmith, langfuse, opentelemetry, observability, logging",
     "howto/troubleshooting.md": "not working, debug, not found",
     "howto/turn_hooks.md": "dynamic tools",
     "howto/web.md": "fastapi, sse, server sent events, browser, websocket, frontend",
