@@ -1,4 +1,4 @@
-"""The shell lines of the README and the pages: what installs this package can be installed; why no test runs the others stands here.
+"""The shell lines of the README and the pages: what installs this package can be installed; why no test runs the others is here.
 
 python -m pytest -m installs tests/test_shell_lines.py   # from the wheel, with pip's `--dry-run`: needs a package index
 """
