@@ -56,7 +56,7 @@ STREAM = "run"
 
 _BATCH_SECONDS = 0.1  # how long events wait for more, so that each batch and not each word is a row
 _LARGE = 10_000  # characters from which on a text is named
-_TEXT = "autotools_text"  # the only key of what stands in a text's place, with its digest
+_TEXT = "autotools_text"  # the only key of what is in a text's place, with its digest
 _NAMES = "names_texts"  # the key of what has such names
 
 

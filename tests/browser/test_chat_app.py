@@ -1,6 +1,7 @@
 """examples/chat_app.py in a real browser, its server a process that is killed. SCREENSHOTS=folder keeps a picture of each state."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -48,6 +49,33 @@ def test_a_run_is_seen_while_it_happens(chat: Chat) -> None:
     chat.look("7_answered")
 
 
+HOLD = """
+const ask = window.fetch, held = new Promise(done => window.letGo = done)
+window.fetch = async (...all) => { if (String(all[0]).includes('/queue/join')) { window.asked = true; await held }; return ask(...all) }
+"""
+"""Holds back what a page asks its program to do."""
+
+
+def test_the_first_message_in_a_fresh_browser_is_answered(browser: Any, program: Program) -> None:
+    """However early it is typed: the box can be used as soon as the page has its conversation, and not before."""
+    for number in range(5):
+        context = browser.new_context()
+        chat = Chat(context.new_page(), program)
+        chat.page.add_init_script(HOLD if number == 0 else "")
+        chat.page.goto(program.address)
+        box = chat.page.get_by_placeholder("Message")
+        if number == 0:
+            chat.page.wait_for_function("window.asked")
+            assert box.is_disabled()
+            chat.page.evaluate("letGo()")
+        program.vendor.extend([Turn(f"Hello {number}.")])
+        box.fill(f"I am {number}.")
+        box.press("Enter")
+        chat.reads(f"I am {number}.", f"Hello {number}.")
+        chat.can_send()
+        context.close()
+
+
 @pytest.mark.parametrize(
     ("presses", "sent", "told", "answered"),
     [
@@ -60,9 +88,9 @@ def test_a_call_waits_for_the_user(chat: Chat, presses: str, sent: str, told: st
     """They approve it, as it is or with other arguments, or reject it, which is said in a sentence; it keeps its panel."""
     chat.ask("Mail Anna how warm it is.", Turn("I have a mail ready.", [Call("send_mail", MAIL)]), Turn("That is settled."))
     chat.approve.wait_for(timeout=SECONDS * 1000)
-    chat.reads("waits for you")
     chat.can_send()
     chat.look("8_approval")
+    assert chat.page.get_by_text("send_mail").all_inner_texts() == ["send_mail waits for you"] and "Anna" not in chat.said.split("is.")[1]
     chat.page.reload()
     chat.approve.wait_for(timeout=SECONDS * 1000)
     if sent != "Anna":
