@@ -1,4 +1,4 @@
-"""A chat page over conversations that outlive this program: they stand in chats.sqlite. Needs the extra `examples`.
+"""A chat page over conversations that outlive this program: they are in chats.sqlite. Needs the extra `examples`.
 
 `python examples/chat_app.py` asks the embedded local model (extra `local`), `python examples/chat_app.py openai:gpt-5` another one.
 """
@@ -17,11 +17,23 @@ from langchain_core.messages import HumanMessage
 
 from langchain_autotools import DecisionsError, PendingCall, ToolContext, init_chat_model
 from langchain_autotools.durable import Conversations, launch
-from langchain_autotools.showing import CHAT_HEAD, MATH_DELIMITERS, gradio_chat
+from langchain_autotools.showing import CHAT_HEAD, MATH_DELIMITERS, gradio_chat, gradio_words_of_tool
 
 OPEN = "chosen => location.assign('?chat=' + encodeURIComponent(chosen))"
 STAY = "chosen => history.replaceState(null, '', '?chat=' + encodeURIComponent(chosen))"
 RESTORE = "text => text || keptDraft()"  # what is typed outlives a restart of this program
+READABLE = {  # colours of texts that Gradio's theme makes too faint
+    "body_text_color_subdued": "*neutral_600",
+    "block_label_text_color": "*primary_700",
+    "block_title_text_color": "*primary_700",
+    "input_placeholder_color": "*neutral_500",
+    "input_placeholder_color_dark": "*neutral_300",
+    "button_primary_background_fill": "*primary_600",
+    "button_primary_background_fill_hover": "*primary_700",
+    "button_primary_background_fill_dark": "*primary_600",
+    "button_primary_background_fill_hover_dark": "*primary_700",
+    "checkbox_label_background_fill_selected": "*primary_600",
+}
 WIDE = "() => innerWidth > 768"  # on a phone the list of conversations would hide the chat
 
 
@@ -78,9 +90,9 @@ class Unread:
 
 
 def page(chats: Conversations) -> gr.Blocks:
-    """The page of these conversations. Which one it shows stands in its address."""
+    """The page of these conversations. Which one it shows is in its address."""
 
-    edited: dict[str, str] = {}  # what stands in an editor outlives that another call is decided
+    edited: dict[str, str] = {}  # what is in an editor outlives that another call is decided
     unread = Unread(chats)
 
     def begin(chosen: str | None, request: gr.Request) -> gr.Radio:
@@ -91,18 +103,20 @@ def page(chats: Conversations) -> gr.Blocks:
 
     async def follow(chosen: str) -> AsyncIterator[Any]:
         await unread.load(chosen)
-        async for chat in gradio_chat(chats.aevents(chosen, follow=True)):
+        async for chat in gradio_chat(chats.aevents(chosen, follow=True), show_waiting=False):  # they are in `editors`
             waiting = [call.to_dict() for call in chat.pending]
-            buttons = gr.Textbox(submit_btn=True, stop_btn=chat.is_running)
+            buttons = gr.Textbox(interactive=True, submit_btn=True, stop_btn=chat.is_running)
             shown = chat.messages, buttons, unread.shown(chosen, chat.is_running, chat.read), chat.is_running
             yield *shown, waiting, chat.failed, gr.Button(visible=bool(chat.failed))
 
     def editors(chosen: str, waiting: list[dict[str, Any]]) -> None:
         for call in map(PendingCall.from_dict, waiting):
-            is_question = call.kind == "elicitation"  # of an MCP server, with the schema of the answer in its panel
-            name, args = (call.args["message"], "{}") if is_question else (call.name, json.dumps(call.args, indent=2, ensure_ascii=False))
+            is_question = call.kind == "elicitation"  # of an MCP server
+            label = call.args["message"] if is_question else f"{' > '.join([*call.path, call.name])} waits for you"
+            args = "{}" if is_question else json.dumps(call.args, indent=2, ensure_ascii=False)
             with gr.Column(elem_classes="approval"):
-                editor = gr.Code(edited.get(call.digest, args), "json", label=name, interactive=True, wrap_lines=True)
+                editor = gr.Code(edited.get(call.digest, args), "json", label=label, interactive=True, wrap_lines=True)
+                gr.Markdown(words := gradio_words_of_tool(call), visible=bool(words))
                 refused = gr.Textbox(visible=False, show_label=False, interactive=False, elem_classes="refused")
                 with gr.Row():
                     approve = gr.Button("Answer" if is_question else "Approve", variant="primary", min_width=80)
@@ -119,10 +133,10 @@ def page(chats: Conversations) -> gr.Blocks:
             chosen = gr.Radio([], label="Conversations")
         messages = gr.Chatbot(scale=1, height=200, show_label=False, buttons=[], latex_delimiters=MATH_DELIMITERS)
         with gr.Column(scale=0):
-            gr.render([chosen, waiting], show_progress="hidden")(editors)
+            gr.render([chosen, waiting], triggers=[waiting.change], show_progress="hidden")(editors)
         again = gr.Button("Try again", visible=False)
         unread_box = gr.Textbox(visible=False, label="Waiting to be read", interactive=False, elem_classes="unread")
-        box = gr.Textbox(placeholder="Message", show_label=False, elem_classes="draft")  # `follow` shows its buttons
+        box = gr.Textbox(placeholder="Message", show_label=False, elem_classes="draft", interactive=False)  # until `follow` tells
         sent = box.submit(unread.send, [chosen, box, running], [box, unread_box], show_progress="hidden")
         sent.then(begin, chosen, chosen, show_progress="hidden")
         box.stop(chats.cancel, chosen)
@@ -130,9 +144,10 @@ def page(chats: Conversations) -> gr.Blocks:
         messages.clear(chats.delete, chosen).then(None, js="() => location.assign('?')")
         new.click(lambda: uuid4().hex, None, chosen).then(None, chosen, js=OPEN)
         chosen.input(None, chosen, js=OPEN)
-        blocks.load(lambda wide: gr.Sidebar(open=wide), gr.Checkbox(visible=False), sidebar, js=WIDE, show_progress="hidden")
+        # One after another: Gradio drops the rest where one of several events ends before the others are known to the page.
         begun = blocks.load(begin, chosen, chosen, show_progress="hidden")
-        begun.then(None, chosen, js=STAY).then(None, box, box, js=RESTORE)
+        begun = begun.then(lambda wide: gr.Sidebar(open=wide), gr.Checkbox(visible=False), sidebar, js=WIDE, show_progress="hidden")
+        begun = begun.then(None, chosen, js=STAY).then(None, box, box, js=RESTORE)
         outputs = [messages, box, unread_box, running, waiting, failed, again]
         begun.then(follow, chosen, outputs, concurrency_limit=None, show_progress="hidden")
     return blocks
@@ -144,4 +159,4 @@ if __name__ == "__main__":
     chats = Conversations(model, "sqlite:///chats.sqlite", rerun=["get_temperature"])
     launch()  # goes on at once with what a killed program has left
     theme = gr.themes.Soft(font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"])
-    page(chats).launch(theme=theme, head=CHAT_HEAD, footer_links=[], show_error=True)
+    page(chats).launch(theme=theme.set(**READABLE), head=CHAT_HEAD, footer_links=[], show_error=True)

@@ -166,7 +166,7 @@ class FrameEncoder:
         return f"event: {name}\n{line}data: {to_json(data)}\n\n".encode()
 
 
-# ---------------------------------------------------------------------------------------------- what stands in which frame
+# ---------------------------------------------------------------------------------------------- what is in which frame
 
 
 @cache

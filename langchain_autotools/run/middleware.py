@@ -336,7 +336,7 @@ class _Layer:
         """Return the response of the middleware in one form.
 
         Raises:
-            ConfigurationError: It is not one AI message, brings more than that, or stands in place of what has left.
+            ConfigurationError: It is not one AI message, brings more than that, or replaces what has left.
         """
         types = middleware_types()
         if isinstance(response, types.ExtendedModelResponse):
@@ -526,7 +526,7 @@ class ModelMiddleware(TurnWrapper):
 
 
 def _layer(calls: _ModelCalls, middleware: Any, wrap: Callable[..., Any], handler: Callable[[Any], Any], request: Any) -> Any:
-    """Call one middleware; `handler` is what stands inside of it."""
+    """Call one middleware; `handler` is what is inside of it."""
     around = _Layer(calls, middleware)
     return around.checked(wrap(request, lambda inner: handler(around.entered(inner))))
 

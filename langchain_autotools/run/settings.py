@@ -134,7 +134,7 @@ class RunFields(BaseModel, defer_build=True):
     """Function that may change the next request of a run: it gets a `NextTurn` and returns one, or None. May be asynchronous in
     asynchronous runs."""
     middleware: Any = Field(default=(), exclude=True, repr=False)
-    """LangChain's middleware, the outermost first: objects whose `wrap_model_call` stands around each turn and whose `wrap_tool_call`
+    """LangChain's middleware, the outermost first: objects whose `wrap_model_call` wraps each turn and whose `wrap_tool_call`
     around each call. Their `tools` join the model's. One that needs other hooks or a state is refused."""
     stop_when: Annotated[Any, _STOP_WHEN] = Field(default=None, exclude=True, repr=False)
     """Condition that ends a run: a function called with a `RunSoFar` after each turn whose calls are answered. If it returns True the
@@ -580,7 +580,7 @@ class RunParts:
         turns: Makes its turns.
         admissions: What admits its calls besides approvals, one after another.
         meter: Returns the `CostMeter` of a run with these requests and this input; None if no cost is limited.
-        call_wrappers: What stands around each of its calls, the outermost first.
+        call_wrappers: What wraps each of its calls, the outermost first.
         new_uuid: Makes the UUID of a call that waits, of the ids of its message and of the call.
         claimed: What it has claimed in the caller's store.
     """

@@ -61,13 +61,17 @@ _PAGE_POLICY: Final = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: bl
 _PAGE_STYLE: Final = """
 .message, .sidebar label { overflow-wrap: anywhere; }
 .message .md > div { margin: .45em 0; }
-.refused textarea { color: #c0392b !important; }
+.message .thought-group .message-content { opacity: 1 !important; }
+.approval .cm-gutters { color: var(--body-text-color-subdued) !important; }
+body:not(.dark) .approval .cm-line span { color: inherit !important; }
+.refused textarea { color: #b3261e !important; }
+.dark .refused textarea { color: #ffb4ab !important; }
 """
 
 _PAGE_SCRIPT: Final = """
 let waiting = 0;
 new MutationObserver(() => {
-  const found = document.querySelectorAll('.approval');
+  const found = document.querySelectorAll('.approval, .refused textarea');
   if (found.length > waiting) for (const wait of [200, 1000]) setTimeout(() => {
     document.querySelectorAll('[aria-label="chatbot conversation"]').forEach(one => one.scrollTop = one.scrollHeight);
     found[0].scrollIntoView({block: 'nearest'});
@@ -85,7 +89,8 @@ CHAT_HEAD: Final = f"""<meta http-equiv="Content-Security-Policy" content="{_PAG
 """The HTML head of a page with a chat, for `launch(head=CHAT_HEAD)`.
 
 The browser asks nobody else for anything and sends no form elsewhere. Components with the class `approval` are scrolled to when they come.
-What stands in a text box with the class `draft` when the page is left or loads itself again is what `keptDraft()` gives afterwards.
+Colours of Gradio that can hardly be read are changed. What is in a text box with the class `draft` when the page is left or loads itself
+again is what `keptDraft()` gives afterwards.
 """
 
 _Message: TypeAlias = dict[str, Any]
@@ -94,9 +99,13 @@ _Message: TypeAlias = dict[str, Any]
 class GradioChat:
     """A conversation in the form of Gradio's `Chatbot`, built from the events of its runs.
 
-    What the model and others wrote is Markdown; HTML in it is text, and images that stand elsewhere are links. Reasoning and each call
+    What the model and others wrote is Markdown; HTML in it is text, and images that are elsewhere are links. Reasoning and each call
     have a panel of their own that can be folded: a call with its arguments, what its tool reports, what runs inside it, and its result.
     A run that ended otherwise than usual says so.
+
+    Args:
+        show_waiting: Whether calls that wait for a decision have a panel. A page that shows `pending` by itself says False; such a call has
+            its panel, at its place, from when it was decided.
 
     Attributes:
         pending: The calls that wait for somebody to decide about them.
@@ -105,7 +114,8 @@ class GradioChat:
         read: The ids of the user's messages that runs were begun with or have read.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, show_waiting: bool = True) -> None:
+        self._show_waiting = show_waiting
         self.pending: list[PendingCall] = []
         self.is_running = False
         self.failed: str | None = None
@@ -117,13 +127,16 @@ class GradioChat:
     @property
     def messages(self) -> list[_Message]:
         """The messages, the value of `gr.Chatbot`."""
-        return [message for part, message in self._shown.items() if message["content"] and not self._is_decided(part)]
+        return [message for part, message in self._shown.items() if message["content"] and not self._is_left_out(part)]
 
-    def _is_decided(self, part: views.PartView | str) -> bool:
-        """Whether a part stands for a call that waited inside another one, and no longer waits: that one shows what came of it."""
-        if not isinstance(part, views.CallView) or part.record is not None or part.pending is None:
+    def _is_left_out(self, part: views.PartView | str) -> bool:
+        """Whether a call has no panel: the page shows it where it is decided, or it waited inside another one, which shows the result."""
+        if not isinstance(part, views.CallView) or part.pending is None:
             return False
-        return part.pending not in self.pending
+        if part.pending not in self.pending:
+            return part.record is None
+        has_begun = part.pending.kind == "elicitation" and part.record is not None  # what waits is a question, and not the call itself
+        return not (self._show_waiting or has_begun)
 
     def show(self, event: RunEvent) -> None:
         """Process an event."""
@@ -186,7 +199,7 @@ _NOTES: Final[Mapping[type[RunEvent], Callable[[GradioChat, Any], None]]] = {
 """What is noted beside the view model."""
 
 
-async def gradio_chat(events: AsyncIterator[RunEvent]) -> AsyncGenerator[GradioChat, None]:
+async def gradio_chat(events: AsyncIterator[RunEvent], *, show_waiting: bool = True) -> AsyncGenerator[GradioChat, None]:
     """Yield the conversation whenever it has changed, for a Gradio handler that is an asynchronous generator.
 
     However fast the events come it is given five times a second at most, and every few seconds where none come, as Gradio ends a handler
@@ -194,6 +207,7 @@ async def gradio_chat(events: AsyncIterator[RunEvent]) -> AsyncGenerator[GradioC
 
     Args:
         events: What `Conversations.aevents`, `DurableModel.aevents` or `aevents` returned. They are closed when the reader leaves.
+        show_waiting: Whether calls that wait for a decision are among the messages, as in `GradioChat`.
 
     Returns:
         The same `GradioChat` each time, the first time before any event.
@@ -201,7 +215,7 @@ async def gradio_chat(events: AsyncIterator[RunEvent]) -> AsyncGenerator[GradioC
     Raises:
         BaseException: What the events raise, after what had come before has been given.
     """
-    chat, changed = GradioChat(), asyncio.Event()
+    chat, changed = GradioChat(show_waiting=show_waiting), asyncio.Event()
     reader = asyncio.create_task(_read(events, chat, changed))
     try:
         yield chat
@@ -291,14 +305,24 @@ def _details(call: views.CallView) -> str:
     args: Any = call.written if record is None else record.args if record.args is not None else record.arguments
     if record is None and call.pending is not None:
         args = call.pending.args
-    told = {} if call.pending is None else titled_words_of_tool(call.pending)
     texts = [value_text(args, indent=2), "\n".join(part_text(part) for run in call.runs for part in run.parts)]
     images = ""
     if call.result is not None:
         texts.append(_outcome(call, call.result.message))
         images = _gradio_images(call.result.message)
-    said = [f"{title}:\n\n{_gradio_code(text)}" for title, text in told.items()]  # whole: somebody decides by it
-    return "\n\n".join([*(_gradio_code(short_result(text)) for text in texts if text), *said, *([images] if images else [])])
+    said = "" if call.pending is None else gradio_words_of_tool(call.pending)
+    return "\n\n".join([*(_gradio_code(short_result(text)) for text in texts if text), *(one for one in (said, images) if one)])
+
+
+def gradio_words_of_tool(call: PendingCall) -> str:
+    """Return what is known of a waiting call besides its arguments, as Markdown for Gradio: what an MCP server says of its tool.
+
+    Args:
+        call: The call. Of a question it is what the question has besides its words: the schema of the answer, or an address.
+    """
+    asked = {name: value for name, value in call.args.items() if name != "message"} if call.kind == "elicitation" else {}
+    told = {**({"Expected answer": value_text(asked, indent=2)} if asked else {}), **titled_words_of_tool(call)}
+    return "\n\n".join(f"{title}:\n\n{_gradio_code(text)}" for title, text in told.items())  # whole: somebody decides by it
 
 
 def _end_text(end: views.EndView) -> str:
@@ -327,7 +351,7 @@ _MESSAGES: Final[Mapping[type, Callable[[Any], _Message | str]]] = {
         f"{number}. {_gradio_words(views.source_name(one))}{_address(one.url)}" for number, one in enumerate(found.sources, 1)
     ),
     views.FileView: lambda shown: (
-        "" if shown.event.mime_type.startswith("image/") else _gradio_words(views.file_name(shown.event))  # an image stands in its message
+        "" if shown.event.mime_type.startswith("image/") else _gradio_words(views.file_name(shown.event))  # an image is in its message
     ),
     views.EndView: lambda end: gradio_markdown(_end_text(end)),
 }
@@ -336,9 +360,9 @@ _MESSAGES: Final[Mapping[type, Callable[[Any], _Message | str]]] = {
 
 # --------------------------------------------------------------------------------------- text of a model or a client as Markdown for Gradio
 #
-# Gradio takes tags of HTML in Markdown for tags, forms and styles among them. So the text is made into HTML in which nothing comes from
-# it but words, and that stands in Markdown as blocks of HTML, which Gradio leaves alone: they begin with a tag, have no empty line, and
-# whatever could mean something to Gradio is a character reference. Code is the exception: it stands in a fence that it cannot end.
+# Gradio takes tags of HTML in Markdown for tags, forms and styles among them. So the text is made into HTML in which nothing comes from it
+# but words. In Markdown that is blocks of HTML, which Gradio leaves alone. They begin with a tag, have no empty line, and whatever could
+# mean something to Gradio is a character reference. Code is the exception: it is in a fence that it cannot end.
 
 
 MATH_DELIMITERS: Final[list[dict[str, str | bool]]] = [

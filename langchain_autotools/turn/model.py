@@ -322,7 +322,7 @@ class SingleTurnChatModel(BaseChatModel):
         """The tool choice of one call, taken out of its keywords.
 
         Raises:
-            ConfigurationError: It stands in an `extra_body`, where no run can hold to it.
+            ConfigurationError: It is in an `extra_body`, where no run can hold to it.
         """
         if any("tool_choice" in (body or {}) for body in (getattr(self, "extra_body", None), keywords.get("extra_body"))):
             raise ConfigurationError("tool_choice is an argument of its own: in extra_body a run with tools could not hold to it")
@@ -331,7 +331,7 @@ class SingleTurnChatModel(BaseChatModel):
     def continues_conversation(self, kwargs: Mapping[str, Any]) -> bool:
         """Whether a request continues a conversation stored by the server; by default none does.
 
-        Results that stand before the first AI message then answer calls that only the server knows, and are sent.
+        Results that are before the first AI message then answer calls that only the server knows, and are sent.
 
         Args:
             kwargs: The call's keywords.

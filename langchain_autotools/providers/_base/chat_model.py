@@ -303,7 +303,7 @@ def _media_tokens(block: Any, count: Callable[[str], int]) -> int:
 # ---------------------------------------------------------------------------------------------- chat model
 # The base class of every vendor's chat model: constructor arguments, secrets, trace metadata, copies.
 #
-# What differs between vendors stands in class attributes (the names of fields, the environment, checks) and in a few methods.
+# What differs between vendors is in class attributes (the names of fields, the environment, checks) and in a few methods.
 
 
 _DICTS: Mapping[str, str] = dict.fromkeys(("extra_headers", "extra_query", "extra_body"), "")
@@ -772,7 +772,7 @@ def profile_in(table: Path, model: str, version: re.Pattern[str]) -> dict[str, A
     Args:
         table: The vendor's table, which has lower-case names.
         model: The model's name.
-        version: The end of a name that says a version: such a name is taken for that without it where it does not stand in the table.
+        version: The end of a name that says a version: such a name is taken for that without it where it is not in the table.
     """
     profiles, name = _read(table), model.lower()
     return deepcopy(dict(profiles.get(name) or profiles.get(version.sub("", name)) or {}))

@@ -62,7 +62,7 @@ def check_headers(name: str, value: Any) -> None:
     """Raise if a header has a name or value that HTTP cannot carry."""
     for header, text in (value or {}).items():
         if not isinstance(header, str) or not _HEADER_NAME.fullmatch(header):
-            raise ConfigurationError(f"{name} names a header {header!r}: only letters, digits and -_.!#$%&'*+^`|~ can stand in its name")
+            raise ConfigurationError(f"{name} names a header {header!r}: only letters, digits and -_.!#$%&'*+^`|~ can be in its name")
         if not isinstance(text, str | bytes) and type(text).__name__ != "Omit":  # the SDKs' own word for leaving a header out
             raise ConfigurationError(f"{name}[{header!r}] is {type(text).__name__}, not a text: leave out what is not to be sent")
         check_header(f"{name}[{header!r}]", text)
@@ -96,7 +96,7 @@ def check_address(name: str, value: Any, schemes: tuple[str, ...] = _WEB) -> Non
 
 
 def check_in_path(name: str, value: Any) -> None:
-    """Raise if a text cannot stand in the path or query of an address as it is."""
+    """Raise if a text cannot be put into the path or query of an address as it is."""
     if isinstance(value, str) and (value != value.strip() or re.search(r"[\s?#&]", value)):
         raise ConfigurationError(f"{name} holds white space, '?', '#' or '&', as text from a file may ({value!r}): give the name alone")
 
@@ -194,7 +194,7 @@ def with_call_keywords(model: str, given: Mapping[str, Any], names: Collection[s
         names: The keywords of a call that the constructor takes.
 
     Raises:
-        ConfigurationError: One of them stands in `model_kwargs` too.
+        ConfigurationError: One of them is in `model_kwargs` too.
     """
     moved = {name: value for name, value in given.items() if name in names}
     kept = {name: value for name, value in given.items() if name not in names}
@@ -203,7 +203,7 @@ def with_call_keywords(model: str, given: Mapping[str, Any], names: Collection[s
     if not sent or not isinstance(held, Mapping):
         return kept
     if twice := sent.keys() & held.keys():
-        raise ConfigurationError(f"{model}: {min(twice)} stands in model_kwargs too: say it once")
+        raise ConfigurationError(f"{model}: {min(twice)} is in model_kwargs too: say it once")
     return {**kept, "model_kwargs": {**held, **sent}}
 
 
