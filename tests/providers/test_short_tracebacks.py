@@ -27,7 +27,7 @@ def look(place: str) -> str:
     return place
 
 
-def undocumented(*places) -> str:  # type: ignore[no-untyped-def]
+def undocumented(*places) -> str:  # type: ignore[no-untyped-def]  # noqa: D103
     return "there"
 
 
