@@ -103,7 +103,7 @@ def page(chats: Conversations) -> gr.Blocks:
 
     async def follow(chosen: str) -> AsyncIterator[Any]:
         await unread.load(chosen)
-        async for chat in gradio_chat(chats.aevents(chosen, follow=True), show_waiting=False):  # they stand in `editors`
+        async for chat in gradio_chat(chats.aevents(chosen, follow=True), show_waiting=False):  # they are in `editors`
             waiting = [call.to_dict() for call in chat.pending]
             buttons = gr.Textbox(interactive=True, submit_btn=True, stop_btn=chat.is_running)
             shown = chat.messages, buttons, unread.shown(chosen, chat.is_running, chat.read), chat.is_running

@@ -1,8 +1,8 @@
 """What becomes of every content block with media, over every wire: `python -m tests.contract.media --write` makes the table and its page.
 
-The table is `tests/contract/media.csv`, the page `docs/media.md`. A row is a block in a place, a column a wire, a cell what is sent: the
-part of the request that holds the block's data, "words" for a line that says what the model cannot read, "refused" for an error before
-anything is sent, which only what a user gives may be.
+The table is `tests/contract/media.csv`, the page `docs/media.md`. A row is a block in a place, a column a wire, a cell what is sent. That
+is the part of the request that holds the block's data. "words" is a line that says what the model cannot read. "refused" is for an error
+before anything is sent, which only what a user gives may be.
 """
 
 from __future__ import annotations
