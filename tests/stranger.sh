@@ -27,7 +27,8 @@ begin() {
     case $name in PIP_* | SSL_* | REQUESTS_CA_BUNDLE | *_proxy | *_PROXY | LANG | LC_*) kept+=("$name=${!name}") ;; esac
   done
 }
-stranger() { (cd "$source" && exec env -i "${kept[@]}" HOME="$work/home" PATH="$work/bin:$PATH" bash -euc "$1"); }
+enter() { cd "$source" && exec env -i "${kept[@]}" HOME="$work/home" PATH="$work/bin:$PATH" bash -euc "$1"; }
+stranger() { (enter "$1"); }
 
 # measured NAME COMMAND... runs a command, keeps what it prints in FOLDER/NAME.log, and sets `cpu` and `wall`.
 measured() {
@@ -111,7 +112,7 @@ page() { # README's chat page, with the local model
   [ -d "$source/.venv" ] || answer || return
   measured page_packages stranger "$(sed '$d' <<<"$lines") --quiet && .venv/bin/pip install --no-compile --quiet playwright" || return
   port=$("$source/.venv/bin/python" -c "import socket; print(socket.create_server(('127.0.0.1', 0)).getsockname()[1])")
-  stranger "GRADIO_SERVER_PORT=$port exec $(tail -n 1 <<<"$lines")" >"$folder/chat_app.log" 2>&1 &
+  enter "GRADIO_SERVER_PORT=$port exec $(tail -n 1 <<<"$lines")" >"$folder/chat_app.log" 2>&1 &
   program=$!
   measured page stranger ".venv/bin/python -m tests.stranger_page http://127.0.0.1:$port '$folder'" || status=1
   kill "$program"
