@@ -103,9 +103,9 @@ def page(chats: Conversations) -> gr.Blocks:
 
     async def follow(chosen: str) -> AsyncIterator[Any]:
         await unread.load(chosen)
-        async for chat in gradio_chat(chats.aevents(chosen, follow=True), show_waiting=False):  # they stand in `editors`
+        async for chat in gradio_chat(chats.aevents(chosen, follow=True), show_waiting=False):  # they are in `editors`
             waiting = [call.to_dict() for call in chat.pending]
-            buttons = gr.Textbox(submit_btn=True, stop_btn=chat.is_running)
+            buttons = gr.Textbox(interactive=True, submit_btn=True, stop_btn=chat.is_running)
             shown = chat.messages, buttons, unread.shown(chosen, chat.is_running, chat.read), chat.is_running
             yield *shown, waiting, chat.failed, gr.Button(visible=bool(chat.failed))
 
@@ -133,10 +133,10 @@ def page(chats: Conversations) -> gr.Blocks:
             chosen = gr.Radio([], label="Conversations")
         messages = gr.Chatbot(scale=1, height=200, show_label=False, buttons=[], latex_delimiters=MATH_DELIMITERS)
         with gr.Column(scale=0):
-            gr.render([chosen, waiting], show_progress="hidden")(editors)
+            gr.render([chosen, waiting], triggers=[waiting.change], show_progress="hidden")(editors)
         again = gr.Button("Try again", visible=False)
         unread_box = gr.Textbox(visible=False, label="Waiting to be read", interactive=False, elem_classes="unread")
-        box = gr.Textbox(placeholder="Message", show_label=False, elem_classes="draft", interactive=False)  # until `begin` is back
+        box = gr.Textbox(placeholder="Message", show_label=False, elem_classes="draft", interactive=False)  # until `follow` tells
         sent = box.submit(unread.send, [chosen, box, running], [box, unread_box], show_progress="hidden")
         sent.then(begin, chosen, chosen, show_progress="hidden")
         box.stop(chats.cancel, chosen)
@@ -144,9 +144,10 @@ def page(chats: Conversations) -> gr.Blocks:
         messages.clear(chats.delete, chosen).then(None, js="() => location.assign('?')")
         new.click(lambda: uuid4().hex, None, chosen).then(None, chosen, js=OPEN)
         chosen.input(None, chosen, js=OPEN)
-        blocks.load(lambda wide: gr.Sidebar(open=wide), gr.Checkbox(visible=False), sidebar, js=WIDE, show_progress="hidden")
+        # One after another: Gradio drops the rest where one of several events ends before the others are known to the page.
         begun = blocks.load(begin, chosen, chosen, show_progress="hidden")
-        begun.then(None, chosen, js=STAY).then(lambda text: gr.Textbox(text, interactive=True), box, box, js=RESTORE, show_progress="hidden")
+        begun = begun.then(lambda wide: gr.Sidebar(open=wide), gr.Checkbox(visible=False), sidebar, js=WIDE, show_progress="hidden")
+        begun = begun.then(None, chosen, js=STAY).then(None, box, box, js=RESTORE)
         outputs = [messages, box, unread_box, running, waiting, failed, again]
         begun.then(follow, chosen, outputs, concurrency_limit=None, show_progress="hidden")
     return blocks

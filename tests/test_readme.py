@@ -102,6 +102,15 @@ def test_the_python_of_the_readme_runs(server: LoopbackServer, capsys: pytest.Ca
     assert server.exchanges
 
 
+def test_the_readme_says_why_before_how() -> None:
+    """The program, its picture, the reasons, the commands, in this order; what is more is on the pages behind it."""
+    places = [
+        README.index(sign) for sign in ("```python\n", "![A run of two turns", "\n## Why", "\n## Try it", "\n## Coming from", "\n## More")
+    ]
+    assert places == sorted(places)
+    assert len(README.splitlines()) <= 210
+
+
 def test_the_picture_of_a_run_is_that_of_the_readmes_run(server: LoopbackServer) -> None:
     """Each row is a chunk: its text, and the message that it brings."""
     names: dict[str, Any] = {"__name__": "readme"}
@@ -154,9 +163,9 @@ def navigation() -> dict[str, list[str]]:
 def test_the_index_lists_the_pages_of_the_site() -> None:
     """Each page for users is linked from it; each page for contributors from its last section, and none of these before."""
     pages = navigation()
-    assert {"Tutorial", "How-tos", "Topics", "Models", "Maintainers"} <= set(pages)
+    assert {"Tutorial", "How-tos", "Topics", "Models", "For contributors"} <= set(pages)
     users, _, contributors = (set(re.findall(r"\]\(([\w./-]+\.md)", part)) for part in INDEX.partition("\n## For contributors\n"))
-    assert contributors == set(pages["Maintainers"])
+    assert contributors == set(pages["For contributors"])
     listed = {page for section in ("Home", "Tutorial", "How-tos", "Topics", "Models") for page in pages[section]} - {"index.md"}
     assert users == listed | {"reference/index.md"}
 

@@ -123,6 +123,8 @@ class TurnRequest:
         output_version: The output version of stored messages.
         number: The number of the request in its run, from 1 on.
         insists: Whether the tool choice is that of this turn, and is sent whatever its number is.
+        recorded: Returns the reply to a further request of the turn, for these messages: the one that the run's journal has, or the one
+            that a function makes, which is recorded. None where nothing is recorded.
     """
 
     model: Any
@@ -139,6 +141,11 @@ class TurnRequest:
     output_version: str | None = None
     number: int = 1
     insists: bool = False
+    recorded: "RecordedReply | None" = field(default=None, repr=False, compare=False)
+
+
+RecordedReply = Callable[[Sequence[BaseMessage], Callable[[], AIMessage | None]], AIMessage | None]
+"""A function that returns the reply to a request for messages, which another function makes unless it is known; None for no reply."""
 
 
 # ---------------------------------------------------------------------------------------------- the parts of a turn

@@ -7,8 +7,10 @@ from packaging.specifiers import SpecifierSet
 
 import langchain_autotools
 from langchain_autotools import __version__
+from langchain_autotools._version import DISTRIBUTION
 from langchain_autotools.providers.registry import model_named
 from tests.claims.readme import is_lowest, project
+from tests.claims.readme import the_index as the_index_of_the_readme
 from tests.claims.registry import INDEX
 from tests.claims.sentences import value
 from tests.claims.tables import page_of, rows_of
@@ -31,6 +33,13 @@ def the_install(version: str, python: str) -> None:
     """The package's version, and the lowest Python that it takes."""
     assert version == __version__
     assert is_lowest(python, SpecifierSet(project()["project"]["requires-python"]))
+
+
+@INDEX.says("It is not on a package index yet: `{other}` there is another project.")
+def the_index(other: str) -> None:
+    """As on the README; the other project has another name."""
+    the_index_of_the_readme()
+    assert other != DISTRIBUTION
 
 
 @INDEX.says("These commands download {download} MB and take {disk} GB on disk.")

@@ -27,6 +27,7 @@ from tests.support.openai_server import OpenAIServer
 from tests.support.pages import REPOSITORY, fences
 from tests.support.script import Call, Failure, Reply, Turn
 from tests.test_readme import decide
+from tests.test_shell_lines import INSTALLS
 
 QUESTION = HumanMessage("How warm is it in Paris and in Rome?")
 PRICE = {"input_mtok": "0.20", "output_mtok": "0.80"}
@@ -184,8 +185,8 @@ def the_kills(kills: str, runs: str, times: str, links: tuple[str, ...]) -> None
 
 
 @README.says(
-    "With the loop put into each chat model, {passed} of the {tests} unit tests of {names} pass; {without} of the others fail without it"
-    " too (list)."
+    "With the loop put into each chat model, {passed} of the {tests} unit tests on chat models and agents of {names} pass; {without} of the"
+    " others fail without it too (list)."
 )
 def the_tests_of_others(passed: str, tests: str, names: str, without: str, links: tuple[str, ...]) -> None:
     """The sums of the page that running them writes, of the packages that the sentence names."""
@@ -247,6 +248,14 @@ def the_tests(key: str, model: str) -> None:
     in_need = [marker.partition(":")[0] for marker in options["markers"] if re.search(rf"(real|local) {model}\b", marker)]
     assert len(in_need) > 1
     assert all(f"not {marker}" in options["addopts"][-1].split(" and ") for marker in in_need)
+
+
+@README.says("It is not on a package index yet.")
+def the_index() -> None:
+    """No page installs it by its name. That an index refuses the name the tests of installs try (tests/test_shell_lines.py)."""
+    name = project()["project"]["name"]
+    assert not [word for words in INSTALLS for word in words if word.startswith(name)]
+    assert "urls" not in project()["project"]
 
 
 # ---------------------------------------------------------------------------------------------- the conversation

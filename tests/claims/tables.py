@@ -15,7 +15,7 @@ def page_of(link: str, base: Path = REPOSITORY) -> str:
     if not anchor:
         return text
     headings = list(re.finditer(r"^(#+) (.*)$", text, re.MULTILINE))
-    here = next(heading for heading in headings if _anchor(heading[2]) == anchor)
+    (here,) = (heading for heading in headings if _anchor(heading[2]) == anchor)
     after = (heading.start() for heading in headings if heading.start() > here.start() and len(heading[1]) <= len(here[1]))
     return text[here.start() : next(after, len(text))]
 

@@ -35,6 +35,7 @@ def only_vendor() -> Iterator[OpenAIServer]:
     with OpenAIServer() as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "key")
         patch.setenv("OPENAI_BASE_URL", server.url)
+        patch.setenv("CHATS", ":memory:")
         yield server
 
 
@@ -118,7 +119,7 @@ def test_decisions_that_cannot_be_carried_out_are_answered_with_400(vendor: Open
 
 
 def test_a_user_decides_and_types_in_one_post(vendor: OpenAIServer, conversation: str) -> None:
-    """The message stands behind the result, and one reply answers both; the next question knows of it."""
+    """The message comes behind the result, and one reply answers both; the next question knows of it."""
     vendor.extend([MAILS, Turn("Quick enough."), Turn("Yes.")])
     frames = posted(conversation, question="Write to Anna.")
     ((call,),) = [one["calls"] for one in told(frames, "pending")]
@@ -272,6 +273,25 @@ def test_what_is_said_while_a_run_of_the_ai_sdk_goes_on_is_read_by_it(vendor: Op
     known = httpx.get(f"{address}/api/chat/{conversation}").json()
     assert [one["role"] for one in known] == ["user", "assistant", "user", "assistant"]
     assert httpx.post(f"{address}/api/chat", json={**body, "messages": [{"role": "assistant", "parts": []}]}).status_code == 409
+
+
+@pytest.mark.further
+def test_a_page_of_the_ai_sdk_outlives_its_program(vendor: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process has the conversation, and a call that waited can be decided there."""
+    monkeypatch.setenv("CHATS", str(tmp_path / "chats.sqlite"))
+    vendor.extend([MAILS, Turn("Sent.")])
+    known: list[Any] = []
+    for again in (False, True):
+        with AsgiServer(runpy.run_path(str(WEB / "ai_sdk_endpoint.py"))["app"]) as server:
+            if not again:
+                chunks_of(server.address, "'x", "user", {"type": "text", "text": "Write to Anna."})
+            known.append(httpx.get(f"{server.address}/api/chat/'x").json())
+            if again:
+                (waits,) = [part for part in known[-1][-1]["parts"] if part.get("state") == "approval-requested"]
+                part = {**waits, "state": "approval-responded", "approval": {**waits["approval"], "approved": True}}
+                chunks = chunks_of(server.address, "'x", "assistant", part)
+    assert known[0] == known[1] and [one["role"] for one in known[0]] == ["user", "assistant"]
+    assert [chunk["output"] for chunk in chunks if chunk["type"] == "tool-output-available"] == ["Sent to Anna."]
 
 
 def test_the_page_is_served_and_what_makes_no_sense_is_refused(serve: Serve) -> None:

@@ -42,13 +42,6 @@ class Sentence(NamedTuple):
         return sum(1 for word in self.text.split() if re.search(r"\w", word))
 
 
-class Fence(NamedTuple):
-    """A code block: its line, and how many words of prose are before it."""
-
-    line: int
-    words: int
-
-
 def without_code(text: str) -> Iterator[tuple[int, str]]:
     """The lines of a text, numbered; code blocks, front matter and HTML comments are blank lines."""
     for pattern in (_FRONT_MATTER, _COMMENT):
@@ -96,6 +89,18 @@ def sentences(lines: Iterable[tuple[int, str]]) -> Iterator[Sentence]:
 def of_page(path: Path) -> list[Sentence]:
     """The sentences of a Markdown page."""
     return list(sentences(without_code(path.read_text(encoding="utf-8"))))
+
+
+def words_around_code(path: Path) -> tuple[int, int]:
+    """The words of a page before its first code block, and all its words outside of code blocks."""
+    text = path.read_text(encoding="utf-8")
+    first = next((number for number, line in enumerate(text.splitlines(), 1) if _FENCE.match(line)), text.count("\n") + 1)
+    before, words = 0, 0
+    for number, line in without_code(text):
+        counted = sum(1 for word in line.split() if re.search(r"\w", word))
+        before += counted if number < first else 0
+        words += counted
+    return before, words
 
 
 def of_docstrings(path: Path) -> Iterator[Sentence]:

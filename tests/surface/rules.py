@@ -155,7 +155,7 @@ _REPLIES = (
         "a refusal is kept beside the content alone",
         r"^together/reply/refusal/a?invoke/content_blocks",
         "chat_together.md",
-        "A refusal stands in `additional_kwargs`",
+        "A refusal is in `additional_kwargs`",
     ),
     _stated(
         "text is a string, or v1 blocks",
@@ -248,7 +248,7 @@ RECORDED = (
         "costs stand in the usage",
         r"^openrouter/recorded/.*/response_metadata\.cost\w*: there => -",
         "chat_openrouter.md",
-        "cost and cost details stand in",
+        "cost and cost details are in",
     ),
     _stated("no count of no cached tokens", r"^google/recorded/.*cache_read: there => -", _GOOGLE, "a count of no cached tokens"),
     _stated(

@@ -124,7 +124,7 @@ def test_a_server_that_died_is_replaced(settings):
     ],
 )
 def test_a_server_that_cannot_start_says_why(settings, gguf, text, timeout, message):
-    """What llama.cpp said, or how long we waited, stands in one line; no process is left."""
+    """What llama.cpp said, or how long we waited, is in one line; no process is left."""
     gguf.write_text(text)
     with pytest.raises(LocalServerError, match=message) as caught:
         shared_server(settings, timeout)

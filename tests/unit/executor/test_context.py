@@ -180,9 +180,9 @@ async def test_what_a_tool_runs_with_its_configuration_lies_in_its_own_run(is_as
 
     config: Any = {"callbacks": [Handler()], "configurable": {"user": "Anna"}}
     asks = ScriptedChatModel(tools=[inside], replies=["Anna"]).as_tool(name="inside")
-    for tool, args in ((inside, {}), (asks, {"question": "Who?"})):
+    for given, args in ((inside, {}), (asks, {"question": "Who?"})):
         parents.clear()
-        assert await run_calls(ToolExecutor([tool]), is_async, call("inside", **args), config=config) == ["Anna"]
+        assert await run_calls(ToolExecutor([given]), is_async, call("inside", **args), config=config) == ["Anna"]
         assert parents["inner"] == parents["tool"]
 
 

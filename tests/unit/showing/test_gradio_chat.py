@@ -29,7 +29,7 @@ from langchain_autotools.event_types import (
     RunStarted,
     TextDelta,
 )
-from langchain_autotools.showing import GradioChat, gradio_chat
+from langchain_autotools.showing import GradioChat, gradio_chat, gradio_words_of_tool
 from langchain_autotools.showing.gradio_chat import gradio_markdown
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.seen_runs import INNER, OUTER, PAGE_TAG, Read, answered, begun, pending, ready, record, reported, written
@@ -114,6 +114,23 @@ def test_a_call_that_waits_keeps_its_panel_when_it_is_decided() -> None:
     assert chat.pending == [] and "pending" in shown(chat)[-1]
     chat.show(answered(edited, "27 °C", NEXT))
     assert shown(chat)[1:] == ['assistant [forecast &#40;edited&#41; | 27 °C | done] { "city": "Rome" } 27 °C']
+
+
+def test_a_page_with_editors_shows_a_call_that_waits_there_alone() -> None:
+    """It has its panel, at its place, from when it was decided; a call that has begun, and whose server asks a question, keeps it."""
+    waits, question = pending(PARIS), {"message": "Which?", "schema": {"type": "object"}}
+    chat = GradioChat(show_waiting=False)
+    for event in [*begun(), *ready(PARIS), CallsPending(**OUTER, calls=[waits])]:
+        chat.show(event)
+    assert chat.pending == [waits] and shown(chat) == ["assistant Let me look ."]
+    for event in [RunEnded(**OUTER, stop_reason="calls_pending", turns=1), RunStarted(**NEXT, name="Weather"), *ready(PARIS, NEXT)]:
+        chat.show(event)
+    assert shown(chat)[1:] == ['assistant [forecast |  | pending] { "city": "Paris" }']
+    asks = replace(waits, kind="elicitation", args=question)
+    chat.show(CallsPending(**NEXT, calls=[asks]))
+    assert chat.pending == [asks] and "waits for you" in shown(chat)[1]
+    assert gradio_words_of_tool(waits) == ""
+    assert words(gradio_words_of_tool(asks)) == ["Expected", "answer:", "{", '"schema":', "{", '"type":', '"object"', "}", "}"]
 
 
 def test_a_message_after_calls_that_wait_leaves_nothing_to_decide() -> None:
@@ -214,7 +231,7 @@ SHOWN = '<img src="data:image/png;base64,aGVsbG8=" alt="image"'
 
 @pytest.mark.parametrize("image", [IMAGE, OPENAI_IMAGE])
 def test_images_are_shown_by_their_data(image: dict[str, Any]) -> None:
-    """The user's, the model's and a tool's; one on the web is a link, any other address stands there as text, what is none is a word."""
+    """The user's, the model's and a tool's; one on the web is a link, any other address is there as text, what is none is a word."""
     elsewhere = {"type": "image", "url": "https://a.org/?secret"}
     stored = {"type": "image", "url": "gs://bucket/<b>.png"}
     wrong = {"type": "image", "base64": '"><script>', "mime_type": "text/html"}
