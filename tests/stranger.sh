@@ -145,7 +145,10 @@ EOF
 
 [ $# -gt 0 ] || { sed -n '2,8s/^# //p' "$0"; exit 2; }
 told=() failed=0 figures=
-if [ "$1" = --figures ]; then
+if [ "$1" = --commands ]; then # what it takes out of README
+  block examples/local_weights.py && block examples/chat_app.py
+  exit
+elif [ "$1" = --figures ]; then
   folder=${2:-$(mktemp -d)}
   mkdir -p "$folder"
   write_figures || failed=1
