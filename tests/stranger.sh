@@ -33,7 +33,7 @@ stranger() { (enter "$1"); }
 # measured NAME COMMAND... runs a command, keeps what it prints in FOLDER/NAME.log, and sets `cpu` and `wall`.
 measured() {
   local status user system TIMEFORMAT='%R %U %S'
-  { time "${@:2}" >"$folder/$1.log" 2>&1; } 2>"$work/time"
+  { time "${@:2}" >"$folder/$1.log" 2>&1 </dev/null; } 2>"$work/time" # the command line reads what is piped into it
   status=$?
   read -r wall user system <"$work/time"
   cpu=$(awk "BEGIN { print int($user + $system + 0.5) }") wall=${wall%.*}
