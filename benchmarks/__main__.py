@@ -1,7 +1,8 @@
 """Measure this package beside its peers and print Markdown tables: `python -m benchmarks [--rounds 3] [--only text ...]`.
 
-`--write` puts what was measured into docs/benchmarks.md, each table between its marks, keeps the figures of the charts, and draws them
-again. `--charts` only draws them. Without `--only` everything is measured: a quarter of an hour and more on a quiet machine.
+`--write` puts what was measured into docs/benchmarks.md and docs/benchmarks_profiles.md, each table between its marks, keeps the figures of
+the charts, and draws them again. `--charts` only draws them. Without `--only` everything is measured: a quarter of an hour and more on a
+quiet machine.
 
 Peers come with the extras `bench` and `durable`; `--litellm` names the Python of another environment that has litellm. Every figure
 is one process of its own; peers take turns within a round, and the figure is the median of the rounds. CPU is the client's process
@@ -22,6 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from .charts import CHARTS, PEERS, description, draw, keep, kept, measured
+
+_DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGES = (_DOCS / "benchmarks.md", _DOCS / "benchmarks_profiles.md")
+"""What users read, and what contributors do."""
 
 _PROTOCOLS = (
     "floor",
@@ -169,7 +174,7 @@ def first(port: int, rounds: int) -> None:
 
 def chunks(port: int, rounds: int) -> None:
     """Every wire, chunk by chunk."""
-    print(_run(["-m", "benchmarks.chunks", "--rounds", str(4 * rounds)]).replace("### ", "#### "))
+    print(_run(["-m", "benchmarks.chunks", "--rounds", str(4 * rounds)]))
 
 
 def start(port: int, rounds: int) -> None:
@@ -232,21 +237,22 @@ def charts(figures: Any) -> None:
         print(f"drawn: {path}")
 
 
-def write(tables: dict[str, str]) -> None:
-    """Put tables into docs/benchmarks.md, each between its marks, below its chart."""
-    page = _PAGE.read_text(encoding="utf-8")
+def write(tables: dict[str, str], pages: Sequence[Path] = PAGES) -> None:
+    """Put tables into the pages, each between its marks wherever it has them, below its chart."""
+    texts = {page: page.read_text(encoding="utf-8") for page in pages}
     for name, lines in tables.items():
         chart = f"![{description(name, kept()[name])}](images/benchmark_{name}.svg)\n\n" if name in CHARTS else ""
-        before, mark, rest = page.partition(f"<!-- measured: {name} -->\n")
-        _, end, after = rest.partition("\n<!-- end -->")
-        if not end:
-            raise SystemExit(f"docs/benchmarks.md has no place for {name}")
-        page = f"{before}{mark}\n{chart}{lines.strip()}\n{end}{after}"
-    _PAGE.write_text(page, encoding="utf-8")
+        places = [page for page, text in texts.items() if f"<!-- measured: {name} -->\n" in text]
+        if not places:
+            raise SystemExit(f"no page has a place for {name}")
+        for page in places:
+            before, mark, rest = texts[page].partition(f"<!-- measured: {name} -->\n")
+            texts[page] = f"{before}{mark}\n{chart}{lines.strip()}\n\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
+    for page, text in texts.items():
+        page.write_text(text, encoding="utf-8")
 
 
-_PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
-_IMAGES = _PAGE.parent / "images"
+_IMAGES = _DOCS / "images"
 _TASKS = {
     "text": text,
     "listener": listener,
@@ -270,7 +276,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=list(_TASKS), default=list(_TASKS))
     parser.add_argument("--litellm", default="", metavar="PYTHON", help="the Python of an environment that has litellm")
     parser.add_argument("--charts", action="store_true", help="draw the charts of docs/benchmarks.md, with what was measured")
-    parser.add_argument("--write", action="store_true", help="put what was measured into docs/benchmarks.md, and draw its charts")
+    parser.add_argument("--write", action="store_true", help="put what was measured into the pages, and draw the charts")
     options = parser.parse_args()
     _pythons["litellm"] = options.litellm
     when = f"Measured on {time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, {platform.machine()}, {options.rounds} rounds."

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 KEPT = Path(__file__).with_name("figures.json")
-"""The figures that stand in docs/benchmarks.md: by task, the CPU time of each peer per unit."""
+"""The figures that are in docs/benchmarks.md: by task, the CPU time of each peer per unit."""
 
 PEERS = {
     "floor": "httpx + jiter",

@@ -10,7 +10,7 @@ _NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, to
 
 
 def code_lines(source: str) -> set[int]:
-    """Return the numbers of a module's lines that hold code. A text that stands alone as a statement is a docstring."""
+    """Return the numbers of a module's lines that hold code. A text that is a statement of its own is a docstring."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     lines = {line for token in tokens if token.type not in _NO_CODE for line in range(token.start[0], token.end[0] + 1)}
     for node in ast.walk(ast.parse(source)):

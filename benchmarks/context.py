@@ -1,7 +1,7 @@
 """What a long run sends, here and at peers: `python -m benchmarks.context [--only NAME ...]`. Prints a table.
 
 One scripted world for all: a tool gives 60 pages of 7,800 characters, each of them once, then another one is asked 60 short questions:
-120 requests. The pages hold 200 facts, which stand nowhere else. The model is a server on loopback, the same for all, that records every
+120 requests. The pages hold 200 facts, which are nowhere else. The model is a server on loopback, the same for all, that records every
 request. Its calls are the same whatever it is sent; asked for a summary it writes one with the facts that it is shown, as many as 3,000
 characters hold. After the 120 requests it looks for each fact: in the request, else by one call of a tool that reads what was left out
 (`read_result` here, `grep` of deepagents).
@@ -46,7 +46,7 @@ Message = Mapping[str, Any]
 
 
 class Fact(NamedTuple):
-    """A fact of a page: the value stands in one line of it, beside the key."""
+    """A fact of a page: the value is in one line of it, beside the key."""
 
     page: int
     key: str
@@ -118,7 +118,7 @@ class Model:
         sent: The requests up to the last one of the 120.
         summaries: How many of them asked for a summary.
         whole: How many pages the model was shown whole.
-        shown: How many facts stood in a later request.
+        shown: How many facts were in a later request.
         read: How many a call brought.
     """
 
@@ -164,7 +164,7 @@ class Model:
             self._before = begun[-1]
 
     def _look_for_facts(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Look for the next fact; facts that stand in the request need no call."""
+        """Look for the next fact; facts that are in the request need no call."""
         text, asked = json.dumps(body["messages"]), self._asked
         if asked is not None:
             self.read += asked.value in json.dumps(body["messages"][-1])
@@ -198,7 +198,7 @@ def text_of(message: Message) -> str:
 
 
 def summary(messages: Sequence[Message]) -> str:
-    """Return a summary with the facts that stand in the messages, the latest ones, as many as fit."""
+    """Return a summary with the facts that are in the messages, the latest ones, as many as fit."""
     text = "\n".join(map(text_of, messages))
     seen = [fact.line for fact in facts() if fact.value in text]
     head = f"The survey is being read page by page; {len(seen)} sites were seen. The latest:"

@@ -1,6 +1,6 @@
 """What an idle worker costs, and who follows its conversations: `python -m benchmarks.idle [--poll 0.1] [--followers 2000]`.
 
-Over SQLite (extra `durable`). Prints one JSON object: the share of a core and the statements a second while nothing happens; then messages
+Over SQLite (extra `durable`). Prints one JSON object: the share of a core and the statements a second while nothing happens. Then messages
 are sent, one after another, and what counts are the milliseconds from sending to the first frame of a reader that follows the conversation,
 and to the first text of the answer.
 """

@@ -35,7 +35,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "pydantic": ("pydantic", "pydantic_core", "typing_inspection"),
     "SQLAlchemy, DBOS": ("sqlalchemy", "dbos"),
 }
-"""The packages of each column; whatever else there is stands in the last one."""
+"""The packages of each column; whatever else there is goes to the last one."""
 REST = "Python"
 _LIBRARY = sysconfig.get_paths()["purelib"]
 _PACKAGE = Path(__file__).parents[1] / "langchain_autotools"

@@ -5,7 +5,7 @@ the second runs of new conversations that take turns with it, and statements.
 `neighbours`: a run of a new conversation beside one other in the database, beside 100,000 (rows that are copied), and beside one again.
 `result`: by how much one result of ten megabytes makes the database larger.
 `turn`: a turn with two tool calls of a durable run, beside what it cannot do without: the same turn of the plain model, and as many bare
-steps of DBOS's as the durable turn records; all of them take turns in one process, and the least of the rounds counts.
+steps of DBOS's as the durable turn records. All of them take turns in one process, and the least of the rounds counts.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""A chat page over conversations that outlive this program: they stand in chats.sqlite. Needs the extra `examples`.
+"""A chat page over conversations that outlive this program: they are in chats.sqlite. Needs the extra `examples`.
 
 `python examples/chat_app.py` asks the embedded local model (extra `local`), `python examples/chat_app.py openai:gpt-5` another one.
 """
@@ -90,9 +90,9 @@ class Unread:
 
 
 def page(chats: Conversations) -> gr.Blocks:
-    """The page of these conversations. Which one it shows stands in its address."""
+    """The page of these conversations. Which one it shows is in its address."""
 
-    edited: dict[str, str] = {}  # what stands in an editor outlives that another call is decided
+    edited: dict[str, str] = {}  # what is in an editor outlives that another call is decided
     unread = Unread(chats)
 
     def begin(chosen: str | None, request: gr.Request) -> gr.Radio:
@@ -103,7 +103,7 @@ def page(chats: Conversations) -> gr.Blocks:
 
     async def follow(chosen: str) -> AsyncIterator[Any]:
         await unread.load(chosen)
-        async for chat in gradio_chat(chats.aevents(chosen, follow=True), show_waiting=False):  # they stand in `editors`
+        async for chat in gradio_chat(chats.aevents(chosen, follow=True), show_waiting=False):  # they are in `editors`
             waiting = [call.to_dict() for call in chat.pending]
             buttons = gr.Textbox(interactive=True, submit_btn=True, stop_btn=chat.is_running)
             shown = chat.messages, buttons, unread.shown(chosen, chat.is_running, chat.read), chat.is_running

@@ -18,7 +18,7 @@ def without_query(url: str) -> str:
 
 
 def query_of(url: str) -> dict[str, str | list[str]]:
-    """Return the query parameters of an address; a list for one that stands there several times."""
+    """Return the query parameters of an address; a list for one that occurs several times."""
     found = parse_qs(url.partition("#")[0].partition("?")[2], keep_blank_values=True)
     return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
 

@@ -54,7 +54,7 @@ _KEPT = frozenset({"model_provider", "output_version"})
 _NEVER_GLUED = frozenset({"id", "index", "type", *_KEPT})
 """Additional keywords of which `+` does not put the texts together."""
 _Shape = tuple[str | None, str, Any, dict[str, Any]]
-"""What chunks that grow one text have in common: the message's id, the kind of the text, where it stands, the metadata."""
+"""What chunks that grow one text have in common: the message's id, the kind of the text, its place, the metadata."""
 
 
 class ChunkSum:

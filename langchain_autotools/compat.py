@@ -1,6 +1,6 @@
 """The package's only uses of undocumented interfaces: of LangChain, LangGraph, pydantic, Python.
 
-Each entry has a test of its own in `tests/unit/test_compat.py`, which fails by name where a new release has changed it. There stand, too,
+Each entry has a test of its own in `tests/unit/test_compat.py`, which fails by name where a new release has changed it. Here are also
 the hooks of LangChain's core that a class must override in its own body, and what the vendors' SDKs do beyond their documentation. What
 would be lost if core copied the chunks that it hands on is in `tests/unit/test_compat_copies.py`.
 """
@@ -98,7 +98,7 @@ else:
 def current_pickler() -> type[pickle.Pickler]:
     """Return the class of the active pickler: `pickle`'s own, or one that serializes functions by value, such as cloudpickle's.
 
-    Python tells a `__getstate__` nothing of it; a pickler written in Python stands among the callers.
+    Python tells a `__getstate__` nothing of it; a pickler written in Python is among the callers.
     """
     frame = sys._getframe(1)
     while frame is not None:
@@ -117,8 +117,8 @@ def writes_functions() -> bool:
 # ---------------------------------------------------------------------------------------------- langchain_core: messages and models
 
 UNPARSABLE: Final = "!}"
-"""The prefix of arguments that must not run: core's repair of partial JSON gives up on it at once, whatever follows
-and however often chunks are summed. ("!" alone works too, but in time that grows with the square of the arguments.)"""
+"""The prefix of arguments that must not run. Core's repair of partial JSON gives up on it at once, whatever follows and however often
+chunks are summed. ("!" alone works too, but in time that grows with the square of the arguments.)"""
 
 CACHE_KEY: Final = "_serialized"
 """The entry of a model's `__dict__` in which core caches the model's serialized form; copies with other fields must drop it."""

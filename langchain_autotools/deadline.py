@@ -1,9 +1,9 @@
 """Deadlines of runs: when a run must end, by time or by its caller's `cancel=`.
 
-A turn is a stream of parts. Each step of it (the wait for its next part) is taken with the deadline in sight: an asynchronous
-step is cancelled, a synchronous one finds it by `current_deadline` and gives up by itself (the wires of this package do), or is
-not followed by another one. Where there is no deadline, `NEVER` stands in its place, and nothing of this is done. What a caller
-cancels ends in the same way: `cancelling` has a deadline that comes when it is asked for.
+A turn is a stream of parts. Each step of it (the wait for its next part) is taken with the deadline in sight. An asynchronous step is
+cancelled. A synchronous one finds it by `current_deadline` and gives up by itself (the wires of this package do), or is not followed by
+another one. Where there is no deadline, `NEVER` takes its place, and nothing of this is done. What a caller cancels ends in the same way:
+`cancelling` has a deadline that comes when it is asked for.
 """
 
 import asyncio

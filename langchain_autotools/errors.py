@@ -209,7 +209,7 @@ def _is_users(frame: FrameType) -> bool:
 class concise:
     """A context manager that cuts the traceback of self-explanatory errors of its body to the caller's line.
 
-    Such errors are those of an argument that cannot work, and of a vendor's server. It stays whole where code of anybody else stands in
+    Such errors are those of an argument that cannot work, and of a vendor's server. It stays whole where code of anybody else is in
     between.
     """
 

@@ -1,7 +1,7 @@
 """The event bus: which listeners receive the events of the runs in a context.
 
 A context variable says it. `events` sets it for each step of a stream; a run finds it when it begins, and for each of its calls says where
-what the call's tool runs stands. Where nobody listens it is read, and nothing more is done.
+the runs of the call's tool belong. Where nobody listens it is read, and nothing more is done.
 """
 
 import asyncio
@@ -172,10 +172,10 @@ class Tap(Listener):
     A subclass keeps in `take` what is to be read; the runs hand over then. What tools make is for the listener around alone.
 
     Args:
-        around: Where the place stands; None where nobody listens around it.
+        around: Where the place is; None where nobody listens around it.
 
     Attributes:
-        place: Where what runs here stands.
+        place: Where what runs here is.
     """
 
     def __init__(self, around: Scope | None) -> None:

@@ -3,9 +3,9 @@
 Every event names its run. A run that a tool made (a model or an agent inside it) tells of itself in the same stream: its events name the
 run and the call around it.
 
-Every start has its end, whatever happens: a `RunStarted` is followed by one `RunEnded` or `RunFailed` of the same run, a `CallStarted` by
-one `CallReady` or `CallDiscarded`, and a `CallReady` by one `CallResult`, by one `CallsPending` that lists the call, or, where the run ends
-before it is answered, by one `CallDiscarded`.
+Every start has its end, whatever happens. A `RunStarted` is followed by one `RunEnded` or `RunFailed` of the same run, a `CallStarted` by
+one `CallReady` or `CallDiscarded`. A `CallReady` is followed by one `CallResult`, by one `CallsPending` that lists the call, or, where the
+run ends before it is answered, by one `CallDiscarded`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -85,7 +85,7 @@ class RunEvent:
             made for the events.
         parent_run_id: The run around it, one of whose tools made this one; None for a run that no tool made.
         parent_call_id: The call of that run whose tool made this one.
-        position: Where it stands among the events of a run or a conversation that is kept (`langchain_autotools.durable`), whose readers
+        position: Where it is among the events of a run or a conversation that is kept (`langchain_autotools.durable`), whose readers
             go on behind it. None for all others.
     """
 
@@ -252,7 +252,7 @@ class CallResult(RunEvent):
     Attributes:
         call: The call as the model made it; `decision` is what somebody decided about it, where somebody did.
         index: The position of the call among the calls of its message.
-        message: The result as it will stand in the history.
+        message: The result as it will be in the history.
         duration: How many seconds the tool took; 0 where nothing ran.
         executed: Whether a tool ran.
     """
@@ -349,7 +349,7 @@ class ContextCompacted(RunEvent):
     The cached prefix of the request before ends at the first result that is left out. The history itself stays whole.
 
     Attributes:
-        what: What was left out: `results`, or with `summary` the oldest turns, for which a summary of the model's stands.
+        what: What was left out: `results`, or with `summary` the oldest turns, which a summary of the model's replaces.
         results: The number of results in whose place a line is sent from now on, or which the summary covers.
         from_tokens: The tokens of the request as it would have been sent, by the last reply's usage and an estimate of what is new.
         to_tokens: Those of the request as it is sent.

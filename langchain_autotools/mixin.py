@@ -139,9 +139,9 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
         Args:
             input: Messages, a prompt or a text.
             config: LangChain's configuration; callbacks, tags and metadata reach turns and tools.
-            **kwargs: `stop`, any run setting (`max_turns=3`, `on_limit="raise"`, ...), `resume` (see `resume`), what goes to the
-                vendor, `cancel`: an event or a function that returns True or False, by which another thread or task ends the
-                answer, whatever it waits for, and `inbox`: a queue of texts and `HumanMessage`s, which join the run between two of its
+            **kwargs: `stop`, any run setting (`max_turns=3`, `on_limit="raise"`, ...), `resume` (see `resume`), what goes to the vendor,
+                `cancel` and `inbox`. `cancel` is an event or a function that returns True or False, by which another thread or task ends
+                the answer, whatever it waits for. `inbox` is a queue of texts and `HumanMessage`s, which join the run between two of its
                 requests.
 
         Returns:
@@ -244,7 +244,7 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
     # ------------------------------------------------------------------------------------------ one request of a run
 
     def _turn_wrappers(self) -> Sequence[TurnWrapper]:
-        """Return what stands around each turn of the model's runs besides what belongs to every run: failover, where it has fallbacks.
+        """Return what wraps each turn of the model's runs besides what belongs to every run: failover, where it has fallbacks.
 
         Raises:
             ConfigurationError: A fallback cannot take the model's place.
@@ -373,7 +373,7 @@ def _refusal(model: object) -> str:
 
 
 def _needs_run(model: Any, keywords: Mapping[str, Any]) -> bool:
-    """Whether a call of a model without tools is a run, too: something stands around its turns, or is checked before its request."""
+    """Whether a call of a model without tools is a run, too: something wraps its turns, or is checked before its request."""
     own = bool(model.fallbacks) or bool(model.middleware) or model.before_turn is not None or model.max_cost is not None
     given = keywords.get("before_turn"), keywords.get("output_check"), keywords.get("max_cost"), keywords.get("inbox")
     return own or given != (None, None, None, None)

@@ -282,7 +282,7 @@ def run_cost(run: BaseMessage | HoldsRun, *, prices: Mapping[str, Mapping[str, A
         run: What a model or an agent returned: a run message, the sum of a stream's chunks, or an `AgentResult`.
         prices: Own prices by the name of the model, in place of those of the price data: US dollars for a million tokens (`..._mtok`) or
             a thousand calls (`..._kcount`), as in `{"my-model": {"input_mtok": "0.20", "output_mtok": "0.80"}}`. Prices of a service
-            tier stand under its name: `{"my-model": {..., "flex": {"input_mtok": "0.10", ...}}}`.
+            tier are under its name: `{"my-model": {..., "flex": {"input_mtok": "0.10", ...}}}`.
         at: The time of the requests, with a time zone, for prices that have changed since. None for now.
 
     Raises:

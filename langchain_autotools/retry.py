@@ -367,7 +367,7 @@ def checked_retry(name: str, value: Any) -> RetryPolicy | RetryStrategies:
 # The sequence of attempts at one request or call.
 #
 # Whether another attempt follows, and after which wait, is decided by tenacity's strategies. The loop is not tenacity's: so no frame of
-# it stands in a traceback, and a wait ends where the run does.
+# it is in a traceback, and a wait ends where the run does.
 
 
 _logger = logging.getLogger("langchain_autotools")

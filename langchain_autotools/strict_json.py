@@ -2,7 +2,7 @@
 
 A text is read if it is exactly one JSON value, with white space around it at the most. Refused are `NaN` and `Infinity`, numbers
 beyond what a double can hold (`1e999`), and values nested more than 200 levels deep, which could be read but not written or checked.
-Of a key that stands twice in an object the last value counts. Control characters may stand in strings (wire quirk B-22): models write
+Of a key that occurs twice in an object the last value counts. Control characters may be in strings (wire quirk B-22): models write
 them; what goes back to a server is read without that leave.
 """
 
@@ -46,7 +46,7 @@ def _is_too_deep(value: object) -> bool:
 def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        raise ValueError("a key stands twice in an object")
+        raise ValueError("a key occurs twice in an object")
     return value
 
 
@@ -72,7 +72,7 @@ def read_object(text: str, *, control_characters: bool = True) -> dict[str, Any]
 
     Args:
         text: The text.
-        control_characters: Whether control characters may stand in strings.
+        control_characters: Whether control characters may be in strings.
     """
     try:
         value = read_json(text) if control_characters else _without_control_characters.decode(text)

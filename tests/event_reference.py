@@ -13,7 +13,7 @@ BEGIN, END = "<!-- kinds: written by python -m tests.event_reference --write -->
 ABOUT = """
 Where events are sent (`sse`, and by the command line with `--json`) a kind has the name of the second column. Fields in parentheses are
 left out there where they are empty, or always the same; what a call and its result have in their place is in
-[Show a run in a page](../howto/web.md).
+[Encoders in detail](../web.md#the-frames).
 
 | event | name | fields, besides those of `RunEvent` | meaning |
 |---|---|---|---|

@@ -6,11 +6,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from benchmarks.__main__ import _TASKS, PAGES, write
 from benchmarks.charts import CHARTS, PEERS, description, draw, keep, kept, measured
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGE = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
-HEADINGS = {"text": "### Streamed text", "arguments": "### Argument fragments", "turns": "### A turn with two tool calls"}
+HEADINGS = {"text": "## Streamed text", "arguments": "## Argument fragments", "turns": "## A turn with two tool calls"}
 SVG = "{http://www.w3.org/2000/svg}"
 
 tasks = pytest.mark.parametrize("task", list(CHARTS))
@@ -19,7 +20,7 @@ tasks = pytest.mark.parametrize("task", list(CHARTS))
 @tasks
 def test_the_kept_figures_are_those_of_the_table(task: str) -> None:
     """In the column of the size that the chart shows, row by row."""
-    section = PAGE[PAGE.index(HEADINGS[task]) :].partition("\n### ")[0]
+    section = PAGE[PAGE.index(HEADINGS[task]) :].partition("\n## ")[0]
     lines = [re.split(r"(?<!\\)\|", line) for line in section.splitlines() if line.startswith("|")]
     head, _, *rows = [[cell.strip() for cell in line] for line in lines]
     column = next(place for place, cell in enumerate(head) if cell.split()[:1] == [f"{CHARTS[task].size:,}"])
@@ -50,3 +51,17 @@ def test_what_was_measured_is_kept_and_drawn(tmp_path: Path) -> None:
     (_, text) = draw(kept(path), tmp_path)
     assert "autotools: 10.0 µs (0.05 of the SDK)" in text.read_text(encoding="utf-8")
     assert measured("arguments", figures) == {}
+
+
+def test_what_was_measured_is_written_where_it_has_its_place(tmp_path: Path) -> None:
+    """On the users' page or on the contributors' one, or on both; each table has a place, and what nobody has a place for is refused."""
+    pages = [tmp_path / page.name for page in PAGES]
+    for page, copy in zip(PAGES, pages, strict=True):
+        copy.write_text(page.read_text(encoding="utf-8"), encoding="utf-8")
+    write({name: f"new of {name}" for name in ("when", *_TASKS)}, pages)
+    users, contributors = (page.read_text(encoding="utf-8") for page in pages)
+    assert {name for name in ("when", *_TASKS) if f"\nnew of {name}\n\n<!-- end -->\n" not in users + contributors} == set()
+    assert "new of when" in users and "new of when" in contributors
+    assert "new of text" not in contributors and f"![{description('text', kept()['text'])}]" in users
+    with pytest.raises(SystemExit, match="no page has a place for another"):
+        write({"another": "1"}, pages)

@@ -78,7 +78,7 @@ def table(call: ast.Call) -> Table:
 
 
 def sources(package: Path, *words: str) -> list[Path]:
-    """The modules of a package in which one of the words stands."""
+    """The modules of a package that have one of the words."""
     return [path for path in sorted(package.rglob("*.py")) if any(word in path.read_text(encoding="utf-8") for word in words)]
 
 
@@ -143,8 +143,8 @@ def test_no_consumer_looks_for_kinds_of_events_beside_its_table() -> None:
 
 
 def test_every_kind_of_event_is_public_and_documented() -> None:
-    """In its module, in the reference, which is made from the classes, and in the list of the how-to."""
-    reference, page = PAGE.read_text(encoding="utf-8"), (DOCS / "howto" / "events.md").read_text(encoding="utf-8")
+    """In its module, in the reference, which is made from the classes, and in the list of the page on events."""
+    reference, page = PAGE.read_text(encoding="utf-8"), (DOCS / "events.md").read_text(encoding="utf-8")
     assert reference == written(reference), "python -m tests.event_reference --write"
     for kind in kinds_of(PACKAGE):
         assert kind in event_types.__all__

@@ -2,7 +2,7 @@
 
 Other pages that run: presets and their vendors (tests/providers/presets), tools, messages and testing (their tests), MCP (tests/compat),
 what vendors do by themselves (tests/providers/test_vendor_events.py), handlers (tests/providers/openai/test_handlers_elsewhere.py),
-a model's file tools (tests/providers/test_file_handlers.py).
+a model's file tools (tests/providers/test_file_handlers.py), logs and traces (tests/compositions/test_traces.py).
 """
 
 import ast
@@ -24,9 +24,12 @@ from tests.test_readme import decide, page_name
 
 PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 DOCS = REPOSITORY / "docs"
-OTHERS = ("files.md", "mcp.md", "vendor_events.md", "handlers.md")
+OTHERS = ("files.md", "mcp.md", "vendor_events.md", "handlers.md", "tracing.md")
 LESSONS = [page for folder in ("tutorial", "howto") for page in sorted((DOCS / folder).glob("*.md")) if page.name not in OTHERS]
-PAGES = [*LESSONS, *(DOCS / f"{name}.md" for name in ("index", "chat_openai", "azure_chat_openai", "errors", "own_model"))]
+BEHIND = ("approvals", "conversations", "events", "web", "ai_sdk", "ag_ui", "policies", "cost")
+"""Pages behind a how-to, with more than most users look for."""
+
+PAGES = [*LESSONS, *(DOCS / f"{name}.md" for name in (*BEHIND, "index", "chat_openai", "azure_chat_openai", "errors", "own_model"))]
 VENDORS = {
     "chat_anthropic": (AnthropicServer, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
     "chat_google_generative_ai": (GoogleServer, "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"),
@@ -39,6 +42,8 @@ def test_the_python_of_the_page_runs(
     page: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Its blocks are one program that prints what the page shows, and every request is one that the vendor takes."""
+    # What a new process has. The servers of two pages give their replies the same ids, which vendors never do.
+    monkeypatch.setattr("langchain_autotools.run.event_emitter._prefixes", {})
     with OpenAIServer(lambda exchange: decide(exchange.json)) as server:
         monkeypatch.setenv("OPENAI_API_KEY", "key")
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)

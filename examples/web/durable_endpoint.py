@@ -2,7 +2,7 @@
 
     uvicorn --timeout-graceful-shutdown 1 examples.web.durable_endpoint:app
 
-They stand in chats.sqlite. Kill the program in the middle of an answer and start it again: the answer goes on, and the page misses nothing.
+They are in chats.sqlite. Kill the program in the middle of an answer and start it again: the answer goes on, and the page misses nothing.
 """
 
 from collections.abc import AsyncIterator

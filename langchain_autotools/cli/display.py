@@ -227,7 +227,7 @@ _CHANGED: Final[Mapping[str, Callable[[Any], dict[str, Any]]]] = {
     "tool_call": lambda event: {} if event.call.args is not None else {"args": event.call.arguments},
     "tool_result": lambda event: {"content": text_of(event.message)},
 }
-"""What stands in the line of an event otherwise than in its frame, by the frame's name."""
+"""What the line of an event says otherwise than its frame, by the frame's name."""
 
 _WRITES: Final[Mapping[str, Callable[..., None] | None]] = {
     "run_start": NOTHING,

@@ -20,9 +20,9 @@ to another worker notices at its next record, before it runs the next call.
 `stored` is the form in which values are recorded; `journal` records turns, calls and events, and keeps a large text from being stored
 twice; `run_reader` reads the events of a run. `engine` is DBOS in this process, with what is kept of conversations
 in memory; `workers` is what becomes of runs whose worker ends, falls silent, crashes repeatedly or has a full disk. `runs` and
-`conversations` are what users call. `conversation_runs` is what each run of a conversation is asked, how they stand in the database, how
-a deleted conversation begins anew, and how they get on; `conversation_reader` reads a conversation's events,
-notes its owner, labels and title, and finds it by them.
+`conversations` are what users call. `conversation_runs` is what each run of a conversation is asked, how they are kept in the database, how
+a deleted conversation begins anew, and how they get on. `conversation_reader` reads a conversation's events, notes its owner, labels and
+title, and finds it by them.
 """
 
 from .conversation_reader import ConversationInfo

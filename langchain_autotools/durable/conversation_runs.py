@@ -761,7 +761,7 @@ def _new_decisions(runs: Sequence[ConversationRun], given: Sequence[Decision], r
 def request_of_retry(runs: Sequence[ConversationRun], failed: ConversationRun) -> NewRun:
     """Return the request of a run that repeats the unfinished part of a failed one.
 
-    What that one had completed stands in the history: this one adds no message, and goes on from there.
+    What that one had completed is in the history: this one adds no message, and goes on from there.
 
     Raises:
         ConfigurationError: It has not failed, it is not the last one, or it has left calls that wait for decisions.

@@ -165,7 +165,7 @@ class Conversations:
         Args:
             conversation: Its id; the first message begins it.
             message: A text or a message. One with the `id` of a message that was sent before is not sent again. One that was appended, or
-                came with a fork, and is the last of the conversation is answered where it stands.
+                came with a fork, and is the last of the conversation is answered where it is.
             config: Its tags, metadata and `configurable` travel with the run.
             owner: Owner of the conversation, set when it begins. Later values must be the same.
             labels: Labels by which `list` finds the conversation. They replace earlier ones;
@@ -180,9 +180,9 @@ class Conversations:
             tell it where it was read.
 
         Raises:
-            ConfigurationError: The message is none that somebody says to a model, or something cannot travel; or another message of
-                the conversation has its id; or the conversation has another owner, or none; or `while_running` is neither; or what
-                steers is no text or `HumanMessage`, or is empty, or the model does not carry messages.
+            ConfigurationError: The message is none that somebody says to a model, or something cannot travel. Another message of the
+                conversation has its id. The conversation has another owner, or none. `while_running` is neither. What steers is no text or
+                `HumanMessage`, or is empty, or the model does not carry messages.
         """
         if while_running not in ("queue", "steer"):
             raise ConfigurationError(f'while_running is "queue" or "steer", not {while_running!r}')
@@ -467,9 +467,9 @@ class Conversations:
         """Return a conversation as plain JSON: its messages in LangChain's form (for `messages_from_dict`), and its runs.
 
         Returns:
-            `version` (of this form), `conversation`, `messages`, and `runs`: of each its `id`, `kind` (`send`, `decide` or `append`),
-            `begun` (ISO 8601), `status` (`waits`, `goes on`, `ended` or `failed`) and `error`; and `taken_by`, the id of the run that
-            has taken its message, where one has.
+            `version` (of this form), `conversation`, `messages` and `runs`. Of each run its `id`, `kind` (`send`, `decide` or `append`),
+            `begun` (ISO 8601), `status` (`waits`, `goes on`, `ended` or `failed`) and `error`; and `taken_by`, the id of the run that has
+            taken its message, where one has.
         """
         messages = plain_messages(self.messages(conversation))
         runs = [run.exported() for run in self._runs.of(conversation, whole=True)]

@@ -1,6 +1,7 @@
 """The journal of a run in DBOS: its turns, its calls, its events, what steers it, each recorded as it happens.
 
-A turn is one step: its output is the turn's message. A call is two steps: one that says which execution of the workflow began it, and one
+A turn is one step: its output is the turn's message. A further request of it, such as one for a summary, is a step before that is recorded,
+for which the turn's record keeps the numbers. A call is two steps: one that says which execution of the workflow began it, and one
 whose output is its result. A result that is not there while the first step is another execution's belongs to a call that was running when
 that execution ended: what it did is not known, and it does not run again. A call that may run again has the second step only. A reading
 of the inbox is a step if it finds something, under a name that says where it was.
@@ -55,7 +56,7 @@ STREAM = "run"
 
 _BATCH_SECONDS = 0.1  # how long events wait for more, so that each batch and not each word is a row
 _LARGE = 10_000  # characters from which on a text is named
-_TEXT = "autotools_text"  # the only key of what stands in a text's place, with its digest
+_TEXT = "autotools_text"  # the only key of what is in a text's place, with its digest
 _NAMES = "names_texts"  # the key of what has such names
 
 
@@ -416,7 +417,7 @@ class Journal(RunJournal):
         """Yield the parts of a turn as they arrive, or the message that an earlier execution recorded."""
         self._turns += 1
         self.execution.messages = request.messages
-        turn = _Turn(self, self._turns, proceed(request), request.end)
+        turn = _Turn(self, self._turns, request, proceed)
         yield from turn.parts()
         if not turn.began:
             yield from self._replayed(turn.record, request.end)
@@ -424,6 +425,8 @@ class Journal(RunJournal):
     def _replayed(self, made: Any, end: Deadline) -> Iterator[TurnPart]:
         with self.reading(lambda: False):
             record = self.read(made, "error", "message", "cut")
+            for _ in range(record.get("further", 0)):
+                DBOS.reserve_step()
             if record["error"] is not None:
                 raise RunFailedError(record["error"])
             parts: list[TurnPart] = [Notice(event_of(row)) for row in record.get("notices", ())]
@@ -534,15 +537,17 @@ def _not_recorded() -> str:
 class _Turn:
     """One turn, executed in a step in its own thread while its parts are yielded."""
 
-    def __init__(self, journal: Journal, number: int, parts: Iterator[TurnPart], end: Deadline) -> None:
+    def __init__(self, journal: Journal, number: int, request: TurnRequest, proceed: ProceedTurn) -> None:
         self.began = False
         self.record: dict[str, Any] = {}
         self._journal = journal
         self._number = number
-        self._parts = parts
-        self._end = end
+        self._parts = proceed(replace(request, recorded=self._recorded))
+        self._end = request.end
         self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._error: BaseException | None = None
+        self._workflow = copy_context()
+        self._further = 0
 
     def parts(self) -> Iterator[TurnPart]:
         """Yield the parts as they arrive; none if the turn was replayed."""
@@ -587,13 +592,73 @@ class _Turn:
         except BaseException as error:
             self._journal.leave(error)
             self._error = run_exception(error)
-            return self._journal.written({"message": None, "cut": None, "error": error_text(error)})
+            return self._journal.written({"message": None, "cut": None, "error": error_text(error), **self._numbers()})
         cut = None if self._end.cut is None else self._end.reason
         message = chunks.message() if whole is None and chunks else whole
         if cut is not None and message is not None:
             message = as_chunk(message)
         record = {"message": plain_messages([message])[0] if message else None, "cut": cut, "error": None}
-        return self._journal.written({**record, **({"notices": notices} if notices else {})})
+        return self._journal.written({**record, **({"notices": notices} if notices else {}), **self._numbers()})
+
+    def _numbers(self) -> dict[str, int]:
+        """Return the number of further requests that have steps of their own, those of earlier executions included; nothing for none."""
+        while self._step_name(self._further + 1) in self._journal.execution.recorded_steps:
+            self._further += 1
+            self._workflow.run(DBOS.reserve_step)
+        return {"further": self._further} if self._further else {}
+
+    def _step_name(self, request: int) -> str:
+        return f"turn {self._number} request {request}"
+
+    def _recorded(self, messages: Sequence[BaseMessage], make: Callable[[], AIMessage | None]) -> AIMessage | None:
+        """Return the reply to a further request of the turn that an earlier execution recorded, or make it and record it.
+
+        A record of another request, which the turn of the earlier execution needed and this one does not, says nothing.
+        """
+        self._further += 1
+        return self._workflow.run(_Further(self._journal, self._step_name(self._further), messages, make).reply)
+
+
+class _Further:
+    """The step of a further request of a turn, which runs in the context of the workflow.
+
+    Args:
+        journal: The journal.
+        name: The name of the step.
+        messages: The messages of the request.
+        make: Makes it, in the context of whoever asks.
+    """
+
+    def __init__(self, journal: Journal, name: str, messages: Sequence[BaseMessage], make: Callable[[], AIMessage | None]) -> None:
+        self._journal = journal
+        self._name = name
+        self._request = _digest(json.dumps([[one.type, one.content] for one in messages], default=str))
+        self._make = make
+        self._context = copy_context()
+        self._made = False
+        self._error: BaseException | None = None
+
+    def reply(self) -> AIMessage | None:
+        """Return the reply."""
+        try:
+            with self._journal.reading(lambda: self._made):
+                record = DBOS.reserve_step().run({"name": self._name}, self._work)
+                known = mapping_of(record, "request", "message")
+                if known["request"] == self._request:
+                    return None if known["message"] is None else reply_of(known["message"])
+        except NotRecorded:
+            raise (self._error or NotRecorded()) from None
+        return self._context.run(self._make)
+
+    def _work(self) -> dict[str, Any]:
+        self._made = True
+        try:
+            message = self._context.run(self._make)
+        except BaseException as error:  # it is the turn's
+            self._error = error
+            raise NotRecorded from error
+        self._journal.execution.recorded()
+        return self._journal.written({"request": self._request, "message": None if message is None else plain_messages([message])[0]})
 
 
 class _Call:

@@ -579,11 +579,11 @@ def followed_runs() -> FollowedRuns:
     return _followed[-1]
 
 
-# --------------------------------------------------------------------------------------------- rows as they stand in the database's streams
+# --------------------------------------------------------------------------------------------- rows as they are in the database's streams
 
 
 def rows_of(had: Mapping[str, int]) -> dict[str, list[Any]]:
-    """Return the rows of runs, of each those after so many, in one statement. In place of one that cannot be read stands the error.
+    """Return the rows of runs, of each those after so many, in one statement. One that cannot be read is replaced by the error.
 
     DBOS reads streams one by one, so its table is read here. What goes wrong with that does not matter: DBOS reads it then.
     """

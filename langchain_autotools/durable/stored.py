@@ -20,7 +20,7 @@ from ..strict_json import mend_surrogates
 _NOT_OF_ITS_FORM = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 _TRAVELS = ("tags", "metadata", "configurable")
 _SAYS_NOTHING: Mapping[str, Any] = {"recursion_limit": 25, "callbacks": None, "max_concurrency": None, "run_name": None}
-_LONGEST = 1000  # bytes of a name as it stands in an id: PostgreSQL indexes no more than some 2,700 in all
+_LONGEST = 1000  # bytes of a name as it is in an id: PostgreSQL indexes no more than some 2,700 in all
 _T = TypeVar("_T")
 _M = TypeVar("_M", bound=BaseMessage)
 
@@ -31,7 +31,7 @@ class RunFailedError(AutoToolsError):
 
 # ---------------------------------------------------------------------------------------------- reading
 #
-# A row that is not of its form is an error of the run, whatever stands in it.
+# A row that is not of its form is an error of the run, whatever is in it.
 
 
 @contextmanager

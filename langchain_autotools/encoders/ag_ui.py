@@ -55,7 +55,7 @@ def ag_ui(
 
     All that the stream tells is one run of the protocol, each turn a step of it. A run inside a tool is a subagent. Calls that need
     approval end the run with interrupts; `from_ag_ui` reads what is decided about them. Calls that are left to the page are the
-    `pendingToolCallIds` of a run that has succeeded. `docs/howto/web.md` lists what becomes of each event.
+    `pendingToolCallIds` of a run that has succeeded. `docs/ag_ui.md` lists what becomes of each event.
 
     A tool call is sent when its turn has ended, exactly as the message has it: a client cannot take back what it was sent. While it is
     being written, the custom events `tool_call_started`, `tool_call_delta` and `tool_call_discarded` tell of it.

@@ -133,7 +133,7 @@ def _frames(chunks: Iterable[Chunk]) -> bytes:
 #
 # - A part of a call is looked for in the current step only while the call is written, so no step begins while one is.
 # - `tool-input-available` makes a page run a tool of its own (`onToolCall`). A call of an earlier message that a resumed run goes on with
-#   was announced before, so it is shown without that chunk, and only once there is news of it: the page goes on with the message it has,
+#   was announced before, so it is shown without that chunk, and only once there is news of it. The page goes on with the message it has,
 #   or, if it has none, gets a part for the call.
 # - A call that was asked about carries the answer, whoever gave it: the request and the answer go before its output or
 #   `tool-output-denied`.
@@ -455,7 +455,7 @@ class UIMessageChunks:
             yield {"type": "source-document", **known, "mediaType": "text/plain", "title": event.title or event.document or event.url}
 
     def _file(self, event: kinds.FileMade) -> Iterator[Chunk]:
-        """Yield a file. One without data or a page's address stands in its message, or is known to the vendor alone."""
+        """Yield a file. One without data or a page's address is in its message, or is known to the vendor alone."""
         yield from self._enter(event.message_id)
         url = event.url if is_page(event.url) else (f"data:{event.mime_type};base64,{event.data}" if event.data else None)
         if url is not None:

@@ -205,11 +205,11 @@ def from_ai_sdk(
     """Parse the post of a page with `useChat`: the user's new message, decisions about pending calls, or both.
 
     The page posts the whole conversation as it has it. Nothing of that is believed but what the last message says, and where that is the
-    user's and calls wait the assistant's before it: a user's message is taken with its text and files; of an assistant message the
-    answers to approvals whose signature holds, the outputs of calls that were
-    left to the page, and the answers to questions of MCP servers: outputs of the form `{"action": "accept", "content": {...}}`,
-    `{"action": "decline"}` or `{"action": "cancel"}`. An approved call runs with other arguments where the body has them, as
-    `{"edits": {call id: arguments}}`, or the message has a part `data-edited-arguments` with `toolCallId` and `input`.
+    user's and calls wait the assistant's before it. A user's message is taken with its text and files. Of an assistant message are taken
+    the answers to approvals whose signature holds, the outputs of calls that were left to the page, and the answers to questions of MCP
+    servers. These are outputs of the form `{"action": "accept", "content": {...}}`, `{"action": "decline"}` or `{"action": "cancel"}`. An
+    approved call runs with other arguments where the body has them, as `{"edits": {call id: arguments}}`, or the message has a part
+    `data-edited-arguments` with `toolCallId` and `input`.
 
     A post that asks for a reply anew (`regenerate`) brings nothing, for its message is in the history.
 

@@ -65,7 +65,7 @@ def _message_events(run_id: str, messages: Sequence[BaseMessage], waiting: Seque
             index, call = calls.get(message.tool_call_id, asked_before)
             yield kinds.CallResult(run_id=run_id, call=call, index=index, message=message)
             yield kinds.MessageDone(run_id=run_id, message=message)
-        elif isinstance(message, HumanMessage) and message is not messages[0]:  # what the run took: its question stands before it
+        elif isinstance(message, HumanMessage) and message is not messages[0]:  # what the run took: its question is before it
             yield kinds.MessageDone(run_id=run_id, message=message)
     if waiting:
         yield kinds.CallsPending(run_id=run_id, calls=waiting)

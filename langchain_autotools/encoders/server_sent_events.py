@@ -1,4 +1,4 @@
-"""Server-sent events: a named frame with one JSON object for each event of a run, as described in docs/howto/web.md."""
+"""Server-sent events: a named frame with one JSON object for each event of a run, as described in docs/web.md."""
 
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import fields
@@ -166,7 +166,7 @@ class FrameEncoder:
         return f"event: {name}\n{line}data: {to_json(data)}\n\n".encode()
 
 
-# ---------------------------------------------------------------------------------------------- what stands in which frame
+# ---------------------------------------------------------------------------------------------- what is in which frame
 
 
 @cache

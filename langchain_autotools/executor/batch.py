@@ -1,4 +1,4 @@
-"""The common part of synchronous or asynchronous batches of running calls, with what stands around each call."""
+"""The common part of synchronous or asynchronous batches of running calls, with what wraps each call."""
 
 import asyncio
 import logging
@@ -177,7 +177,7 @@ class BatchOptions:
         in_order: Whether a call waits for those before it: one behind a call that waits with a run inside, or since it was changed, does.
         claims: What is claimed in the caller's store; None where nothing is.
         in_run: Whether the batch belongs to a run; else what is claimed ends with it.
-        wrappers: What stands around each planned call besides the journal, the claim and the policies, the outermost first.
+        wrappers: What wraps each planned call besides the journal, the claim and the policies, the outermost first.
         is_concerned: Whether a call that a wrapper has changed needs an approval, by the call before and after.
         observer: Observes what becomes of the calls; None where nobody does.
     """

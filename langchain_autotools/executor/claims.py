@@ -75,8 +75,8 @@ class ClaimStore(Protocol):
             owner: The run that claims it.
 
         Returns:
-            "mine": it is the owner's now, which was nobody's, or that of an owner who died before it began. "left": it is the owner's now,
-            but had begun under an owner who has died. "running": a living owner has it. Else the value that `done` was given.
+            "mine": It is the owner's now, which was nobody's, or that of an owner who died before it began. "left": It is the owner's now,
+            but had begun under an owner who has died. "running": A living owner has it. Else the value that `done` was given.
         """
 
     def begin(self, key: str, owner: str) -> Any:

@@ -36,7 +36,7 @@ PROGRESS_EVENT: Final = "tool_progress"
 class ToolContext(InjectedByType):
     """The conversation around a tool call. A parameter of this type is injected and hidden from the model.
 
-    The parameter may have any name, and stand in a function or in a class's `_run`; `ToolContext | None` and `Annotated` count too.
+    The parameter may have any name, and be in a function or in a class's `_run`; `ToolContext | None` and `Annotated` count too.
 
     Args:
         call: The tool call.

@@ -59,7 +59,7 @@ Approve = Callable[[PendingCall], Awaitable[Decision | None] | Decision | None]
 class Setting:
     """What is to know of a setting: where it may be given, what is refused, how the values of several places are joined.
 
-    It stands in the type of the field that declares the setting: `Annotated[int | None, Setting(...)]`.
+    It is in the type of the field that declares the setting: `Annotated[int | None, Setting(...)]`.
 
     Attributes:
         check: Returns the value as it is used, of the setting's name and the value that is given; raises `ConfigurationError`.
@@ -298,9 +298,9 @@ class ToolExecutor(ReadsCalls):
         approve: Callback that decides at once: it gets a `PendingCall` and returns one of its decisions, or None to leave the call
             pending; may be asynchronous. Without `requires_approval` it is called for every call.
         approval_key: Key of the digests of pending calls, so that nobody else can create them. No pickle holds it.
-        claim: Store by which decided calls run once, however often they are executed and in however many processes: `claims(url)`, an
-            object with `take(key, owner)`, `begin`, `done`, `release` and `end`, one with `take(key)`, or a function that returns True
-            once for each key. May be asynchronous. The AI message needs an id.
+        claim: Store by which decided calls run once, however often they are executed and in however many processes. It is `claims(url)`, an
+            object with `take(key, owner)`, `begin`, `done`, `release` and `end`, one with `take(key)`, or a function that returns True once
+            for each key. May be asynchronous. The AI message needs an id.
         handlers: Functions that answer calls of the vendor's tools for the caller's machine, by kind; see `Handler`.
 
     Attributes:
@@ -376,7 +376,7 @@ class ToolExecutor(ReadsCalls):
         return other
 
     def between(self, call: Mapping[str, Any], fields: Mapping[str, Any]) -> Self:
-        """Return a copy of the executor for a run: what it says stands between what the call and what the fields of its model say.
+        """Return a copy of the executor for a run: what it says goes before the fields of its model, and after what the call says.
 
         Raises:
             ConfigurationError: As of `with_settings`.

@@ -1,6 +1,6 @@
 """Handlers: functions of the caller's that answer calls of the vendor's tools for the caller's machine.
 
-A handler is prepared like a tool and stands beside the tools, under a name that no tool has: what the vendor's own call means never
+A handler is prepared like a tool and kept beside the tools, under a name that no tool has: what the vendor's own call means never
 depends on how a tool is named.
 """
 

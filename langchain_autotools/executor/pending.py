@@ -1,6 +1,6 @@
 """Pending calls as plain data, identified so that a decision reaches the right one.
 
-A vendor's id of a call may stand twice in a message, and again in every later turn (`call_0`). A call that waits is known by the UUID
+A vendor's id of a call may occur twice in a message, and again in every later turn (`call_0`). A call that waits is known by the UUID
 that is recorded of it, any other one by a digest over its message's id, its place, its id, its name and its arguments.
 """
 
@@ -179,7 +179,7 @@ def _take_identity(left: list[CallIdentity], call: ToolCallRecord) -> CallIdenti
 
 
 # ---------------------------------------------------------------------------------------------- definitions
-# What an approval binds to of a tool that a source lists: the tool's definition, JSON data, but for what stands under `unbound`.
+# What an approval binds to of a tool that a source lists: the tool's definition, JSON data, but for what is under `unbound`.
 
 
 _UNBOUND = "unbound"
@@ -361,15 +361,15 @@ class PendingCall:
         id: The call's id.
         name: The name of its tool.
         args: Its arguments.
-        kind: Why it waits: `approval` (a rule says so), `caller` (its tool was declared with `bind_tools`), `client_tool` (a vendor's
-            tool for the user's machine), `elicitation` (an MCP server asks a question during the call: `args` has its `message` and the
-            `schema` of the answer), `queued` (with `parallel=False`: a call before it waits), or `vendor_approval` (the vendor runs it
-            itself, and asks first: a tool of a remote MCP server).
+        kind: Why it waits. `approval`: a rule says so. `caller`: its tool was declared with `bind_tools`. `client_tool`: it is a vendor's
+            tool for the user's machine. `elicitation`: an MCP server asks a question during the call, and `args` has its `message` and the
+            `schema` of the answer. `queued`: with `parallel=False` a call before it waits. `vendor_approval`: the vendor runs it itself,
+            and asks first (a tool of a remote MCP server).
         uuid: The call's identity: made for it when its turn ended, else a digest over its message's id and its place there. Empty for
             the caller's own calls.
         digest: Over all of these, and for the caller's own calls over their identity. With `approval_key` only the process that has
             the key can make one.
-        toolset: The vendor's toolset that the tool is of; None for a tool that stands by itself.
+        toolset: The vendor's toolset that the tool is of; None for a tool of no toolset.
         path: The names of the models and agents given as tools inside whose runs it waits, the outermost first; empty for a call of
             the run itself.
         changed: Whether it waits again: middleware has given it other arguments than the model wrote or a human approved, or its tool is

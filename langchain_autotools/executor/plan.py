@@ -39,7 +39,7 @@ _INTERRUPTED = "interrupted: the run ended before this call gave a result"
 # ---------------------------------------------------------------------------------------------- resolution
 # Resolution of calls: the tool by its name, the bundled calls, and permission to run.
 #
-# Everything that looks at a tool's name (a restriction, a limit, a gate, a list of names) looks at what stands here, so that no spelling
+# Everything that looks at a tool's name (a restriction, a limit, a gate, a list of names) looks at what is kept here, so that no spelling
 # and no bundle passes it.
 
 
@@ -203,7 +203,7 @@ class Answer:
     Attributes:
         call: The call.
         planned: What answers it.
-        place: Marks its result with where it stands; None where that is not known.
+        place: Marks its result with where it is; None where that is not known.
         claim_key: The key under which the call is taken before it runs; None where it needs not be.
     """
 

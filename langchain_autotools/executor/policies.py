@@ -173,7 +173,7 @@ class Policies:
         return Policies(named, other.default if self.default is None else self.default.over(other.default))
 
     def for_tools(self, tools: Mapping[str, Any]) -> "Policies":
-        """Return these policies by the keys of the tools that their names mean; what stands last for one tool is the nearest."""
+        """Return these policies by the keys of the tools that their names mean; what comes last for one tool is the nearest."""
         if self.named.keys() <= tools.keys():
             return self
         found: dict[str, ToolPolicy] = {}

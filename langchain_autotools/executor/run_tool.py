@@ -13,6 +13,7 @@ from typing import Any, Protocol, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage, messages_from_dict
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, Field
 
@@ -231,16 +232,18 @@ class RunTool(BaseTool):
             raise ConfigurationError(_NAMELESS.format(kind=kind))
         return cls(name=name, description=description or f"Ask {name}, which answers in words.", runs=runs)
 
-    def _run(self, question: str, config: RunnableConfig) -> Any:
+    # A parameter `config` would be given the configuration around the tool's run: the run inside would be traced beside it.
+
+    def _run(self, question: str) -> Any:
         call = _InnerRun(question)
         with call:
-            value = self.runs.run(call.question, history=call.history, config=config, **call.keywords)
+            value = self.runs.run(call.question, history=call.history, config=ensure_config(), **call.keywords)
         return call.answer(value)
 
-    async def _arun(self, question: str, config: RunnableConfig) -> Any:
+    async def _arun(self, question: str) -> Any:
         call = _InnerRun(question)
         with call:
-            value = await self.runs.arun(call.question, history=call.history, config=config, **call.keywords)
+            value = await self.runs.arun(call.question, history=call.history, config=ensure_config(), **call.keywords)
         return call.answer(value)
 
     def check_run(self, outer: OuterCall, run: ContinuedRun) -> None:

@@ -75,7 +75,7 @@ class Signature:
         variadic: The names of `*args` and `**kwargs`.
         takes_more: Whether it takes keywords of any other name.
         obstacle: Why a model could not call it with arguments by name; None if it could.
-        is_resolved: Whether all its annotations are known where it stands, that of what it returns too.
+        is_resolved: Whether all its annotations are known where it is, that of what it returns too.
         dispatches: Whether it chooses an implementation by the type of its first argument, which then goes by position.
     """
 
@@ -150,7 +150,7 @@ class Signature:
         for one in self.parameters:
             value = NOWHERE if one.source is None else supply(one)
             if value is NOWHERE and not one.by_position:
-                continue  # an argument of the model's, where it stands in `rest`, or the default
+                continue  # an argument of the model's, where it is in `rest`, or the default
             if value is NOWHERE:
                 value = rest.pop(one.name, one.default)
             if one.by_position:

@@ -180,7 +180,7 @@ class ToolArguments:
         rows = {name: self._reads[name].paths for name in self.declared if name in self._reads}
         for name, paths in rows.items():
             for other, others in {**supplied, **rows}.items():
-                # what is given for it stands at its first path, and under its own name where nothing else has that
+                # what is given for it is at its first path, and under its own name where nothing else has that
                 places = (paths[0], (name,)) if other in supplied else paths[:1]
                 if other != name and _overlap(places, others):
                     whose = ", which the program supplies" if other in supplied else ""

@@ -52,7 +52,7 @@ class SourceTool(StructuredTool, OtherwiseNamed):
     """Raises if a call that waits cannot go on with what was decided, a `ContinuedRun`; None where no call of the tool waits."""
 
     definition: Any = Field(default=None, exclude=True, repr=False)
-    """What its source lists of it, a mapping of JSON data to which an approval of a call is bound, but for what stands in the mapping
+    """What its source lists of it, a mapping of JSON data to which an approval of a call is bound, but for what is in the mapping
     under `unbound`. `description` and `annotations` are shown. None: an approval is bound to nothing of it but the name."""
 
     listed: Any = Field(default=None, exclude=True, repr=False)
@@ -357,7 +357,7 @@ def raw_functions(functions: Mapping[str, Callable[[str], Any]], declarations: I
     """Return tools made of functions that take the JSON text of their arguments and parse it themselves.
 
     The text is one complete JSON object: what is not is answered with an error, and the function is not called. It is the text that the
-    model wrote, unless a key stands twice in one of its objects, or the call was decided about (approved, edited, resumed). The function
+    model wrote, unless a key occurs twice in one of its objects, or the call was decided about (approved, edited, resumed). The function
     then gets the arguments as they were shown and judged, in canonical JSON. Nothing else of it is checked.
 
     Args:

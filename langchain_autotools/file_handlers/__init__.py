@@ -377,7 +377,7 @@ def _changed_text(text: str, diff: str) -> str:
     """Return a text with a diff applied.
 
     Raises:
-        ToolException: The diff breaks the format, or its lines stand nowhere in the text, or in several places.
+        ToolException: The diff breaks the format, or its lines are nowhere in the text, or in several places.
     """
     lines, newline = _lines_of(text), _newline_of(text, _newline_of(diff))
     result: list[_Line] = []
@@ -404,7 +404,7 @@ class _Hunk:
         return [text for sign, text in self.body if sign != "+"]
 
     def applied(self, old: Sequence[_Line], newline: str) -> Iterator[_Line]:
-        """Yield what stands in the place of the old lines."""
+        """Yield what replaces the old lines."""
         remaining = iter(old)
         for sign, text in self.body:
             if sign == "+":
@@ -489,7 +489,7 @@ def _behind_anchors(anchors: list[str], lines: list[str], done: int) -> set[int]
 
 
 def _starts(lines: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    """Return every index at which `wanted` stands in `lines`, in linear time: by Knuth, Morris and Pratt."""
+    """Return every index at which `wanted` is in `lines`, in linear time: by Knuth, Morris and Pratt."""
     back = [0]
     for line in wanted[1:]:
         back.append(_advanced(wanted, back, back[-1], line))

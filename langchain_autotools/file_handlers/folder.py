@@ -52,8 +52,8 @@ class Folder:
 
     Args:
         path: An existing folder.
-        refused: Names and patterns of what is neither read, listed nor written: a pattern without a `/` holds for every name on the way
-            (`".env"`, `"*.pem"`), one with a `/` for paths from the folder on (`"private/*"`), each for all that lies below, too.
+        refused: Names and patterns of what is neither read, listed nor written. A pattern without a `/` holds for every name on the way
+            (`".env"`, `"*.pem"`), one with a `/` for paths from the folder on (`"private/*"`). Each holds for all that lies below, too.
         max_bytes: Maximum size of a file that is read or written.
 
     Raises:

@@ -10,12 +10,12 @@ The order of the passes in `repair`, and why:
 2. Removals are carried out before run messages are unfolded (a removed run message goes with all it carries) and again
    after it (a message that was carried can be removed alone).
 3. Run messages are unfolded: from here on the history is the one that will be sent.
-4. The former function form is rewritten, and calls and results that stand in content blocks alone are read from there.
+4. The former function form is rewritten, and calls and results that are in content blocks alone are read from there.
 5. Every call gets an id and a name of its own: from here on ids tell calls apart.
 6. Orphans are dropped, then results put in their place, then dangling calls answered; see `repairs`.
 
-What is valid is not always sent as it stands: a request has the results of a message in call order, which servers go by that count them,
-and no message of the model's that says nothing, which several vendors refuse.
+What is valid is not always sent as it is. A request has the results of a message in call order, because servers that count them go by it.
+It has no message of the model's that says nothing, because several vendors refuse it.
 """
 
 import logging
@@ -142,7 +142,7 @@ def _mended(messages: Sequence[BaseMessage], open_end: bool, open_start: bool) -
         apply_removals,
         expand_runs,
         partial(apply_removals, last=True),
-        fold_chunks,  # between which a removal stood
+        fold_chunks,  # between which something was removed
         translate_functions,
         read_blocks,
         name_calls,
@@ -194,7 +194,7 @@ class _SentCopies:
 
     Attributes:
         copies: The copies.
-        cuts: The places of replies that were cut off, after which a request to go on may stand: what is sent then need not begin with what
+        cuts: The places of replies that were cut off, after which a request to go on may follow: what is sent then need not begin with what
             was sent.
     """
 
@@ -241,8 +241,8 @@ GO_ON: Final = HumanMessage(
 
 
 def as_sent(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """Return a repaired history as it is sent to the server: with the call ids that it is to have, and with a request to go on after each
-    reply that was cut off (`fallbacks`) and that no message of the user follows.
+    """Return a repaired history as it is sent to the server, with the call ids that it is to have. A reply that was cut off (`fallbacks`)
+    and that no message of the user follows is followed by a request to go on.
 
     Returns:
         A new list. Messages that are not touched are the same objects.

@@ -1,6 +1,6 @@
 """Which old results of a history are cut out of a request.
 
-A line stands in the place of each, by whose handle it is read again.
+A line takes the place of each, and has the handle by which it is read again.
 
 A result is known by its number among all results of the history, and by a digest of its content. What was cut of a request is recorded on
 the AI message that answers it, with a digest of the messages up to the last result that is cut: where these were changed since, the record
@@ -421,11 +421,11 @@ def _found(messages: Sequence[BaseMessage], given: str) -> tuple[ToolMessage, st
         if (known := handle_of(message, place)).endswith(str(match and match[2])):
             return message, known
     example = next((handle_of(one, place) for place, one in enumerate(results) if is_cuttable(one)), "r1-0a1b2c")
-    raise LookupError(f"There is no result {given[:60]!r}. A handle stands in the line in place of a result, and looks like {example!r}.")
+    raise LookupError(f"There is no result {given[:60]!r}. A handle is in the line in place of a result, and looks like {example!r}.")
 
 
 def _part_of(pieces: Sequence[str], wanted: Part, handle: str, most: int) -> str:
-    """Return lines of a result, with where they stand."""
+    """Return lines of a result, with where they are."""
     first = (wanted.start or 1) - 1
     if first >= len(pieces):
         return f"[{handle} has {len(pieces):,} lines: there is no line {first + 1:,}.]"

@@ -44,7 +44,7 @@ class GenerationRow(TypedDict):
 def split_generations(messages: Sequence[BaseMessage], *, start: int = 0) -> list[GenerationRow]:
     """Turn a history into rows, one for each message.
 
-    A message that says itself where it stands (those of a run do) is believed; for all others that is derived from the history, the same
+    A message that says itself where it is (those of a run do) is believed; for all others that is derived from the history, the same
     each time. The messages are not changed.
 
     Args:
@@ -114,7 +114,7 @@ def expand_runs(items: list[Item]) -> Finding:
 
     Messages stored beside their run message are not added again: they are known by their id and their generation, results also by
     the call they answer, and where servers may give several replies one id by their content too. Another run's messages are others,
-    whatever their ids: the input before a run message separates it from what stands before that. A text edited after the run wins: the last
+    whatever their ids: the input before a run message separates it from what is before that. A text edited after the run wins: the last
     message takes it, and earlier messages of the run lose the text that the edit removed. The sum of the chunks of a stream
     is a run message too; if the stream was cut, text after its last complete message becomes an AI message of its own.
     """
@@ -145,7 +145,7 @@ def _carried(message: BaseMessage, source: int, problems: list[Problem]) -> list
 
 
 def _unfold(items: list[Item], runs: Mapping[int, list[BaseMessage]]) -> list[Item]:
-    """Replace each run by its parts, except those that stand beside it: an input, unless a run took it, separates one run's messages
+    """Replace each run by its parts, except those that are beside it: an input, unless a run took it, separates one run's messages
     from another's."""
     taken = {part.id for parts in runs.values() for part in parts if isinstance(part, HumanMessage)}
     unfolded: list[Item] = []
@@ -254,7 +254,7 @@ def _with_text_edit(run: AIMessage, parts: list[BaseMessage]) -> list[BaseMessag
 def _is_joined(text: str, spoken: Sequence[BaseMessage]) -> bool:
     """Whether `text` is the run's text made of these messages: of all, or (structured output) of the last one only.
 
-    At each joint stands one and the same separator. Which one the model used is not recorded, so any will do.
+    Each joint has one and the same separator. Which one the model used is not recorded, so any will do.
     """
     pieces, joints = _joints(spoken)
     if pieces and text == pieces[-1]:

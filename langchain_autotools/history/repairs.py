@@ -266,7 +266,7 @@ def read_blocks(items: list[Item]) -> Finding:
             problems.append(Problem(source, "call_in_content", _VENDORS))
         elif isinstance(message, AIMessage):
             read.append((source, _with_calls(message, [_call_in(block) for block in message.content if holds_call(block)])))
-            problems.append(Problem(source, "call_in_content", "calls that stand in its content alone; they are read from there"))
+            problems.append(Problem(source, "call_in_content", "calls that are in its content alone; they are read from there"))
         else:
             rest = [block for block in message.content if not is_result_block(block)]
             read += [(source, _tool_message(block, message)) for block in message.content if is_result_block(block)]
@@ -275,7 +275,7 @@ def read_blocks(items: list[Item]) -> Finding:
     return (read if problems else items), problems
 
 
-_VENDORS = "a call that the vendor has answered itself, in its content, stands among its calls too; it is the vendor's alone"
+_VENDORS = "a call that the vendor has answered itself, in its content, is among its calls too; it is the vendor's alone"
 
 
 def _call_in(block: Mapping[str, Any]) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def next_summary(
 
     Args:
         outline: The history.
-        former: The summary that stands there now; None for none.
+        former: The summary that the history has now; None for none.
         most: The number of messages before the first result that the model has not seen.
         kept: The number of messages before the newest results, which are to stay.
         size: Returns the tokens of the request with a summary.

@@ -42,7 +42,7 @@ _KEPT = ("tools/call", "tools/list")
 _CANCELLED = "notifications/cancelled"
 _NO_REQUEST = "-"
 _EVENTS = "text/event-stream"
-_MARK = b"\xef\xbb\xbf"  # of the order of bytes, which may stand before events
+_MARK = b"\xef\xbb\xbf"  # of the order of bytes, which may be before events
 
 Headers = Mapping[str, str] | Callable[[], Mapping[str, str] | Awaitable[Mapping[str, str]]]
 
@@ -373,7 +373,7 @@ class _Replies:
         return f"HTTP {status} {response.reason_phrase}" + (f": {words}" if words else "")
 
     def _failing(self, identity: Any, fault: Fault) -> dict[str, Any]:
-        """Keep what became of a request; return the error that stands in its answer's place."""
+        """Keep what became of a request; return the error that takes its answer's place."""
         told = self._received.faults[str(identity)] = replace(fault, words=self._public(fault.words))
         return {"jsonrpc": "2.0", "id": identity, "error": {"code": _ERROR, "message": told.words}}
 
@@ -441,7 +441,7 @@ class _Replies:
         return self._failed[identity] >= _RESUMPTIONS
 
     async def _ended(self, identity: Any, words: str) -> AsyncGenerator[bytes]:
-        """Yield the event that stands in an answer's place."""
+        """Yield the event that takes an answer's place."""
         self._settled(identity)
         yield _written(self._failing(identity, Fault(Outcome.UNKNOWN, words)))
 
@@ -561,7 +561,7 @@ def _written(message: Mapping[str, Any] | None, event: Mapping[str, str] | None 
 
 
 class _Requests:
-    """The requests of the client, each completed with what stands in no log: the user and the query of the URL, and new headers.
+    """The requests of the client, each completed with what is in no log: the user and the query of the URL, and new headers.
 
     The client logs the URL of each request at INFO; it sees one without them.
 

@@ -600,8 +600,8 @@ async def _offer(
     """Find the authorization server of an MCP server, register the client if necessary, and return the login.
 
     Returns:
-        The URL of the login without its parameters, the parameters, and what is kept of it: the client, the URL for tokens, the name of the
-        authorization server (None if it does not say it), and whether its redirects have this name as `iss`.
+        The URL of the login without its parameters, the parameters, and what is kept of it. Kept are the client, the URL for tokens, the
+        name of the authorization server (None if it does not say it), and whether its redirects have this name as `iss`.
 
     Raises:
         LoginError: There is none.

@@ -43,7 +43,7 @@ def offered_name(prefix: str, name: str) -> str:
     """Return the name under which a model is offered a tool: the server's, or an alias where some vendor does not take that.
 
     Args:
-        prefix: What stands before the names of the server's tools.
+        prefix: What goes before the names of the server's tools.
         name: The server's name of it.
     """
     full = f"{prefix}{name}"

@@ -1,7 +1,7 @@
 """How an MCP server that is a program is run, from its start to the end of all that it has started.
 
-The SDK's own way has a line that it cannot read in the log, secrets included, waits in its version 1 for a server that waits for it, and
-ends of a server that has started others the first process alone.
+The SDK's own way writes a line that it cannot read to the log, secrets included. In its version 1 it waits for a server that waits for it.
+Of a server that has started other processes it ends the first one alone.
 """
 
 import asyncio

@@ -47,7 +47,7 @@ class Lines:
 
 
 def read_message(text: str | bytes) -> Any:
-    """Return what a server has written, with half characters mended; None where it is no JSON. Control characters may stand in texts."""
+    """Return what a server has written, with half characters mended; None where it is no JSON. Control characters may be in texts."""
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
     try:

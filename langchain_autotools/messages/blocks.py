@@ -1,6 +1,6 @@
 """The content blocks of messages, read alike in the forms of LangChain, the vendors or MCP.
 
-The calls of a message stand in `tool_calls`; a block says where they were written, or repeats them. Calls that the vendor executes
+The calls of a message are in `tool_calls`; a block says where they were written, or repeats them. Calls that the vendor executes
 itself (`server_tool_call`, `server_tool_use`, ...) are none of these: they stay content.
 """
 

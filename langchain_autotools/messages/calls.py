@@ -40,7 +40,7 @@ class ToolCallRecord:
         id: The call's id; its result carries the same one.
         name: The tool's name: as the model wrote it, or, once its tool was looked for and found, the tool's own.
         arguments: The JSON text of the arguments, as the model wrote it. Tools, listeners and rules get canonical JSON of `args` in
-            its place where a key stands twice in the text, where the text is not that of `args`, or where the call was decided about.
+            its place where a key occurs twice in the text, where the text is not that of `args`, or where the call was decided about.
         args: The parsed arguments, or None where the call must not be executed.
         why: Why `args` is None, in words for the model.
         wire_id: The id that the server sent, where `id` had to replace it.
@@ -266,7 +266,7 @@ def read_call(call: GivenCall) -> ToolCallRecord:
     """Return a call as a record; a missing `id` is empty, and `args` is None unless it is one complete JSON object.
 
     Args:
-        call: The call. Arguments may be an object or JSON text, under `args`, `arguments` or `input`; name and arguments may stand
+        call: The call. Arguments may be an object or JSON text, under `args`, `arguments` or `input`; name and arguments may be
             under `function`.
 
     Raises:

@@ -26,7 +26,7 @@ _BACKTICKS = re.compile(r"`+")
 def markdown_of(message: BaseMessage | HoldsRun) -> str:
     """Return a message as Markdown; for a run message its texts, calls with results, turns and tokens.
 
-    What the model and the tools wrote is shown as it stands: Markdown and HTML in it are not rendered, so that nothing in it can
+    What the model and the tools wrote is shown as it is: Markdown and HTML in it are not rendered, so that nothing in it can
     load an image or pose as something else. Long results are cut, with a note.
 
     Args:

@@ -71,8 +71,8 @@ def without_cached_id(message: _M) -> _M:
 # ---------------------------------------------------------------------------------------------- failover
 # Marks of failover in messages: which model took over from which, and whether the reply was cut off after text.
 #
-# A mark stands among the package's metadata of an AI message: of the reply that was cut off after text, or of the first reply of a model
-# that took over before any text. The request to go on with a cut reply stands in no history: it is derived from the mark for each
+# A mark is among the package's metadata of an AI message: of the reply that was cut off after text, or of the first reply of a model
+# that took over before any text. The request to go on with a cut reply is in no history: it is derived from the mark for each
 # request.
 
 
@@ -126,7 +126,7 @@ def open_cuts(messages: Sequence[BaseMessage]) -> list[Mapping[str, Any]]:
 # ---------------------------------------------------------------------------------------------- rejected
 # Records of rejected replies: whole replies that were paid for and are no messages, because their turn was made again.
 #
-# They stand among the package's metadata of the message that took their place, and hold what tokens and prices are counted by.
+# They are among the package's metadata of the message that took their place, and hold what tokens and prices are counted by.
 
 
 REJECTED: Final = "rejected"
@@ -138,7 +138,7 @@ _BILLED_BY = ("type", "name", "action", "args", "extras")
 
 
 def with_rejected(message: _Reply, replies: Sequence[AIMessage]) -> _Reply:
-    """Return a message or chunk with records of the replies in whose place it stands; the same object without replies."""
+    """Return a message or chunk with records of the replies whose place it takes; the same object without replies."""
     if not replies:
         return message
     own = own_metadata(message)
@@ -149,12 +149,12 @@ def with_rejected(message: _Reply, replies: Sequence[AIMessage]) -> _Reply:
 
 
 def rejected_replies(message: AIMessage) -> Sequence[AIMessage]:
-    """Return the replies in whose place a message stands, in order, each with its usage and metadata alone."""
+    """Return the replies whose place a message takes, in order, each with its usage and metadata alone."""
     return [AIMessage(**record) for record in _valid_reply_records(own_metadata(message).get(REJECTED))]
 
 
 def _recorded_replies(message: AIMessage) -> Sequence[dict[str, Any]]:
-    """Return records of a reply and of those in whose place it stands, in order."""
+    """Return records of a reply and of those whose place it takes, in order."""
     metadata = {key: value for key, value in message.response_metadata.items() if key not in (KEY, "logprobs")}
     billed = [
         {key: block[key] for key in _BILLED_BY if key in block}
@@ -289,11 +289,11 @@ def _usage_record(message: BaseMessage) -> dict[str, Any]:
 #
 # Objects of this process that are attached to messages, chunks or errors without being sent or stored.
 #
-# A note rides on a dict that the message has anyway, as an attribute of a subclass of `dict`. Nothing else goes all the way: a field of
-# our own would need a subclass of the message, which leaves the package; an attribute in the message's `__dict__` becomes a field of
-# whatever `message_chunk_to_message` makes of a chunk, and is pickled and copied with it; private attributes of pydantic's make equal
-# messages differ. Of the dict nobody sees the difference: it is equal to a plain one, and `+`, a dump, a pickle, a deep copy and a
-# checkpoint make a plain one of it, without the note.
+# A note rides on a dict that the message has anyway, as an attribute of a subclass of `dict`. Nothing else goes all the way. A field of our
+# own would need a subclass of the message, which leaves the package. An attribute in the message's `__dict__` becomes a field of whatever
+# `message_chunk_to_message` makes of a chunk, and is pickled and copied with it. Private attributes of pydantic's make equal messages
+# differ. Of the dict nobody sees the difference: it is equal to a plain one, and `+`, a dump, a pickle, a deep copy and a checkpoint make a
+# plain one of it, without the note.
 #
 # What a core that copied chunks would cost is in `tests/unit/test_compat_copies.py`.
 

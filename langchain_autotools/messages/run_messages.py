@@ -37,8 +37,8 @@ StopReason = Literal[
 ]
 """The reason why a run ended.
 
-The first three are natural ends; `refused` is the model's or the vendor's refusal; `length` and `incomplete` mean that the last reply was
-cut off, at its token limit or by anything else; `cancelled` is the caller's cancellation, `stop_when` the caller's condition; the others
+The first three are natural ends. `refused` is the model's or the vendor's refusal. `length` and `incomplete` mean that the last reply was
+cut off, at its token limit or by anything else. `cancelled` is the caller's cancellation, `stop_when` the caller's condition. The others
 are limits."""
 
 
@@ -430,7 +430,7 @@ def run_usage(run: BaseMessage | HoldsRun) -> UsageMetadata | None:
 _NAMESPACE = uuid.UUID("6b1f0c0e-7b8e-5d0a-9d59-6f6a1c3c4f11")
 
 may_repeat: Final = re.compile(r"(?s)(?!.{22})([A-Za-z]+[-_])*.{0,11}").fullmatch
-"""Whether a server may give two replies this id: behind words such as `chatcmpl-` stand fewer than 12 characters. 22 characters can hold
+"""Whether a server may give two replies this id: words such as `chatcmpl-` are followed by fewer than 12 characters. 22 characters can hold
 128 random bits in base64, whose letters and dashes may look like words."""
 
 
@@ -499,7 +499,7 @@ class Separators:
         separator: The separator.
 
     Attributes:
-        is_due: Whether tool calls or a message of the user stand between the text so far and the next one.
+        is_due: Whether tool calls or a message of the user are between the text so far and the next one.
         last: The last text; may be set in place of calling `before` while no separator is due.
     """
 

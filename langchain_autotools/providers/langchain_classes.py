@@ -1,7 +1,7 @@
 """Chat model classes of LangChain's packages by name, for the vendors that have no class in this package.
 
 The names, classes and inferred prefixes are those of LangChain's `init_chat_model`, which is not imported. A class is made as LangChain
-makes it, and then stands behind the mixin, as `with_tools` puts it there.
+makes it, and then comes behind the mixin, as `with_tools` puts it there.
 """
 
 from collections.abc import Iterable, Mapping

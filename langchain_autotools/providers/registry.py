@@ -175,7 +175,7 @@ def init_chat_model(
     Args:
         model: `provider:model`, or the model alone where its name tells the provider (`claude...`, `gpt-...`, `grok...`).
             For the local model `local`, or `local:` and a GGUF file. None: each call's configuration names it. The names are those of
-            LangChain's function; where this package has no class of its own, the one of LangChain's package stands behind `with_tools`.
+            LangChain's function; where this package has no class of its own, the one of LangChain's package is behind `with_tools`.
         model_provider: The provider, in place of the part before the colon.
         configurable_fields: Arguments that a call may set in `config={"configurable": {...}}`: their names, or "any" (also addresses
             and keys: only where configurations can be trusted). None: `model` and `model_provider` where no model is named here.
@@ -338,7 +338,7 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         return {name: argument for name, argument in named.items() if argument in self._fields}
 
     def _flat_keys(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what stands beside `configurable` in a configuration that was given, and which LangChain moves into it.
+        """Return what is beside `configurable` in a configuration that was given, and which LangChain moves into it.
 
         Raises:
             ConfigurationError: A key sets no argument.
@@ -413,7 +413,7 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         """Return the runnable with this configuration; arguments that it sets become defaults.
 
         Args:
-            config: LangChain's configuration. Arguments of the model stand in its `configurable` or, as in LangChain, beside it:
+            config: LangChain's configuration. Arguments of the model are in its `configurable` or, as in LangChain, beside it:
                 `{"model": "openai:gpt-5"}`.
             **kwargs: More of it, under the same names: `model="openai:gpt-5"`, `tags=[...]`.
 
@@ -441,7 +441,7 @@ class ConfigurableChatModel(Batched, Runnable[LanguageModelInput, Any]):
         Args:
             input: Messages, a prompt or a text.
             config: LangChain's configuration; its `configurable`, or that of the run inside which the call is made, says the arguments
-                of the model. They may stand beside it, too (`{"model": "openai:gpt-5"}`).
+                of the model. They may be beside it, too (`{"model": "openai:gpt-5"}`).
             **kwargs: Keywords of the model's own `invoke`.
 
         Raises:

@@ -1,6 +1,6 @@
 """Chat models of other packages as models of this one: any LangChain class behind the mixin.
 
-`AdoptedChatModel` stands between the mixin and that class, the *partner*. Its requests are the partner's own `_stream` and
+`AdoptedChatModel` comes between the mixin and that class, the *partner*. Its requests are the partner's own `_stream` and
 `_generate`, its declarations the partner's own `bind_tools`; the mixin reads the replies and runs the tools.
 """
 
@@ -104,7 +104,7 @@ def _adopting_bases(name: str, bases: tuple[type, ...], namespace: Mapping[str, 
     A class that makes its requests itself (`raw_stream` or one of its like) has its bases as they are.
 
     Raises:
-        ConfigurationError: The mixin stands behind the whole class, or a field of that class has the name of one of the mixin's.
+        ConfigurationError: The mixin comes behind the whole class, or a field of that class has the name of one of the mixin's.
     """
     ours = [place for place, base in enumerate(bases) if issubclass(base, SingleTurnChatModel)]
     whole = [place for place, base in enumerate(bases) if _is_complete(base)]
@@ -454,7 +454,7 @@ _INVALID = "invalid_arguments"
 def _with_valid_calls(message: BaseMessage) -> BaseMessage:
     """Return a message with only valid calls: some partners send no others, and a result without its call is rejected.
 
-    Arguments that could not be read stand as text under `invalid_arguments`.
+    Arguments that could not be read are kept as text under `invalid_arguments`.
     """
     if not isinstance(message, AIMessage) or not message.invalid_tool_calls:
         return message

@@ -121,20 +121,20 @@ class Resumable(Batched, GivenAsTool):
         Args:
             history: The messages; the last AI message has calls without results.
             decisions: A list of decisions from the methods of `PendingCall`, or their dicts. For calls that need no approval also by
-                id: True to execute, a dict to execute with these arguments instead (the result says so), False or a text to refuse
-                (the text is what the model is told); True alone executes all of them: the arguments that the history has, whoever
-                wrote it, unless they contradict what is recorded of the model's own. A call without a decision stays pending: the
-                run then makes no request and ends with `calls_pending`.
+                id: True to execute, a dict to execute with these arguments instead (the result says so), False or a text to refuse (the
+                text is what the model is told). True alone executes all of them, with the arguments that the history has, whoever wrote it,
+                unless they contradict what is recorded of the model's own. A call without a decision stays pending: the run then makes no
+                request and ends with `calls_pending`.
             config: LangChain's configuration.
-            message: What the user says as well, a text or a `HumanMessage`. It stands behind the results of the calls and before the
+            message: What the user says as well, a text or a `HumanMessage`. It is behind the results of the calls and before the
                 reply, in the new messages too. It is sent once all calls are answered and a request follows; of a run that ends before,
                 `run.response_metadata["autotools"]["message_sent"]` is False, and the stop reason says why.
             **kwargs: Keywords of `invoke`.
 
         Raises:
-            DecisionsError: No call waits; a decision is about none that waits, or not about the call as it stands; a call that
-                needs approval would run without; a call to execute belongs to no tool of the model; its tool does not take the
-                arguments that it was given instead; or True is said of one whose arguments were changed. Nothing has run.
+            DecisionsError: No call waits. A decision is about none that waits, or not about the call as it is. A call that needs approval
+                would run without. A call to execute belongs to no tool of the model. Its tool does not take the arguments that it was given
+                instead. True is said of one whose arguments were changed. Nothing has run.
         """
         run: AIMessage = self.invoke(history, config, resume=_checked_decisions(decisions), message=message, **kwargs)
         return run

@@ -98,9 +98,9 @@ def open_calls(
         given: The history as the caller gave it.
 
     Raises:
-        DecisionsError: A decision is about no such call, there is none to decide about, one that needs approval has none that is
-            about it, or one that is to be executed was changed since the model wrote it or belongs to no tool of the executor; likewise
-            for a run inside a call.
+        DecisionsError: A decision is about no such call, or there is none to decide about. A call that needs approval has no decision about
+            it. A call to be executed was changed since the model wrote it, or belongs to no tool of the executor. Likewise for a run inside
+            a call.
     """
     if approvals is not None and (decisions is not None or approvals.concerns_calls):
         approvals.checked_key()

@@ -1,10 +1,9 @@
 """The tool loop, free of I/O: a generator that yields the next action, then receives its result.
 
-`tool_loop` is a generator. It yields `CallModel` and is sent the turn's AI message with its calls and what blocks them (or
-`TurnCut`), yields `RunTools` and is sent the results, or yields `TakeMessages` and is sent these messages, each with an id; it
-returns a `RunOutcome`. It owns the run's history, decides which calls are executed, answered or left to the caller, and applies the
-limits. It never waits, reads no clock of its own (one is passed in) and knows no model, so one loop serves the synchronous and the
-asynchronous drivers.
+`tool_loop` is a generator. It yields `CallModel` and is sent the turn's AI message with its calls and what blocks them (or `TurnCut`). It
+yields `RunTools` and is sent the results, or yields `TakeMessages` and is sent these messages, each with an id. It returns a `RunOutcome`.
+It owns the run's history, decides which calls are executed, answered or left to the caller, and applies the limits. It never waits, reads
+no clock of its own (one is passed in) and knows no model, so one loop serves the synchronous and the asynchronous drivers.
 """
 
 import json

@@ -239,12 +239,12 @@ def with_changes(
     Raises:
         ConfigurationError: A change cannot work.
     """
-    run_only = keywords != request.keywords and drop_settings(request.model, dict(keywords)) is not None
-    if run_only or (keywords != request.keywords and {"tools", "tool_choice"} & keywords.keys()):
-        raise ConfigurationError("the keywords of one turn are the vendor's: settings of a run, tools and tool_choice have no effect there")
     if model is not request.model:
         model = request.model._for_one_turn(model, tools)
         request = replace(request, streams=request.streams and should_stream(model, {"tools": tools}, async_api=False))
+    run_only = keywords != request.keywords and drop_settings(model, dict(keywords)) is not None
+    if run_only or (keywords != request.keywords and {"tools", "tool_choice"} & keywords.keys()):
+        raise ConfigurationError("the keywords of one turn are the vendor's: settings of a run, tools and tool_choice have no effect there")
     same_choice = tool_choice is request.tool_choice or tool_choice == request.tool_choice
     made = replace(request, messages=messages, model=model, keywords=keywords)
     if same_choice and tools is request.tools:
@@ -336,7 +336,7 @@ class _Layer:
         """Return the response of the middleware in one form.
 
         Raises:
-            ConfigurationError: It is not one AI message, brings more than that, or stands in place of what has left.
+            ConfigurationError: It is not one AI message, brings more than that, or replaces what has left.
         """
         types = middleware_types()
         if isinstance(response, types.ExtendedModelResponse):
@@ -526,7 +526,7 @@ class ModelMiddleware(TurnWrapper):
 
 
 def _layer(calls: _ModelCalls, middleware: Any, wrap: Callable[..., Any], handler: Callable[[Any], Any], request: Any) -> Any:
-    """Call one middleware; `handler` is what stands inside of it."""
+    """Call one middleware; `handler` is what is inside of it."""
     around = _Layer(calls, middleware)
     return around.checked(wrap(request, lambda inner: handler(around.entered(inner))))
 

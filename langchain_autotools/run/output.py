@@ -156,7 +156,7 @@ class RunOutput:
         before = [self._chunk(self._renumbered(content[:first]), {}, metadata)] if first else []  # reasoning, before the separator
         chunk = self._chunk(content[first:], kept, metadata)
         separated = self._separated(chunk, text_of(chunk))
-        chunk.content = self._renumbered(chunk.content)  # after the separator: numbers stand in the order of the run
+        chunk.content = self._renumbered(chunk.content)  # after the separator: numbers are in the order of the run
         return [*before, *separated]
 
     def _chunk(self, content: str | list[Any], extra: dict[str, Any], metadata: dict[str, Any]) -> AIMessageChunk:

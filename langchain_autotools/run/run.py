@@ -48,8 +48,9 @@ Chunks = Sequence[AIMessageChunk]
 
 
 Phase = tuple[Any, Callable[[Any], Chunks], Callable[[], Chunks]]
-"""The processing of one action of a call: its steps, which are the parts of a turn or the results of calls (for an asynchronous driver an
-asynchronous iterable), the function that processes a step, and the one that ends the phase; both return chunks that leave at once."""
+"""The processing of one action of a call: its steps, the function that processes a step, and the one that ends the phase. The steps are the
+parts of a turn or the results of calls, for an asynchronous driver an asynchronous iterable. Both functions return chunks that leave at
+once."""
 
 
 def drive(
@@ -418,7 +419,7 @@ class Run:
         for number, message in enumerate(self._output.handed_out):
             chunks += output.again(self._output.left_apart.get(number, ()))
             if number in self._output.replaced:
-                pass  # what left stands there already
+                pass  # what has left is kept already
             elif isinstance(message, AIMessage) and not (self.settings.last_text_only and (calls_of(message) or is_paused(message))):
                 chunks += output.from_message(message)
             chunks.append(output.message(message)[1] if isinstance(message, AIMessage) else output.carrier_chunk(message))

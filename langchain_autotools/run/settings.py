@@ -6,7 +6,7 @@ an end that may never come, an observer that may do nothing, and turns that noth
 
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
@@ -131,7 +131,7 @@ class RunFields(BaseModel, defer_build=True):
     """Function that may change the next request of a run: it gets a `NextTurn` and returns one, or None. May be asynchronous in
     asynchronous runs."""
     middleware: Any = Field(default=(), exclude=True, repr=False)
-    """LangChain's middleware, the outermost first: objects whose `wrap_model_call` stands around each turn and whose `wrap_tool_call`
+    """LangChain's middleware, the outermost first: objects whose `wrap_model_call` wraps each turn and whose `wrap_tool_call`
     around each call. Their `tools` join the model's. One that needs other hooks or a state is refused."""
     stop_when: Annotated[Any, _STOP_WHEN] = Field(default=None, exclude=True, repr=False)
     """Condition that ends a run: a function called with a `RunSoFar` after each turn whose calls are answered. If it returns True the
@@ -220,6 +220,8 @@ class Configured(Formatter, Protocol):
     profile: Any
     _not_per_call: ClassVar[frozenset[str]]
     _first_request_only: ClassVar[frozenset[str]]
+
+    def _check_keywords(self, names: Set[str]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -514,7 +516,8 @@ def _window_of_profile(model: Configured, keywords: Mapping[str, Any]) -> int | 
 def _check_names(model: Configured, keywords: Mapping[str, Any]) -> None:
     if "show_progress" in keywords:
         raise ConfigurationError("show_progress is for batch, abatch and their kin: here it has no effect")
-    for name in keywords.keys() - RUN_KEYWORDS:
+    others = keywords.keys() - RUN_KEYWORDS
+    for name in others:
         if name in model._not_per_call:
             raise ConfigurationError(
                 f"{name} is set where the model is made, not at a call; a vendor's own parameter of that name goes in extra_body"
@@ -524,6 +527,8 @@ def _check_names(model: Configured, keywords: Mapping[str, Any]) -> None:
         near = _nearest(name)
         if near is not None and not _is_known(model, name):
             raise ConfigurationError(f"there is no keyword {name!r}: did you mean {near!r}?")
+    if others:
+        model._check_keywords(others)
 
 
 def _is_known(model: Any, name: str) -> bool:
@@ -572,7 +577,7 @@ class RunParts:
         turns: Makes its turns.
         admissions: What admits its calls besides approvals, one after another.
         meter: Returns the `CostMeter` of a run with these requests and this input; None if no cost is limited.
-        call_wrappers: What stands around each of its calls, the outermost first.
+        call_wrappers: What wraps each of its calls, the outermost first.
         new_uuid: Makes the UUID of a call that waits, of the ids of its message and of the call.
         claimed: What it has claimed in the caller's store.
     """

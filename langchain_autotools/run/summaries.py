@@ -8,6 +8,7 @@ the turns as they are until many more have come.
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, cast
 
 from langchain_core.exceptions import ContextOverflowError
@@ -134,17 +135,23 @@ def _without_format(model: Any) -> Any:
 
 
 def make_all(steps: Generator[TurnRequest, AIMessage | None, None], proceed: Proceed) -> None:
-    """Make the requests of a generator and send it the replies."""
+    """Make the requests of a generator and send it the replies. A run's journal has each reply as a step of its own."""
     reply: AIMessage | None = None
     while (asked := _next(steps, reply)) is not None:
-        try:
-            reply = _last([*proceed(asked)])
-        except ContextOverflowError:
-            reply = None
+        make = partial(_reply, asked, proceed)
+        reply = make() if asked.recorded is None else asked.recorded(asked.messages, make)
+
+
+def _reply(asked: TurnRequest, proceed: Proceed) -> AIMessage | None:
+    """Return the reply to a request; None where it is too long."""
+    try:
+        return _last([*proceed(asked)])
+    except ContextOverflowError:
+        return None
 
 
 async def amake_all(steps: Generator[TurnRequest, AIMessage | None, None], proceed: AsyncProceed) -> None:
-    """Like `make_all`, asynchronously."""
+    """Like `make_all`, asynchronously. An asynchronous run has no journal."""
     reply: AIMessage | None = None
     while (asked := _next(steps, reply)) is not None:
         try:

@@ -1,4 +1,4 @@
-"""The wrappers that may stand around the turns of a run: their interface, their order, what passes through them.
+"""The wrappers that the turns of a run may have: their interface, their order, what passes through them.
 
 A wrapper gets a neutral request and a function that makes the turn of it. It may change the request, make the turn more than once
 or not at all, and change the parts. The innermost layer is one LLM run of core: the model that makes the request writes the form
@@ -38,7 +38,7 @@ ORDER = (
     "end",  # the deadline and the caller's cancellation: all that is inside, another attempt or another model too, has to be in time
     "before_turn",  # changes what is sent, whichever model it is sent to
     "failover",  # chooses the model
-    "middleware",  # stands around each attempt of each model
+    "middleware",  # wraps each attempt of each model
     "compaction",  # cuts what all of these have left of the history, for the window of the model that gets it
     "request",  # sees each request as its model gets it, and adds nothing to the parts; there only while somebody listens
 )
@@ -123,6 +123,8 @@ class TurnRequest:
         output_version: The output version of stored messages.
         number: The number of the request in its run, from 1 on.
         insists: Whether the tool choice is that of this turn, and is sent whatever its number is.
+        recorded: Returns the reply to a further request of the turn, for these messages: the one that the run's journal has, or the one
+            that a function makes, which is recorded. None where nothing is recorded.
     """
 
     model: Any
@@ -139,6 +141,11 @@ class TurnRequest:
     output_version: str | None = None
     number: int = 1
     insists: bool = False
+    recorded: "RecordedReply | None" = field(default=None, repr=False, compare=False)
+
+
+RecordedReply = Callable[[Sequence[BaseMessage], Callable[[], AIMessage | None]], AIMessage | None]
+"""A function that returns the reply to a request for messages, which another function makes unless it is known; None for no reply."""
 
 
 # ---------------------------------------------------------------------------------------------- the parts of a turn
@@ -210,7 +217,7 @@ class TurnWrapper:
     """A wrapper around each turn of a run. The inherited methods pass everything through.
 
     Attributes:
-        layer: Where it stands, one of `ORDER`.
+        layer: Where it is, one of `ORDER`.
     """
 
     layer: ClassVar[str] = "middleware"
@@ -232,7 +239,7 @@ class TurnWrapper:
 class RunJournal(TurnWrapper):
     """The journal that records one run for a later process: its turns, the results of its calls, its clock.
 
-    A run that is given a journal (the keyword `journal`) does what it always does; where it would make a request or run a tool it asks the
+    A run that is given a journal (the keyword `journal`) does what it always does. Where it would make a request or run a tool it asks the
     journal, which has the answer from an earlier process or lets it be made. How a journal keeps what it records is its own matter.
     """
 
@@ -242,7 +249,7 @@ class RunJournal(TurnWrapper):
         """Yield the parts of a turn and record their sum, or yield the recorded message.
 
         Args:
-            request: The request. Its `end` tells what has cut the turn; a turn that stands in the journal as cut is cut again.
+            request: The request. Its `end` tells what has cut the turn; a turn that is in the journal as cut is cut again.
             proceed: Makes the turn.
         """
         raise NotImplementedError
@@ -372,7 +379,7 @@ class Turns:
     """The turns of one run, each inside the wrappers.
 
     Args:
-        wrappers: The wrappers in any order; those of one place stand as they are given, the first outermost.
+        wrappers: The wrappers in any order; those of one place keep the order that they are given in, the first outermost.
 
     Attributes:
         make: Makes the parts of a turn.

@@ -89,7 +89,7 @@ CHAT_HEAD: Final = f"""<meta http-equiv="Content-Security-Policy" content="{_PAG
 """The HTML head of a page with a chat, for `launch(head=CHAT_HEAD)`.
 
 The browser asks nobody else for anything and sends no form elsewhere. Components with the class `approval` are scrolled to when they come.
-Colours of Gradio's that can hardly be read are changed. What is in a text box with the class `draft` when the page is left or loads itself
+Colours of Gradio that can hardly be read are changed. What is in a text box with the class `draft` when the page is left or loads itself
 again is what `keptDraft()` gives afterwards.
 """
 
@@ -99,7 +99,7 @@ _Message: TypeAlias = dict[str, Any]
 class GradioChat:
     """A conversation in the form of Gradio's `Chatbot`, built from the events of its runs.
 
-    What the model and others wrote is Markdown; HTML in it is text, and images that stand elsewhere are links. Reasoning and each call
+    What the model and others wrote is Markdown; HTML in it is text, and images that are elsewhere are links. Reasoning and each call
     have a panel of their own that can be folded: a call with its arguments, what its tool reports, what runs inside it, and its result.
     A run that ended otherwise than usual says so.
 
@@ -351,7 +351,7 @@ _MESSAGES: Final[Mapping[type, Callable[[Any], _Message | str]]] = {
         f"{number}. {_gradio_words(views.source_name(one))}{_address(one.url)}" for number, one in enumerate(found.sources, 1)
     ),
     views.FileView: lambda shown: (
-        "" if shown.event.mime_type.startswith("image/") else _gradio_words(views.file_name(shown.event))  # an image stands in its message
+        "" if shown.event.mime_type.startswith("image/") else _gradio_words(views.file_name(shown.event))  # an image is in its message
     ),
     views.EndView: lambda end: gradio_markdown(_end_text(end)),
 }
@@ -360,9 +360,9 @@ _MESSAGES: Final[Mapping[type, Callable[[Any], _Message | str]]] = {
 
 # --------------------------------------------------------------------------------------- text of a model or a client as Markdown for Gradio
 #
-# Gradio takes tags of HTML in Markdown for tags, forms and styles among them. So the text is made into HTML in which nothing comes from
-# it but words, and that stands in Markdown as blocks of HTML, which Gradio leaves alone: they begin with a tag, have no empty line, and
-# whatever could mean something to Gradio is a character reference. Code is the exception: it stands in a fence that it cannot end.
+# Gradio takes tags of HTML in Markdown for tags, forms and styles among them. So the text is made into HTML in which nothing comes from it
+# but words. In Markdown that is blocks of HTML, which Gradio leaves alone. They begin with a tag, have no empty line, and whatever could
+# mean something to Gradio is a character reference. Code is the exception: it is in a fence that it cannot end.
 
 
 MATH_DELIMITERS: Final[list[dict[str, str | bool]]] = [

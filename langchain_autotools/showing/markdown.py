@@ -1,7 +1,7 @@
 """How a model's Markdown becomes HTML, for pages that must not trust it.
 
 Everything is escaped, and only the marks below become tags: nothing in a text can load an image, run, or look like a part of the page
-around it. A link shows its address, an image is a link, a formula stands as it was written. Marks that reach far are left as text, so
+around it. A link shows its address, an image is a link, a formula is as it was written. Marks that reach far are left as text, so
 that no text takes long.
 """
 

@@ -47,10 +47,10 @@ def show(stream: BaseMessage | Sequence[BaseMessage]) -> None: ...
 def show(stream: Any) -> Any:
     """Show a run live, `run = show(model.stream(messages))`, or a finished run, a message or a history.
 
-    In a cell of Jupyter or marimo the model's text is shown as Markdown, its reasoning folded, each call with its arguments (already while
-    they are written), progress and result, what runs inside a tool under its call, calls that wait with what can be done about them,
-    and at the end the tokens and why the run ended, where that is unusual. Anywhere else the same is printed as plain text, without
-    reasoning.
+    In a cell of Jupyter or marimo the model's text is shown as Markdown, its reasoning folded. Each call is shown with its arguments
+    (already while they are written), progress and result, and what runs inside a tool under its call. Calls that wait are shown with what
+    can be done about them. At the end come the tokens and why the run ended, where that is unusual. Anywhere else the same is printed as
+    plain text, without reasoning.
 
     Args:
         stream: What `stream` or `astream` of a model, an agent, a chain or a graph returned, before anything of it was read. Or what has

@@ -259,7 +259,7 @@ class ViewModel:
     """All runs of a stream, built from their events.
 
     Attributes:
-        parts: The parts of all runs that no tool made, in the order in which they began. A run that a tool made stands in its call.
+        parts: The parts of all runs that no tool made, in the order in which they began. A run that a tool made is a part of its call.
         changed: Those of them that have changed since somebody last emptied this.
     """
 
@@ -474,7 +474,7 @@ class JoinedText:
     """The text of a run, as in its run message, from the run's events.
 
     Args:
-        separator: What stands between the texts of two turns where there is no white space.
+        separator: What goes between the texts of two turns where there is no white space.
     """
 
     def __init__(self, separator: str = "\n") -> None:
@@ -529,7 +529,7 @@ class Line(NamedTuple):
     """A line of a terminal.
 
     Attributes:
-        text: What stands on it.
+        text: What is on it.
         style: What kind of text that is: `quiet`, `call`, `result` or `failure`.
     """
 

@@ -1,7 +1,7 @@
 """Accumulation of a turn's chunks to its message: chunks that leave at once, data for the last chunk.
 
 Text and reasoning leave with the chunk they came with. Fragments of tool calls, usage, finish reason, model name and id are kept back
-and leave on one last chunk, where `+` cannot glue them together or add them up; with them goes the verdict: how the turn ended, and for
+and leave on one last chunk, where `+` cannot glue them together or add them up. With them goes the verdict: how the turn ended, and for
 every call whether it may run. What is shown of calls while they are written has no part in that.
 """
 
@@ -218,7 +218,7 @@ class TurnAccumulator:
             cut: Whether the stream broke off before the end that its wire marks.
 
         Raises:
-            StreamError: What the reply says of itself, its usage for example, can stand in no message.
+            StreamError: What the reply says of itself, its usage for example, can be in no message.
         """
         reason = _CUT if cut else self._metadata.get("finish_reason")
         blocked = reason if isinstance(reason, str) and (cut or reason.lower() in BLOCKING) else None

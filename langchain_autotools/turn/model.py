@@ -8,7 +8,7 @@ import re
 import sys
 import uuid
 from base64 import b64encode
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import aclosing, closing, nullcontext, suppress
 from difflib import get_close_matches
 from functools import cache, lru_cache
@@ -62,7 +62,7 @@ def argument_names(model: type[BaseModel]) -> frozenset[str]:
     return frozenset(name for field in model.model_fields for name in names_of(model, field))
 
 
-def unknown_argument(model: type[BaseModel], name: str, known: Collection[str], others: str = "") -> str:
+def unknown_argument(model: type[BaseModel], name: str, known: Collection[str], others: str = "", *, kind: str = "argument") -> str:
     """Return the error text for an unknown argument, with the one that it misspells.
 
     Args:
@@ -70,14 +70,16 @@ def unknown_argument(model: type[BaseModel], name: str, known: Collection[str], 
         name: The name that was given.
         known: The names that there are.
         others: A description of where other arguments go; "" for nowhere.
+        kind: What it is: an argument of the constructor, or a keyword of a call.
     """
+    refused = f"{model.__name__} has no {kind} {name!r}"
     if name in _PER_CALL:
-        return f"{model.__name__} has no argument {name!r}: it belongs to one call: give it to invoke, stream or their asynchronous twins"
+        return f"{refused}: it belongs to one call: give it to invoke, stream or their asynchronous twins"
     if name in MISTAKEN:
-        return f"{model.__name__} has no argument {name!r}: {MISTAKEN[name]}"
+        return f"{refused}: {MISTAKEN[name]}"
     near = likely_name(name, known)
     hints = [*([f"did you mean {near!r}?"] if near else []), *([others] if others else [])]
-    return f"{model.__name__} has no argument {name!r}" + (f": {' '.join(hints)}" if hints else "")
+    return f"{refused}: {' '.join(hints)}" if hints else refused
 
 
 def likely_name(name: str, known: Collection[str]) -> str | None:
@@ -230,6 +232,9 @@ class SingleTurnChatModel(BaseChatModel):
         """Return the error text for an unknown constructor argument, with its replacement."""
         return unknown_argument(cls, name, cls._argument_names())
 
+    def _check_keywords(self, names: Set[str]) -> None:
+        """Raise if a keyword of a call, besides those of runs, is unknown; by default none is, since a class may take what it likes."""
+
     def _public(self, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the keywords of a request for a repr."""
         return dict(kwargs)
@@ -317,7 +322,7 @@ class SingleTurnChatModel(BaseChatModel):
         """The tool choice of one call, taken out of its keywords.
 
         Raises:
-            ConfigurationError: It stands in an `extra_body`, where no run can hold to it.
+            ConfigurationError: It is in an `extra_body`, where no run can hold to it.
         """
         if any("tool_choice" in (body or {}) for body in (getattr(self, "extra_body", None), keywords.get("extra_body"))):
             raise ConfigurationError("tool_choice is an argument of its own: in extra_body a run with tools could not hold to it")
@@ -326,7 +331,7 @@ class SingleTurnChatModel(BaseChatModel):
     def continues_conversation(self, kwargs: Mapping[str, Any]) -> bool:
         """Whether a request continues a conversation stored by the server; by default none does.
 
-        Results that stand before the first AI message then answer calls that only the server knows, and are sent.
+        Results that are before the first AI message then answer calls that only the server knows, and are sent.
 
         Args:
             kwargs: The call's keywords.

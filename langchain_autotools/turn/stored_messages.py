@@ -90,7 +90,7 @@ def _stored(metadata: Mapping[str, Any], verdict: Mapping[str, Any], *, brief: b
 def with_output_version(message: AIMessage, version: str | None) -> AIMessage:
     """Return the message with content for `version`: v1 blocks for "v1", else text if the blocks contain only text.
 
-    Blocks that say more, for a vendor's signature stands in them, stay v1 blocks: nothing is lost, and mappers read both.
+    Blocks that say more, for a vendor's signature is in them, stay v1 blocks: nothing is lost, and mappers read both.
     """
     own = message.response_metadata.get("output_version")
     if version == "v1":
@@ -118,7 +118,7 @@ def _with_text_blocks(message: _Message) -> _Message:
 def _meaning(message: AIMessage) -> list[Any]:
     """Return the kinds of a message's standard blocks, and the data that only blocks can hold (signatures, citations).
 
-    Reasoning without a signature needs no block: it stands under `reasoning_content`.
+    Reasoning without a signature needs no block: it is under `reasoning_content`.
     """
     blocks: list[Any] = message.content_blocks
     meanings = [(block["type"], block.get("extras"), block.get("annotations")) for block in blocks if block["type"] != "invalid_tool_call"]
@@ -162,7 +162,7 @@ class BlockWriter:
         if isinstance(chunk.content, str):
             blocks += [{"type": "text", "text": chunk.content}] if chunk.content else []
         else:
-            # core reads also what stands beside the content
+            # core reads also what is beside the content
             alone = chunk.model_copy(update={"additional_kwargs": {}}) if blocks or refusal else chunk
             blocks += [block for block in map(_as_block, _standard(alone)) if block["type"] not in STANDARD_CALLS]
         if refusal and isinstance(refusal, str):
@@ -215,7 +215,7 @@ def _with_extras(message: AIMessage, blocks: list[Any]) -> list[Any]:
         return blocks
     made = [block for block in blocks if block["type"] not in STANDARD_CALLS]
     if len(made) == len(message.content) + 1 and made[0]["type"] == "reasoning":
-        made = made[1:]  # core puts what stands beside the content before it
+        made = made[1:]  # core puts what is beside the content before it
     for source, block in zip(message.content, made, strict=False) if len(made) == len(message.content) else ():
         if isinstance(source, dict) and source.get("extras") and block["type"] != "non_standard":
             block["extras"] = {**source["extras"], **(block.get("extras") or {})}

@@ -178,7 +178,7 @@ def derived_methods(new: Collection[str], *, streams: bool) -> dict[str, Any]:
 
     Args:
         new: The names of its own methods.
-        streams: Whether it has a stream of its own wire, for a `_generate` that stands alone.
+        streams: Whether it has a stream of its own wire, for a `_generate` by itself.
     """
     twins: dict[str, Any] = {}
     if "_generate" in new and not streams and not {"_stream", "_astream"} & {*new}:
@@ -309,7 +309,7 @@ class _Reading:
             return [chunk] if not self._turn.runs else [] if part is None else [generation(part)]
         if not self._turn.runs:
             return self._without_calls(chunk, chunk.message)
-        part = self._turn.feed(chunk if chunk.generation_info else chunk.message)  # how a turn ended may stand in either
+        part = self._turn.feed(chunk if chunk.generation_info else chunk.message)  # how a turn ended may be in either
         return [] if part is None else [chunk] if part is chunk.message else [generation(part)]
 
     def _without_calls(self, chunk: ChatGenerationChunk, message: AIMessageChunk) -> list[ChatGenerationChunk]:

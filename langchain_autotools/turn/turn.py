@@ -83,7 +83,7 @@ class Turn:
         return self
 
     def _way(self) -> Callable[[object], AIMessageChunk | None]:
-        """Return the function that processes raw chunks: the accumulator's where nothing stands around it."""
+        """Return the function that processes raw chunks: the accumulator's where nothing wraps it."""
         if self._partial_calls is not None:
             return partial(self._feed_shown, self._partial_calls)
         return self._accumulator.feed if self._writer is None else self._feed_written
@@ -241,7 +241,7 @@ def result_of(chunks: Iterable[AIMessageChunk], whole: Callable[[AIMessage], AIM
 
 # ---------------------------------------------------------------------------------------------- what callback handlers get
 #
-# All of it stands in the message's `response_metadata` too: LangChain's core puts both back there, which must change nothing.
+# All of it is in the message's `response_metadata` too: LangChain's core puts both back there, which must change nothing.
 
 
 _OF_END = ("finish_reason", "logprobs")

@@ -253,7 +253,7 @@ def test_a_question_of_a_server_is_a_form(action: str, opened: Opened, tmp_path:
 
 
 def test_what_is_said_while_a_reply_runs_is_shown_where_it_was_read(opened: Opened) -> None:
-    """It waits beneath, and the box stays usable; then it stands between the two replies, also on a page that is loaded again."""
+    """It waits beneath, and the box stays usable; then it is between the two replies, also on a page that is loaded again."""
     gates = Gate(), Gate()
     opened.ask(
         "How warm is it in Paris?", Turn("Let me think about it.", holds={3: gates[0]}), Turn("Rome has 21 °C.", holds={4: gates[1]})

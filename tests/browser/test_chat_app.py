@@ -144,7 +144,7 @@ def test_stop_ends_the_run(chat: Chat) -> None:
 
 
 def test_what_is_said_while_a_reply_runs_is_shown_where_it_was_read(chat: Chat) -> None:
-    """The box stays usable; the message waits beneath, also in a second tab, and then stands between the two replies."""
+    """The box stays usable; the message waits beneath, also in a second tab, and then is between the two replies."""
     gates = Gate(), Gate()
     chat.ask("How warm is it in Paris?", Turn("Let me think about it.", holds={3: gates[0]}), Turn("Rome has 21 °C.", holds={4: gates[1]}))
     chat.reads("Let me")

@@ -72,8 +72,8 @@ _OTHER = {"`oneOf`": "anyOf", "`const`": "enum"}
 _HEAD = """# What is sent of a JSON schema
 
 `with_structured_output(schema)` takes pydantic classes, TypedDicts, dataclasses, JSON schemas, and types such as `list[int]` or
-`Cat | Dog`. What was asked for leaves whole; where a vendor wants an object at the top, as the one field `value` of an object, out of
-which the answer is taken again; and what the vendor's form cannot express is a `ConfigurationError` before the request. Nothing is left
+`Cat | Dog`. What was asked for leaves whole. Where a vendor wants an object at the top, it leaves as the one field `value` of an object,
+out of which the answer is taken again. What the vendor's form cannot express is a `ConfigurationError` before the request. Nothing is left
 out without a word.
 
 - **yes**: as it is. **inside**: as the one field of an object. **told**: in the description, because the vendor has no keyword for it.

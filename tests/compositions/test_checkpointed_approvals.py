@@ -1,4 +1,4 @@
-"""Approvals in a graph with a checkpointer: decisions that come twice, at once or late, and nodes that die: docs/howto/approvals.md."""
+"""Approvals in a graph with a checkpointer: decisions that come twice, at once or late, and nodes that die: docs/approvals.md."""
 
 import threading
 from typing import Any

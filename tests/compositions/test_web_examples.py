@@ -119,7 +119,7 @@ def test_decisions_that_cannot_be_carried_out_are_answered_with_400(vendor: Open
 
 
 def test_a_user_decides_and_types_in_one_post(vendor: OpenAIServer, conversation: str) -> None:
-    """The message stands behind the result, and one reply answers both; the next question knows of it."""
+    """The message comes behind the result, and one reply answers both; the next question knows of it."""
     vendor.extend([MAILS, Turn("Quick enough."), Turn("Yes.")])
     frames = posted(conversation, question="Write to Anna.")
     ((call,),) = [one["calls"] for one in told(frames, "pending")]

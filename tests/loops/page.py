@@ -12,11 +12,11 @@ from tests.loops.rows import ROWS
 
 _HEAD = """# Recorded loops
 
-`tests/loops` replays every complete tool loop of the recorded traffic: a loopback server answers with the recorded bytes, tools return
-the recorded results, and each of our requests is compared with the one that the recorded client sent: the sequence of roles, texts, media,
-calls (name and arguments), results, reasoning and signatures, and which result answers which call; further the names of the declared tools,
-that every id that the server gave goes back to it, and that each request of a run begins with the one before it. Each loop must end with
-the recorded final text, and each turn on the way with its own. This page is made from the outcome (`python -m tests.loops`); a test
+`tests/loops` replays every complete tool loop of the recorded traffic. A loopback server answers with the recorded bytes, tools return the
+recorded results, and each of our requests is compared with the one that the recorded client sent. Compared are the sequence of roles,
+texts, media, calls (name and arguments), results, reasoning and signatures, and which result answers which call. So are the names of the
+declared tools. Every id that the server gave goes back to it, and each request of a run begins with the one before it. Each loop must end
+with the recorded final text, and each turn on the way with its own. This page is made from the outcome (`python -m tests.loops`); a test
 compares.
 
 | wire | loops | requests | one run | several runs | turn by turn | left out |
@@ -25,8 +25,8 @@ compares.
 _DRIVEN = ("one run", "several runs", "turn by turn", "left out")
 _HOW = """
 *One run*: one `invoke` or `stream` of a model with tools. *Several runs*: the recorded client's user spoke again. *Turn by turn*: between
-two turns the recorded client did what no tool loop does (it put messages of its own among the results, changed the tools or the system
-prompt, executed a tool that was not declared or is the vendor's); each turn then starts from the recorded history, in which the assistant's
+two turns the recorded client did what no tool loop does. (It put messages of its own among the results, changed the tools or the system
+prompt, executed a tool that was not declared or is the vendor's.) Each turn then starts from the recorded history, in which the assistant's
 messages are those that we stored. A loop whose requests were not recorded is held to what its replies call for.
 
 Each recorded request is also made from plain LangChain messages alone; reasoning, signatures and items of the vendor's own tools are then

@@ -10,20 +10,20 @@ _START = """# Mutants
 
 Tests are only as good as what they notice. `python -m tests.mutation --write` makes small wrong changes in the package
 ({rooms}), one at a time,
-and runs tests that run the changed statement, until one fails: first unit tests and those of a vendor, those of the room before the
-others; then, where these let it live and wider tests are among those that are given, the laws (with few examples), the recorded loops,
-the compositions, and what the contract says of one class of each wire. The changes: a comparison that is off by its edge or turned
-round, `and` for `or`, a `not` less, `any` for `all`, `min` for `max`, `+` for `-`, a number one up or down, True for False, None for
-what is returned, a statement left out. Left out are texts, annotations, decorators, assertions and what the log says at DEBUG. Which
-mutants are tried is drawn with a fixed seed, from the package as it was at the commit that is named here. Those that lived at first
-were tried again with tests that were written since.
+and runs tests that run the changed statement, until one fails. First come unit tests and those of a vendor, those of the room before the
+others. Then, where these let it live and wider tests are among those that are given, come the laws (with few examples), the recorded loops,
+the compositions, and what the contract says of one class of each wire. The changes: a comparison that is off by its edge or turned round,
+one word or sign for another (`and` for `or`, `any` for `all`, `min` for `max`, `+` for `-`), a `not` less, a number one up or down. Also
+True for False, None for what is returned, a statement left out. Left out are texts, annotations, decorators, assertions and what the log
+says at DEBUG. Which mutants are tried is drawn with a fixed seed, from the package as it was at the commit that is named here. Those that
+lived at first were tried again with tests that were written since.
 
 {result}
 Each was tried with the tests of its own room alone (`--count 420 --seed 21 --only encoders/ tests/unit/encoders`, and so on): the
 whole suite kills more. Of 500 drawn with seed 8 in `run`, `turn`, `tool_calls`, `history` and `executor`, tried with all of these
 tests at `aa43985` and `de56de1`, 461 (92.2%) were killed and 18 were equivalent.
-Of those drawn with seed 33, tried at `300c3c6` for minutes alone with the unit tests of `run` and of their own room, 33 of 48 were
-killed in `run`, 16 of 26 in `turn` and 51 of 65 in `executor`. No mutant of `durable` was tried: its tests take too long for that.
+Those drawn with seed 33 were tried at `300c3c6` for minutes alone, with the unit tests of `run` and of their own room. Of these 33 of 48
+were killed in `run`, 16 of 26 in `turn` and 51 of 65 in `executor`. No mutant of `durable` was tried: its tests take too long for that.
 
 | Room | Mutants | Killed | Equivalent |
 |---|---|---|---|

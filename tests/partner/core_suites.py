@@ -19,7 +19,7 @@ from .verdicts import STATED, Rule, unexplained, unsaid
 PAGE = REPOSITORY / "docs" / "core_tests.md"
 SDISTS = HERE / "sdists_core.txt"
 TRIED = {"langchain": "tests/unit_tests", "langchain_core": "tests/unit_tests", "langgraph_supervisor": "tests", "langgraph_swarm": "tests"}
-"""Where the tests of each package stand."""
+"""Where the tests of each package are."""
 MODEL = re.compile("ChatModel|ToolCallingModel|create_agent")
 """What a file with a chat model has: the name of one, or of what makes an agent of one. Only such files are run."""
 HIDDEN = {"langchain_core": "langchain"}

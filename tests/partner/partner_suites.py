@@ -26,7 +26,7 @@ SENT = """
 
 Many tests call a private helper that builds a request, `_get_request_payload` above all. Here such a test reads what our class sends:
 the model is invoked, and the request is taken where it would leave. Of the {tests:,} tests that use private names, {sent:,} are read so,
-and {passed:,} of these pass; why the others fail stands below. {private:,} stay behind the curtain.
+and {passed:,} of these pass; below is why the others fail. {private:,} stay behind the curtain.
 """
 
 

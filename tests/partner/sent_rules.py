@@ -1,4 +1,4 @@
-"""Why tests that read what is sent fail: the partner packages' tests of a request, whose private helpers stand in `inside/sent.py`."""
+"""Why tests that read what is sent fail: the partner packages' tests of a request, whose private helpers are in `inside/sent.py`."""
 
 from .verdicts import GAP, PRIVATE, STATED, Rule
 

@@ -16,7 +16,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 OPTIONAL = ("langchain_openai", "langchain_classic", "ag_ui")
 """Packages that programs used before they came here, and one of an extra. Where one is not installed, blocks that import it do not run."""
 
-OF_EXTRAS = {"langchain_autotools.durable": "dbos", "from ag_ui.core": "ag_ui", "import ChatOpenAI, claims": "sqlalchemy"}
+OF_EXTRAS = {"langchain_autotools.durable": "dbos", "encoders import ag_ui": "ag_ui", "import ChatOpenAI, claims": "sqlalchemy"}
 """What needs a library of an extra, which the extra `test` has not."""
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -16,10 +16,10 @@ PINS = Path(__file__).with_name("pins.txt")
 
 HEAD = """# Beside the partner packages, by machine
 
-Each class here stands beside the class of the same name of LangChain's partner package: every public name, constructor argument and method,
-and what comes out of the same replies, whole and streamed, in messages, content blocks, usage, errors, callbacks, structured output and
-copies. `python -m tests.surface` finds every difference; the reviewed list is `tests/surface/differences.csv`, and CI fails where
-there is one that the list lacks, or one that is gone. What ours has besides (tools, limits, approvals, ...) is no difference.
+Each class here is compared with the class of the same name of LangChain's partner package. Compared are every public name, constructor
+argument and method, and what comes out of the same replies, whole and streamed, in messages, content blocks, usage, errors, callbacks,
+structured output and copies. `python -m tests.surface` finds every difference; the reviewed list is `tests/surface/differences.csv`, and CI
+fails where there is one that the list lacks, or one that is gone. What ours has besides (tools, limits, approvals, ...) is no difference.
 
 Compared with: {releases}.
 """

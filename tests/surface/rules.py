@@ -98,7 +98,7 @@ _FACTS = (
     ),
     _stated("traces name this package", r"/metadata\.lc_versions\.", _ALL, "Traces name this package"),
     _stated(
-        "`llm_output` and `generation_info` have fewer keys: all stands in `response_metadata`",
+        "`llm_output` and `generation_info` have fewer keys: all is in `response_metadata`",
         r"/callbacks/.*/(llm_output|generation_info)",
         _ALL,
         "In callbacks, `llm_output`",
@@ -148,14 +148,14 @@ _REPLIES = (
         "has no id where the vendor gives none",
     ),
     _same("a call without an id has one", r"^google/reply/.*tool_call\.id: "),
-    _same("a signature and citations of a whole reply stand on an empty text", r"^google/reply/(thinking|vendor's tools)/.*content"),
+    _same("a signature and citations of a whole reply have an empty text", r"^google/reply/(thinking|vendor's tools)/.*content"),
     _better("the usage at a stream's beginning counts", r"/reply/.*/usage_metadata\.(in|out|to)\w+: \d+ => \d+"),
     _better("a refusal is a block, in v1", r"/reply/refusal/(invoke|stream) v1/content(_blocks)?(\.refusal)?: (list: nothing|none|-) => "),
     _stated(
-        "a refusal stands beside the content alone",
+        "a refusal is kept beside the content alone",
         r"^together/reply/refusal/a?invoke/content_blocks",
         "chat_together.md",
-        "A refusal stands in `additional_kwargs`",
+        "A refusal is in `additional_kwargs`",
     ),
     _stated(
         "text is a string, or v1 blocks",
@@ -248,7 +248,7 @@ RECORDED = (
         "costs stand in the usage",
         r"^openrouter/recorded/.*/response_metadata\.cost\w*: there => -",
         "chat_openrouter.md",
-        "cost and cost details stand in",
+        "cost and cost details are in",
     ),
     _stated("no count of no cached tokens", r"^google/recorded/.*cache_read: there => -", _GOOGLE, "a count of no cached tokens"),
     _stated(

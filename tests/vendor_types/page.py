@@ -33,24 +33,24 @@ In the other direction samples are made of every kind of request: each parameter
 the constructor (by its name, else in `model_kwargs`) or to the call, a tool to the constructor or to `bind_tools`, a part to a message or
 to the reply before. The machine looks for every value in the requests of a conversation of two turns.
 
-- *Kept*: the value stands in each request that may hold it.
-- *In some requests* (†): a choice of tools that demands calls, and what the vendor takes once, stand in the first alone; the `format` of
+- *Kept*: the value is in each request that may hold it.
+- *In some requests* (†): a choice of tools that demands calls, and what the vendor takes once, are in the first alone; the `format` of
   Ollama in the last, since its server then offers no tools.
 - *In the message* (‡): no request holds it, and the AI message of the history does, by its value: what a reply brought stays there for
-  whoever reads it. Why the vendor is not sent it stands below.
+  whoever reads it. Below is why the vendor is not sent it.
 - *Refused*: an error names it: ours or, where it is left out because the vendor takes none, the vendor's, by its documentation.
 - **Lost**: anything else.
 
 The events of a stream are put into a stream one at a time, in their place, and it is read with the event and without it, by `stream`,
-`astream` and `events`; also broken off before the event and behind it, for what comes at once. An event that brings an item, a part or a
-block is tried with each type of these.
+`astream` and `events`. It is also broken off before the event and behind it, for what comes at once. An event that brings an item, a part
+or a block is tried with each type of these.
 
 - *Shown*: readers find something that they do not find without it: another chunk, another message, an event of ours, an error.
 - *An echo*: the end of the reply says each value of it too, and what its name says.
 - **Lost**: anything else.
 
 The samples of replies and of requests go through LangChain's partner packages too, in one turn, by `invoke` and `stream`, where these are
-installed: their columns say how many leaves a reader cannot find in any sample, and how many are in no request and no message and named by
+installed. Their columns say how many leaves a reader cannot find in any sample, and how many are in no request and no message and named by
 no error. They are given what we are: parameters by the vendor's names, tools and parts in the vendor's form; what is refused with others is
 tried alone. Of the events of a stream, echoes apart, it says of how many a reader of `stream` and `astream` finds nothing, or an error that
 does not say what is in them.

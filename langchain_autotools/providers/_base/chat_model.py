@@ -8,7 +8,7 @@ import json
 import os
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from copy import deepcopy
 from functools import cache, lru_cache
 from inspect import Parameter, Signature
@@ -36,6 +36,8 @@ from ...history.expansion import expand
 from ...messages.calls import calls_of
 from ...messages.run_messages import carried_messages
 from ...pickling import differing, findable, left_out, refuse
+from ...run.failover import FALLBACK_FORMATS
+from ...run.settings import RUN_KEYWORDS
 from ...turn.model import argument_names, names_of
 from .._encode.sources import ODD, block_text, document_text, extra, is_media, search_result_text, source_of, unwrapped
 from .._transport import secrets
@@ -301,7 +303,7 @@ def _media_tokens(block: Any, count: Callable[[str], int]) -> int:
 # ---------------------------------------------------------------------------------------------- chat model
 # The base class of every vendor's chat model: constructor arguments, secrets, trace metadata, copies.
 #
-# What differs between vendors stands in class attributes (the names of fields, the environment, checks) and in a few methods.
+# What differs between vendors is in class attributes (the names of fields, the environment, checks) and in a few methods.
 
 
 _DICTS: Mapping[str, str] = dict.fromkeys(("extra_headers", "extra_query", "extra_body"), "")
@@ -315,6 +317,10 @@ _NUMBERS: Mapping[str, parameters.Check] = dict.fromkeys(
     parameters.check_count,
 )
 """Parameters that must not be negative."""
+
+
+_PACKAGE = __name__.partition(".")[0]
+_REQUEST_METHODS = ("raw_stream", "araw_stream", "raw_invoke", "araw_invoke", "_stream", "_astream", "_generate", "_agenerate")
 
 
 class ProviderChatModel(PortableChatModel, defer_build=True):
@@ -336,6 +342,13 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
     """The fields that are sent, each with its parameter on the wire. None and an empty list are not sent."""
     _synonyms: ClassVar[Mapping[str, str]] = {}
     """Alternative names of parameters that a call or `model_kwargs` may use, each with the wire's name."""
+    _of_calls_alone: ClassVar[frozenset[str]] = frozenset(
+        {
+            *(FALLBACK_FORMATS, "ls_structured_output_format", "stop", "stream", "strict", "structured_output_format"),
+            *("tool_choice", "tools"),
+        }
+    )
+    """Keywords of a call that no constructor takes, or not under that name."""
     _client_keywords: ClassVar[frozenset[str]] = frozenset({"extra_headers", "extra_query", "extra_body", "timeout", "stream_usage"})
     """Keywords of a call that are not parameters of its request."""
     _identifying_fields: ClassVar[tuple[str, ...]] = ("output_version",)
@@ -443,6 +456,22 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
         told = {**self._standing_keywords, **kwargs}
         plain = {name: convert_to_openai_tool(value) if isinstance(value, type) else value for name, value in told.items()}
         return super()._get_llm_string(stop, **{name: secrets.shown(name, value, secrets.digest) for name, value in plain.items()})
+
+    @classmethod
+    def _keyword_names(cls) -> frozenset[str]:
+        """Return the names of keywords of a call: the class's arguments, the vendor's parameters under all their names, and ours."""
+        named = (cls._wire_names, cls._wire_names.values(), cls._synonyms, cls._synonyms.values())
+        return cls._argument_names().union(cls._call_names, cls._client_keywords, cls._of_calls_alone, RUN_KEYWORDS, *named)
+
+    def _check_keywords(self, names: Set[str]) -> None:
+        """Raise if a call has a keyword that neither this class, its `model_kwargs` nor the vendor's request type has.
+
+        Raises:
+            ConfigurationError: It has one.
+        """
+        known = _known_keywords(type(self))
+        if known is not None:
+            parameters.check_names(type(self), names - self.model_kwargs.keys(), known, self._refused)
 
     @classmethod
     def _unknown(cls, name: str) -> str:
@@ -660,6 +689,14 @@ def _field_checks(model: type[ProviderChatModel]) -> dict[str, parameters.Check]
     return {name: check for name, check in checks.items() if check is not None}
 
 
+@lru_cache(maxsize=256)
+def _known_keywords(model: type[ProviderChatModel]) -> frozenset[str] | None:
+    """Return the keywords of a class's calls; None of a user's class that makes its requests itself, and so takes what it likes."""
+    makers = (getattr(model, name) for name in _REQUEST_METHODS)
+    own = any(getattr(maker, "__module__", "").partition(".")[0] != _PACKAGE for maker in makers)
+    return None if own else model._keyword_names()
+
+
 def _check_seconds(name: str, value: Any) -> None:
     """Raise if a duration is not a positive number of seconds."""
     if not is_duration(value):
@@ -734,7 +771,7 @@ def profile_in(table: Path, model: str, version: re.Pattern[str]) -> dict[str, A
     Args:
         table: The vendor's table, which has lower-case names.
         model: The model's name.
-        version: The end of a name that says a version: such a name is taken for that without it where it does not stand in the table.
+        version: The end of a name that says a version: such a name is taken for that without it where it is not in the table.
     """
     profiles, name = _read(table), model.lower()
     return deepcopy(dict(profiles.get(name) or profiles.get(version.sub("", name)) or {}))

@@ -1,7 +1,7 @@
 """Errors of vendors' servers: what they say of a request, translated into classes that are LangChain's as well as the SDK's.
 
 A vendor gives an `ErrorMapping`: its HTTP library, its classes, and what its error objects mean. Here is what is the same for all: which
-error becomes which class, whether the same request may succeed later, and that no secret stands in an error.
+error becomes which class, whether the same request may succeed later, and that no secret is in an error.
 """
 
 import json
@@ -109,7 +109,7 @@ class ErrorMapping:
         """Return the table by which `errors.translated` translates errors of the SDK, and of the HTTP library while it reads a body.
 
         Args:
-            secrets: Returns the texts that must not stand in any error; called when there is one.
+            secrets: Returns the texts that must not be in any error; called when there is one.
         """
         table: dict[type[BaseException], Callable[[BaseException], BaseException]] = {
             (self.sdk().APIError if self.sdk else ModelError): lambda error: self._translate(error, secrets()),
@@ -319,7 +319,7 @@ else:
 # ---------------------------------------------------------------------------------------------- refusals
 # What a server's refusal of a request says: which of the request's keys it is about, and whether the server streams at all.
 #
-# Words of a refusal count only if they are the server's own: a content filter quotes what the user wrote. So a key that also stands in a
+# Words of a refusal count only if they are the server's own: a content filter quotes what the user wrote. So a key that also is in a
 # text of the request is never taken for the reason (wire quirk R-08).
 
 
@@ -352,7 +352,7 @@ class Refusal(NamedTuple):
 def read_refusal(error: Any, keys: Sequence[str], body: bytes) -> Refusal | None:
     """Return the reason of a refused request; None if it is none of these keys, or the words may be the request's own.
 
-    The key is the one that the error's `param` or `loc` names, else one whose name stands beside a word for unknown, unsupported, missing
+    The key is the one that the error's `param` or `loc` names, else one whose name is beside a word for unknown, unsupported, missing
     or required.
 
     Args:

@@ -280,7 +280,7 @@ class _Reading:
 # Parsers of structured output from a model's last AI message, for every vendor.
 #
 # What `invoke` returns, and a stream ends in, is complete or an error: a reply that was cut off, refused or filtered is never parsed, and
-# JSON is read as it stands, not completed. What a stream yields before that is in `snapshots`.
+# JSON is read as it is, not completed. What a stream yields before that is in `snapshots`.
 
 
 _AT_ITS_LIMIT = "the reply reached its token limit before it was complete: raise max_tokens, or ask for less"
@@ -341,7 +341,7 @@ def requested_schema(schema: Any, *, as_object: bool = False, named: bool = Fals
 
     Args:
         schema: A schema as `with_structured_output` takes it, or a type such as `list[int]`.
-        as_object: Whether an object must stand at the top: another schema is then the one field of an object.
+        as_object: Whether an object must be at the top: another schema is then the one field of an object.
         named: Whether the schema's title becomes the name of a tool.
 
     Raises:

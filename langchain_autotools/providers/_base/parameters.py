@@ -7,7 +7,7 @@ what may be secret. The HTTP libraries notice the same only inside a request, an
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Set
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -62,7 +62,7 @@ def check_headers(name: str, value: Any) -> None:
     """Raise if a header has a name or value that HTTP cannot carry."""
     for header, text in (value or {}).items():
         if not isinstance(header, str) or not _HEADER_NAME.fullmatch(header):
-            raise ConfigurationError(f"{name} names a header {header!r}: only letters, digits and -_.!#$%&'*+^`|~ can stand in its name")
+            raise ConfigurationError(f"{name} names a header {header!r}: only letters, digits and -_.!#$%&'*+^`|~ can be in its name")
         if not isinstance(text, str | bytes) and type(text).__name__ != "Omit":  # the SDKs' own word for leaving a header out
             raise ConfigurationError(f"{name}[{header!r}] is {type(text).__name__}, not a text: leave out what is not to be sent")
         check_header(f"{name}[{header!r}]", text)
@@ -96,7 +96,7 @@ def check_address(name: str, value: Any, schemes: tuple[str, ...] = _WEB) -> Non
 
 
 def check_in_path(name: str, value: Any) -> None:
-    """Raise if a text cannot stand in the path or query of an address as it is."""
+    """Raise if a text cannot be put into the path or query of an address as it is."""
     if isinstance(value, str) and (value != value.strip() or re.search(r"[\s?#&]", value)):
         raise ConfigurationError(f"{name} holds white space, '?', '#' or '&', as text from a file may ({value!r}): give the name alone")
 
@@ -155,6 +155,10 @@ _OTHER_WORDS = frozenset(
 """Parameters of some vendors that are no misspelling of another vendor's, though they look like one."""
 
 
+_OF_CONFIG = frozenset({"callbacks", "configurable", "recursion_limit", "run_id", "run_name", "tags"})
+"""What LangChain's configuration holds, and no call takes beside it. (`metadata` is a parameter of some vendors too.)"""
+
+
 def unknown_name(model: type[BaseModel], name: str, known: Collection[str]) -> str:
     """Return the error text for a name that is neither an argument nor a keyword of a call, with the one that it misspells.
 
@@ -166,6 +170,31 @@ def unknown_name(model: type[BaseModel], name: str, known: Collection[str]) -> s
     return unknown_argument(model, name, () if name in _OTHER_WORDS else known, "others that the vendor knows go into model_kwargs={...}")
 
 
+def check_names(model: type[BaseModel], names: Set[str], known: Set[str], refused: Mapping[str, str]) -> None:
+    """Raise if a keyword of a call is unknown.
+
+    Args:
+        model: The chat model's class.
+        names: The keywords.
+        known: Those that there are.
+        refused: What to use in place of those that are refused.
+
+    Raises:
+        ConfigurationError: One is unknown; the text suggests the one that it misspells.
+    """
+    misplaced = names & _OF_CONFIG
+    unknown = misplaced or names - known
+    if not unknown:
+        return
+    name = min(unknown)
+    if misplaced or name in refused:
+        reason = "it goes into config={...}" if misplaced else refused[name]
+        raise ConfigurationError(f"{model.__name__} has no keyword {name!r}: {reason}")
+    likely = () if name in _OTHER_WORDS else known
+    others = "what a compatible server knows goes into extra_body={...}"
+    raise ConfigurationError(unknown_argument(model, name, likely, others, kind="keyword"))
+
+
 def with_call_keywords(model: str, given: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
     """Return constructor arguments with those that are keywords of a call moved into `model_kwargs`. None sets nothing.
 
@@ -175,7 +204,7 @@ def with_call_keywords(model: str, given: Mapping[str, Any], names: Collection[s
         names: The keywords of a call that the constructor takes.
 
     Raises:
-        ConfigurationError: One of them stands in `model_kwargs` too.
+        ConfigurationError: One of them is in `model_kwargs` too.
     """
     moved = {name: value for name, value in given.items() if name in names}
     kept = {name: value for name, value in given.items() if name not in names}
@@ -184,7 +213,7 @@ def with_call_keywords(model: str, given: Mapping[str, Any], names: Collection[s
     if not sent or not isinstance(held, Mapping):
         return kept
     if twice := sent.keys() & held.keys():
-        raise ConfigurationError(f"{model}: {min(twice)} stands in model_kwargs too: say it once")
+        raise ConfigurationError(f"{model}: {min(twice)} is in model_kwargs too: say it once")
     return {**kept, "model_kwargs": {**held, **sent}}
 
 

@@ -87,7 +87,7 @@ def merged_counts(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> dict[
 
 
 def sum_of(counts: Mapping[str, Any], *keys: str) -> int | None:
-    """Return the sum of token counts of a wire that leaves zeros out; None if what stands under one of the names is no count.
+    """Return the sum of token counts of a wire that leaves zeros out; None if what is under one of the names is no count.
 
     Args:
         counts: The reply's counts.

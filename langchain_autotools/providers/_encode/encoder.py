@@ -50,8 +50,8 @@ def request_body(params: Mapping[str, Any], key: str, pieces: Sequence[bytes], b
         params: The parameters: what a caller set is sent as set, or refused.
         key: The name of the parameter that holds the messages; it comes last.
         pieces: The encoded messages, or the pieces of their JSON.
-        before: Encoded parameters that stand before the messages, each with a comma after it.
-        between: What stands between the pieces.
+        before: Encoded parameters that go before the messages, each with a comma after it.
+        between: What goes between the pieces.
 
     Raises:
         ConfigurationError: A parameter is no JSON value; the text names it.
@@ -165,7 +165,7 @@ CALLS = CALL_BLOCKS | {"custom_tool_call"}
 def in_order(message: AIMessage, records: Sequence[ToolCallRecord]) -> list[str | Mapping[str, Any] | int]:
     """Return the content blocks, and the calls by number, in the order in which they were written.
 
-    Where the calls stood is recorded where content followed them; else their own blocks in the content say it; else they come last.
+    The place of the calls is recorded where content followed them; else their own blocks in the content say it; else they come last.
     """
     content = [message.content] if isinstance(message.content, str) else message.content
     others = [block for block in content if isinstance(block, str) or block.get("type") not in CALLS]

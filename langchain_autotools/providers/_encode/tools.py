@@ -99,7 +99,7 @@ def inside_object(schema: JsonSchema, field: str) -> dict[str, Any]:
     inner = {key: value for key, value in schema.items() if key not in outer and key not in definitions}
     references = (node["$ref"] for _, node in walked(schema) if isinstance(node.get("$ref"), str))
     own = {field: inner, **definitions.get("$defs", {})} if any(map(_leads_to_the_top, references)) else None
-    if own is not None:  # at the top there stands another schema now
+    if own is not None:  # at the top there is another schema now
         place = f"#/$defs/{field}"
         definitions["$defs"] = {name: _moved(node, place) for name, node in own.items()}
         inner = {"$ref": place}
@@ -111,7 +111,7 @@ def _leads_to_the_top(target: str) -> bool:
 
 
 def _moved(node: Any, place: str) -> Any:
-    """Return a schema whose references to the top lead to the place at which that stands now."""
+    """Return a schema whose references to the top lead to its place now."""
     if not isinstance(node, Mapping):
         return node
     changed = mapped(node, lambda inner: _moved(inner, place))
@@ -170,7 +170,7 @@ def is_pydantic(schema: Any) -> bool:
 # Conversion of tools of every form to functions with a JSON schema, the common input of the vendors' declarations.
 #
 # LangChain's core converts them; where a schema refers to itself, core writes an empty schema in place of the inner reference, and the
-# model is not told what stands there. Such a schema is taken whole, with its definitions.
+# model is not told what is there. Such a schema is taken whole, with its definitions.
 
 
 _OF_THE_TOOL = ("title", "description")
@@ -250,7 +250,7 @@ def is_json_schema(schema: Any) -> bool:
 
 
 def json_schema_of(schema: Any) -> dict[str, Any]:
-    """Return the JSON schema for a schema of any form: a pydantic class's own, one as it stands, else that of the function's parameters.
+    """Return the JSON schema for a schema of any form: a pydantic class's own, one as it is, else that of the function's parameters.
 
     Raises:
         ConfigurationError: None can be made of it.

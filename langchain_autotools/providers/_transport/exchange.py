@@ -170,7 +170,7 @@ def _origin(url: Any) -> tuple[str, str, int | None]:
 # ---------------------------------------------------------------------------------------------- http
 # HTTP requests for vendors whose SDK does not give the reply's bytes, through client pools that models share.
 #
-# Both `httpx2` and `httpx` will do. A vendor whose SDK stands on one of them names it, because its users give that one's objects.
+# Both `httpx2` and `httpx` will do. A vendor whose SDK uses one of them names it, because its users give that one's objects.
 
 
 _CONNECTIONS, _IDLE = 1000, 100
@@ -326,7 +326,7 @@ def _without_query(options: Mapping[str, Any]) -> dict[str, Any]:
 # Clients of SDKs built alike (openai, anthropic), created on first use from settings that hold all they depend on.
 #
 # The SDK does authentication, base URL, proxies and pooling through its public interface; its own retries are off. A request's bytes go
-# through `client.post`, the SDK's way to paths that it does not know, with the HTTP library's response as the type to return: so the body
+# through `client.post`, the SDK's way to paths that it does not know, with the HTTP library's response as the type to return. So the body
 # is sent as we encoded it and the reply's bytes come as they arrive, without the SDK's objects in between.
 
 

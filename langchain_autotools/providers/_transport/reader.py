@@ -1,9 +1,9 @@
 """Decoding of a reply's bytes to raw chunks, without I/O, so that threads share it with event loops.
 
 `ReplyReader` reads one reply: a decoder of this module finds its events, one of the vendor's what they say. Both decoders of bytes have
-`feed(bytes) -> events` and `flush() -> events`. They are lenient where servers are known to
-be careless (wire quirks E-11, E-12): `data:` without a space, JSON lines without a blank line between them, a last event without
-one, any line end, a byte order mark, and a plain JSON body where a stream was asked for, which comes out as one event.
+`feed(bytes) -> events` and `flush() -> events`. They are lenient where servers are known to be careless (wire quirks E-11, E-12): `data:`
+without a space, JSON lines without a blank line between them, a last event without one, any line end, a byte order mark. A plain JSON body
+where a stream was asked for comes out as one event.
 """
 
 import json

@@ -159,7 +159,7 @@ class SecretText(str):
 
 
 def secret_query(query: Mapping[str, Any]) -> SecretDict:
-    """Return query parameters whose texts stand in no repr, where they may hold a secret."""
+    """Return query parameters whose texts are in no repr, where they may hold a secret."""
     return SecretDict({name: _as_secret(value) if is_secret_header(name) else value for name, value in query.items()})
 
 
@@ -233,7 +233,7 @@ def hide_secrets(error: Any, secrets: list[str]) -> None:
 
     Args:
         error: The error; changed in place.
-        secrets: Texts that must not stand in it.
+        secrets: Texts that must not be in it.
     """
     long_enough = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
     own = vars(error)
@@ -260,7 +260,7 @@ def _public_response(response: Any, secrets: list[str]) -> Any:
 
     Args:
         response: The response.
-        secrets: Texts that must not stand in it.
+        secrets: Texts that must not be in it.
     """
     headers = {name: _hidden(value, secrets) for name, value in response.headers.items() if name not in (*_COOKIES, *_OF_THE_BYTES)}
     try:

@@ -70,14 +70,14 @@ def usage_metadata(usage: Mapping[str, Any]) -> UsageMetadata | None:
 # ---------------------------------------------------------------------------------------------- decode
 # Decoding of Messages API replies to raw chunks: streams, and whole bodies read as the equivalent stream.
 #
-# Content is text as long as there can be nothing but text; of requests that may be answered with other blocks (see `_may_hold_blocks`
-# in `chat_model`) it is a list of the wire's blocks, each numbered by `index`, in the shape that LangChain's partner package gives them
-# and its core translates to standard blocks. Text and thinking leave as they come, signatures with the end of their block; what a
-# server tool did leaves whole, as it is sent back whole. A tool call is handed on with its name at its start and with its arguments at
-# its end, under a number of its own, since gateways use an index twice.
+# Content is text as long as there can be nothing but text. Of requests that may be answered with other blocks (see `_may_hold_blocks` in
+# `chat_model`) it is a list of the wire's blocks, each numbered by `index`. They have the shape that LangChain's partner package gives them
+# and its core translates to standard blocks. Text and thinking leave as they come, signatures with the end of their block; what a server
+# tool did leaves whole, as it is sent back whole. A tool call is handed on with its name at its start and with its arguments at its end,
+# under a number of its own, since gateways use an index twice.
 #
-# Wire facts (wire quirks C-01 to C-17): blocks may stand in `message_start` already; an index may be missing, begin above 0 or come
-# twice; a call's input may stand in its start; `content_block_stop` proves nothing, `message_delta` and `message_stop` do.
+# Wire facts (wire quirks C-01 to C-17): blocks may be in `message_start` already; an index may be missing, begin above 0 or come
+# twice; a call's input may be in its start; `content_block_stop` proves nothing, `message_delta` and `message_stop` do.
 
 
 PROVIDER = "anthropic"
@@ -389,8 +389,8 @@ class MessagesDecoder:
 # ---------------------------------------------------------------------------------------------- vendor events
 # What Anthropic does by itself in a reply, for listeners: calls of its server tools and of MCP servers, citations, files.
 #
-# Wire facts: a call is a `server_tool_use` or `mcp_tool_use` block, whose input comes in `input_json_delta` events; its result is a block
-# whose type ends in `_tool_result`, in the same reply or, after a pause, in the next one; citations come as `citations_delta`
+# Wire facts: a call is a `server_tool_use` or `mcp_tool_use` block, whose input comes in `input_json_delta` events. Its result is a block
+# whose type ends in `_tool_result`, in the same reply or, after a pause, in the next one. Citations come as `citations_delta`
 # (docs.claude.com/en/docs/build-with-claude/streaming).
 
 

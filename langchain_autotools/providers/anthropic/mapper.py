@@ -91,7 +91,7 @@ class CallId(NamedTuple):
         known: LangChain's id.
         sent: The wire's id.
         toolset: The name of the toolset that the tool belongs to.
-        alone: Whether code on the server waits for the call: results alone may then stand in the user's message (wire quirk C-19).
+        alone: Whether code on the server waits for the call: results alone may then be in the user's message (wire quirk C-19).
     """
 
     known: str
@@ -254,7 +254,7 @@ def _system_parts(message: SystemMessage) -> list[Part]:
 
 
 def _text_alone(block: str | Block) -> Part | None:
-    """Convert a block of a failed result behind which no media may stand."""
+    """Convert a block of a failed result behind which no media may be."""
     part = part_of(block)
     if part is not None and part["type"] != "text":
         raise unsupported(part["type"], "a failed result holds text alone, and nothing may follow it while the vendor's code waits for it")
@@ -267,7 +267,7 @@ def _blocks_of(message: BaseMessage) -> list[Any]:
 
 
 def _tool_result(call: CallId, message: ToolMessage, parts: list[Part]) -> tuple["ToolResultBlockParam", list[Part]]:
-    """Return a result, and the parts that stand behind the results of the turn.
+    """Return a result, and the parts that are behind the results of the turn.
 
     The cache mark is set on the whole result, because the wire rejects one inside. A failed result holds text alone (wire quirk C-21).
     """
@@ -470,8 +470,8 @@ def _as_prefill(encoded: Encoded) -> Encoded:
 # Opaque blocks (thinking with its signature, server tools and their results) go back unchanged and in their place, to the endpoint and
 # model that sent them; to any other they are left out, as every other vendor's inner state is.
 #
-# Wire facts (wire quirks C-09 to C-16, C-20): thinking may be empty and still be needed for its signature; without a signature the vendor
-# refuses it, and other servers of its wire want it back as they sent it; a text without a visible character is refused; citations in
+# Wire facts (wire quirks C-09 to C-16, C-20): thinking may be empty and still be needed for its signature. Without a signature the vendor
+# refuses it, and other servers of its wire want it back as they sent it. A text without a visible character is refused. Citations in
 # replies name the uploaded file, those in requests may not.
 
 

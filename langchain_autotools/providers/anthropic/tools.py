@@ -131,9 +131,10 @@ def _closed(node: Any) -> Any:
 # ---------------------------------------------------------------------------------------------- tools
 # Tools and tool choices in the Messages API's form.
 #
-# Wire facts: a tool is `{name, description, input_schema}` with a name of `[a-zA-Z0-9_-]{1,128}` and a schema whose `type` is "object"
-# (at the top neither `$ref` nor `anyOf`, `oneOf`, `allOf`, and properties with names of `[a-zA-Z0-9_.-]{1,64}`); a tool of the vendor's
-# own has a versioned `type`. A choice is `{"type": "auto" | "any" | "tool" | "none"}`; all but "none" take `disable_parallel_tool_use`.
+# Wire facts: a tool is `{name, description, input_schema}` with a name of `[a-zA-Z0-9_-]{1,128}` and a schema whose `type` is "object". At
+# its top the schema has neither `$ref` nor `anyOf`, `oneOf`, `allOf`, and properties with names of `[a-zA-Z0-9_.-]{1,64}`. A tool of the
+# vendor's own has a versioned `type`. A choice is `{"type": "auto" | "any" | "tool" | "none"}`; all but "none" take
+# `disable_parallel_tool_use`.
 
 
 _EXTRAS = ("allowed_callers", "cache_control", "defer_loading", "eager_input_streaming", "input_examples")
@@ -202,7 +203,7 @@ def _check(declared: Mapping[str, Any]) -> None:
     combined = [key for key in _COMBINED if key in schema]
     if combined:
         raise ConfigurationError(
-            f"tool {name!r} cannot be sent: {combined[0]} may not stand at the top of its schema; put it into a property"
+            f"tool {name!r} cannot be sent: {combined[0]} may not are at the top of its schema; put it into a property"
         )
 
 

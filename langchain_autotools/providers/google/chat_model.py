@@ -52,7 +52,7 @@ _FIELDS = (
     *("include_thoughts", "thinking_budget", "reasoning_effort", "thinking_config", "response_modalities", "media_resolution"),
     *("image_config", "response_mime_type", "response_schema", "safety_settings", "cached_content", "labels"),
 )
-# Parameters that stand in `generationConfig`; every other one stands at the top of the request.
+# Parameters that are in `generationConfig`; every other one is at the top of the request.
 _GENERATION = frozenset(
     {
         *("temperature", "topP", "topK", "maxOutputTokens", "stopSequences", "candidateCount", "frequencyPenalty", "presencePenalty"),
@@ -248,7 +248,9 @@ class ChatGoogleGenerativeAI(ProviderChatModel):
     _error_mapping: ClassVar[ErrorMapping] = ERRORS
     _profiles: ClassVar[Path | Profiles] = _PROFILES
     _methods_beside_tools: ClassVar[tuple[str, ...]] = ("json_schema", "json_mode")
-    _client_keywords: ClassVar[frozenset[str]] = ProviderChatModel._client_keywords | {"parallel_tool_calls", "strict", "max_retries"}
+    _client_keywords: ClassVar[frozenset[str]] = ProviderChatModel._client_keywords | {
+        *("parallel_tool_calls", "strict", "stream", "max_retries"),
+    }
 
     @field_validator("base_url", mode="before")
     @classmethod
@@ -279,6 +281,11 @@ class ChatGoogleGenerativeAI(ProviderChatModel):
     def _tools_of_the_sdk(cls, value: Any) -> Any:
         """Accept google-genai's own objects as the equivalent dicts."""
         return [plain_tool(tool) for tool in value] if isinstance(value, list | tuple) else value
+
+    @classmethod
+    def _keyword_names(cls) -> frozenset[str]:
+        names = super()._keyword_names().union(_SYNONYMS, _THINKING, _OF_THE_SDK)
+        return names.union(_GENERATION, _OF_TOOLS, _THINKING.values(), (camel(_SYNONYMS.get(name, name)) for name in names))
 
     def _complete_from_environment(self) -> None:
         version = os.environ.get("GOOGLE_GENAI_API_VERSION")
@@ -427,7 +434,7 @@ class ChatGoogleGenerativeAI(ProviderChatModel):
         tools = wire_tools([*(kwargs.get("tools") or ()), *([{"code_execution": {}}] if top.pop("codeExecution", None) else [])])
         config = _tool_config(params.get("toolConfig"), params.get("toolChoice"), kwargs.get("tools") or ())
         mixed = len(tools) > 1 and "functionDeclarations" in tools[0]
-        # Of functions beside its own tools the Gemini API wants to be told that its tools' calls will be sent back to it; models before
+        # Of functions beside its own tools the Gemini API wants to be told that its tools' calls will be sent back to it. Models before
         # Gemini 3 and Vertex AI have no such switch (ai.google.dev, "Combine built-in tools and function calling").
         if mixed and not self.vertexai and not _is_older(str(top["model"])):
             config = {"includeServerSideToolInvocations": True, **config}
@@ -535,7 +542,7 @@ class ChatGoogleGenerativeAI(ProviderChatModel):
         """Remove the tool choice from the keywords of a call and return it; it may also be in `tool_config`.
 
         Raises:
-            ConfigurationError: It stands in both.
+            ConfigurationError: It is in both.
         """
         choice, held = super().take_tool_choice(keywords), _pop_choice(keywords)
         if choice is not None and held is not None:

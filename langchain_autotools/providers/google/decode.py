@@ -37,9 +37,9 @@ from .errors import error_from_body
 # ---------------------------------------------------------------------------------------------- decode
 # Decoding of generateContent replies to raw chunks: streams, and whole bodies read as a stream of one event.
 #
-# Content is text as long as there has been nothing but text; where thinking, a signature or anything else comes, it is a list of blocks
-# from then on, each numbered by `index`, in the shapes of LangChain's partner package, which its core translates to standard blocks. A
-# part that carries a signature is a block of its own, so that it goes back as it came (wire quirk G-03).
+# Content is text as long as there has been nothing but text. Where thinking, a signature or anything else comes, it is a list of blocks
+# from then on, each numbered by `index`. They have the shapes of LangChain's partner package, which its core translates to standard blocks.
+# A part that carries a signature is a block of its own, so that it goes back as it came (wire quirk G-03).
 #
 # Wire facts (wire quirks G-01 to G-17): calls come whole, several in one event or one in each, with or without an id, and with `args`
 # missing where there are none; or in pieces (`PartialCall`). An empty call ends such pieces and is no call. What ends a reply is a
@@ -566,9 +566,9 @@ def _by_modality(usage: Mapping[str, Any], *names: str) -> dict[str, int]:
 # ---------------------------------------------------------------------------------------------- vendor events
 # What Google does by itself in a reply, for listeners: searches and code, what an answer is grounded in, and files.
 #
-# Wire facts: code and its output are parts (`executableCode`, `codeExecutionResult`), of newer models with an `id`; searches are known by
-# the grounding metadata alone, which grows from event to event, so they are told at the end of the reply; so are the pages that were read
-# (`urlContextMetadata`); other tools on the server are `toolCall` and `toolResponse` parts (ai.google.dev/api/generate-content).
+# Wire facts: code and its output are parts (`executableCode`, `codeExecutionResult`), of newer models with an `id`. Searches are known by
+# the grounding metadata alone, which grows from event to event, so they are told at the end of the reply. So are the pages that were read
+# (`urlContextMetadata`). Other tools on the server are `toolCall` and `toolResponse` parts (ai.google.dev/api/generate-content).
 
 
 _MARKS = re.compile(

@@ -65,7 +65,7 @@ def status_error(response: Any, body: bytes, secrets: Iterable[str] = ()) -> Exc
     Args:
         response: The HTTP library's response.
         body: All of its body.
-        secrets: Texts that must not stand in it.
+        secrets: Texts that must not be in it.
     """
     try:
         parsed = parse_json(body)

@@ -5,7 +5,7 @@ message raises `UnsupportedFeatureError` with its type; of a reply or a result i
 nothing, which the vendor refuses, and the inner state of other servers.
 
 Wire facts: text, `inlineData` (base64 of any media type that the model reads) and `fileData` (an uploaded file, a Cloud Storage or a public
-address); `videoMetadata` and `mediaResolution` stand beside them.
+address); `videoMetadata` and `mediaResolution` are beside them.
 """
 
 import json
@@ -93,7 +93,7 @@ def text_part(text: str) -> Part:
 # Conversion of messages of any vendor to parts of Contents.
 #
 # Each message is encoded alone, so that it can be remembered; `GenerateContentMapper` joins neighbours that the wire wants as one
-# Content. The responses of a turn stand alone in a Content of their own, one for each call (wire quirk G-10).
+# Content. The responses of a turn are alone in a Content of their own, one for each call (wire quirk G-10).
 
 
 Role = Literal["system", "user", "model"]
@@ -436,7 +436,7 @@ def part_of(block: str | Block) -> Part | None:
     block = unwrapped(block)
     if any(isinstance(block.get(key), Mapping) for key in _OWN) and not _is_unreadable(source_of(block)):
         return _without_index(block)
-    if "type" not in block and isinstance(block.get("text"), str) and block["text"]:  # the wire's own text, with what stands beside it
+    if "type" not in block and isinstance(block.get("text"), str) and block["text"]:  # the wire's own text, with what is beside it
         return _without_index(block)
     part = convert_block(block, text_part, _CONVERTERS, "the wire has no such content")
     return None if part == text_part("") else part
@@ -493,8 +493,8 @@ _CONVERTERS: dict[str, Callable[[Block], Part]] = {"media": _media, "search_resu
 # ---------------------------------------------------------------------------------------------- calls
 # Tool calls of a history, and their results, in the wire's form.
 #
-# Wire facts (wire quirks G-01, G-03, G-10): an id is sent only where the model sent one, and then on the call and its response alike; a
-# response is an object and repeats the call's name; newer models refuse a turn whose first call has no signature, unless it carries the
+# Wire facts (wire quirks G-01, G-03, G-10): an id is sent only where the model sent one, and then on the call and its response alike. A
+# response is an object and repeats the call's name. Newer models refuse a turn whose first call has no signature, unless it carries the
 # word that the vendor names for calls of others. What the model wrote goes back as it wrote it, so that prompt caches hit.
 
 
@@ -546,7 +546,7 @@ def _response_of(texts: Sequence[str], *, failed: bool) -> dict[str, Any]:
 
     Args:
         texts: The texts.
-        failed: Whether the call failed: then they stand under `error`.
+        failed: Whether the call failed: then they are under `error`.
     """
     text = "\n".join(texts)
     value = read_object(text) if text.lstrip().startswith("{") else None

@@ -1,8 +1,8 @@
 """Tools, tool choices, their schemas in the form of Google's two APIs.
 
 Wire facts: a function's schema goes as `parametersJsonSchema`, which is JSON Schema, on both APIs alike (google-genai,
-`types.FunctionDeclaration`; recorded requests to both); the older `parameters` takes an OpenAPI subset that knows no `$ref`, no
-`const`, no `additionalProperties` and no list of types, and refuses the whole request for one of them (wire quirk G-11). Of a reply it is
+`types.FunctionDeclaration`; recorded requests to both). The older `parameters` takes an OpenAPI subset that knows no `$ref`, no `const`, no
+`additionalProperties` and no list of types, and refuses the whole request for one of them (wire quirk G-11). Of a reply it is
 `responseJsonSchema`. References are resolved in place, because not every model follows them; a schema that refers to itself keeps its
 `$defs`.
 """
@@ -94,9 +94,9 @@ class _Resolver:
 # Tools and tool choices in the form of Google's two APIs.
 #
 # Wire facts: a function is `{name, description, parametersJsonSchema}` with a name of letters, digits, `_`, `.`, `:`, `-`
-# that begins with a letter or `_`, at most 64 long (wire quirk N-06); all functions stand in one entry of `tools`, each of the vendor's
-# own tools in one of its own, e.g. `{"googleSearch": {}}`. A choice is `toolConfig.functionCallingConfig`: `mode` AUTO, ANY, NONE or
-# VALIDATED, and for ANY and VALIDATED `allowedFunctionNames`.
+# that begins with a letter or `_`, at most 64 long (wire quirk N-06). All functions are in one entry of `tools`, each of the vendor's own
+# tools in one of its own, e.g. `{"googleSearch": {}}`. A choice is `toolConfig.functionCallingConfig`: `mode` AUTO, ANY, NONE or VALIDATED,
+# and for ANY and VALIDATED `allowedFunctionNames`.
 #
 # Between binding and the request a choice is a `Choice`, and a tool of the vendor's own says its name as its type.
 

@@ -50,6 +50,7 @@ def start(settings: dict[str, Any]) -> Any:
     params.cache_ram_mib = 256  # llama.cpp would keep 8 GB of earlier prompts
     params.sampling.penalty_repeat = settings["repeat_penalty"]
     params.warmup = False
+    params.fit_params = False  # nothing is left to choose: llama.cpp would load the file twice
     params.verbosity = 1  # errors only
     return xllamacpp.Server(params)
 

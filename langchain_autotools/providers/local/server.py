@@ -1,8 +1,7 @@
 """The local model server of this Python process: started on first use, shared, stopped with the program.
 
-The server runs in a child process. Inside this one it would hold the interpreter lock while it loads the model
-(1.4 s measured) and while it shuts down (30 s with a reply under way), make every forked child hang at its exit, and
-take the program with it if it crashed.
+The server runs in a child process. Inside this one it would hold the interpreter lock while it loads the model (1.4 s measured) and while
+it shuts down (30 s with a reply under way). It would make every forked child hang at its exit, and take the program with it if it crashed.
 """
 
 import atexit

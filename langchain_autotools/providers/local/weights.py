@@ -83,8 +83,8 @@ def _sha256_of(path: Path, advance: Advance) -> str:
 class CachedFile:
     """A file with a known hash at a known path.
 
-    Beside the file lies a note of the hash, size and time of change it had when it was verified, so that 491 MB are
-    not read again at every start: a file that agrees with its note is verified, any other is hashed first.
+    Beside the file lies a note of the hash, size and time of change it had when it was verified, so that 491 MB are not read again at every
+    start. A file that agrees with its note is verified, any other is hashed first.
 
     Args:
         path: The file's path.

@@ -114,7 +114,7 @@ def _credentials(parts: SplitResult) -> tuple[str | None, str | None]:
 # HTTP requests to Ollama, and the bytes of their replies as they arrive.
 #
 # The SDK's client has no public way to the bytes of a reply, and its public stream drops ids and places of calls and dies on lines that
-# servers send (wire quirks O-01 to O-03). So requests go through httpx, the library that the SDK itself stands on, with the SDK's own
+# servers send (wire quirks O-01 to O-03). So requests go through httpx, the library that the SDK itself uses, with the SDK's own
 # configuration: its address rules, environment variables, redirects, and no limit on the time of a reply.
 
 
@@ -230,7 +230,7 @@ class ChatOllama(ProviderChatModel):
 
     reasoning: bool | str | None = Field(default=None, validation_alias="think")
     """Whether the model thinks: True, False, or how much (`low`, `medium`, `high`, `max`; models differ). None leaves it to the server.
-    Thinking stands in `additional_kwargs["reasoning_content"]`."""
+    Thinking is in `additional_kwargs["reasoning_content"]`."""
     validate_model_on_init: bool = False
     """Whether the constructor checks that the server has the model."""
 
@@ -323,7 +323,7 @@ class ChatOllama(ProviderChatModel):
     }
     _client_keywords: ClassVar[frozenset[str]] = frozenset(
         {
-            *("extra_headers", "extra_query", "timeout", "options", "response_format", "tool_choice"),
+            *("extra_body", "extra_headers", "extra_query", "timeout", "options", "response_format", "tool_choice"),
             *("strict", "parallel_tool_calls", "stream_usage"),  # other vendors' parameters that callers of any model give
         }
     )
@@ -451,7 +451,7 @@ class ChatOllama(ProviderChatModel):
         if not params.get("tools") or kwargs.get("tool_choice") == "none":  # who must not call is told of no tools
             params.pop("tools", None)
         params |= {"options": {name: value for name, value in options.items() if value is not None} or None, "stream": stream}
-        return {name: value for name, value in params.items() if value is not None}
+        return {**{name: value for name, value in params.items() if value is not None}, **self._extra_body(kwargs)}
 
     def _request_options(
         self, kwargs: Mapping[str, Any], *, stream: bool, headers: Mapping[str, Any] = {}, query: Mapping[str, Any] = {}

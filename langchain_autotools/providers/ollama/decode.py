@@ -218,7 +218,7 @@ def _error_of(event: Mapping[str, Any]) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------- vendor events
-# The images in a reply of Ollama, for listeners. They stand in the message as base64 (`images`).
+# The images in a reply of Ollama, for listeners. They are in the message as base64 (`images`).
 
 
 class OllamaEvents(VendorEvents):

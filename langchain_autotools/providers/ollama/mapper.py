@@ -48,7 +48,7 @@ class Piece:
 
 
 def _content_of(pieces: Iterable[Piece]) -> tuple[list[str], dict[str, list[str]]]:
-    """Return the texts of a message with these pieces, and its pictures as they stand in it."""
+    """Return the texts of a message with these pieces, and its pictures as they are in it."""
     pieces = [*pieces]
     images = [piece.image for piece in pieces if piece.image]
     return [piece.text for piece in pieces if piece.text], {"images": images} if images else {}

@@ -1,8 +1,8 @@
 """`AzureChatOpenAI`: a tool-running chat model for OpenAI's models on Azure.
 
 Wire facts (learn.microsoft.com/azure/ai-foundry/openai/reference): a chat completion goes to its deployment's path, a response to
-one path for all, with the deployment as its model; every request says `api-version`; a key goes as `api-key`, a token as
-`Authorization`; streams begin with a chunk of filter results alone (wire quirks E-01, E-02).
+one path for all, with the deployment as its model. Every request says `api-version`. A key goes as `api-key`, a token as `Authorization`.
+Streams begin with a chunk of filter results alone (wire quirks E-01, E-02).
 """
 
 import asyncio

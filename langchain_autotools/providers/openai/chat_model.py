@@ -124,10 +124,10 @@ class LearnedRoutes(Shared, dict[Any, str]):
 # ---------------------------------------------------------------------------------------------- compatibility
 # Forms of requests per endpoint and model, adapted to a server's rejections.
 #
-# Servers that speak chat completions differ in two things that no request can get right for all of them (wire quirks H-03, R-03): the
-# content of an assistant message that has only calls (null or the empty string), and opaque state sent back with a history (demanded by
-# some, refused by others). A refusal that names one of them changes the form, and the form is kept once a request in it was taken: for
-# all models of the process that ask the same model at the same endpoint with the same key.
+# Servers that speak chat completions differ in two things that no request can get right for all of them (wire quirks H-03, R-03). These are
+# the content of an assistant message that has only calls (null or the empty string), and opaque state sent back with a history (demanded by
+# some, refused by others). A refusal that names one of them changes the form. The form is kept once a request in it was taken, for all
+# models of the process that ask the same model at the same endpoint with the same key.
 
 
 _PLACE_OF_CONTENT = re.compile(r"messages?\W{1,3}\d+\W{1,3}(?:\w+\W)?content\b", re.IGNORECASE)
@@ -205,7 +205,7 @@ class LearnedCompatibility:
         return used.variant(omit=omit, demand=demand)
 
     def _may_turn(self, key: CompatibilityKey, name: str, missed: bool) -> bool:
-        """Whether a rule may take a direction: it changes it once. Behind one name may stand servers that want the opposite."""
+        """Whether a rule may take a direction: it changes it once. One name may have servers behind it that want the opposite."""
         with self._lock:
             turns = self._turns.setdefault((key, name), [])
             if turns[-1:] != [missed]:

@@ -252,11 +252,10 @@ def _add_log_probabilities(log_probabilities: dict[str, list[Any]], fragment: An
 # ---------------------------------------------------------------------------------------------- decode
 # Decoding of chat completions replies to raw chunks: whole bodies and streams, in the dialects of OpenAI and other servers.
 #
-# Shapes that servers send and that are read here: chunks without choices, with `delta` null or absent, with a whole `message` in its
-# place, content as a list of parts, one reply spread over several choices, usage in every chunk or inside a choice or under `x_groq`,
-# errors inside a stream that began well. A fragment of a tool call is handed on as it came; those that bring nothing but more text wait
-# for the next one that brings more, or for the end: they leave with the end of the turn at the earliest. Listeners get their text at
-# once.
+# Shapes that servers send and that are read here: chunks without choices, with `delta` null or absent, with a whole `message` in its place;
+# content as a list of parts. One reply may be spread over several choices, usage come in every chunk or inside a choice or under `x_groq`,
+# errors inside a stream that began well. A fragment of a tool call is handed on as it came. Those that bring nothing but more text wait for
+# the next one that brings more, or for the end: they leave with the end of the turn at the earliest. Listeners get their text at once.
 
 
 # `obfuscation` is padding, other in each event.
@@ -652,10 +651,10 @@ def _is_zero_usage(usage: Any) -> bool:
 # ---------------------------------------------------------------------------------------------- vendor events
 # What vendors do by themselves in a reply of chat completions, for listeners: citations, files, tools on the server.
 #
-# Wire facts: OpenAI's and OpenRouter's citations are `annotations` of the message; Perplexity's and xAI's stand beside the choices, in
-# every event (`citations`, `search_results`); images are parts with an `image_url`; sound comes in pieces of base64 that are joined
-# (`audio`); Mistral's sources stand in a thinking part (`tool_reference`); Groq's tools on the server are `executed_tools`, first without
-# their output, then with it.
+# Wire facts: OpenAI's and OpenRouter's citations are `annotations` of the message. Perplexity's and xAI's are beside the choices, in every
+# event (`citations`, `search_results`). Images are parts with an `image_url`. Sound comes in pieces of base64 that are joined (`audio`).
+# Mistral's sources are in a thinking part (`tool_reference`). Groq's tools on the server are `executed_tools`, first without their output,
+# then with it.
 
 
 _MARKS = re.compile(rb'"(?:annotations|audio|citations|executed_tools|image_url|search_results|tool_reference)"')

@@ -3,8 +3,8 @@
 Understood are LangChain's v1 and v0 blocks and the blocks of chat completions itself, of Responses, of Anthropic and of
 Google. A block that chat completions cannot carry raises `UnsupportedFeatureError` with its type; nothing is dropped here.
 
-Wire facts: a part is one of text, image_url, input_audio and file; files are PDF and go as data or as the id of an upload, not as a URL
-(developers.openai.com, "File inputs"); sound is MP3 or WAV. video_url, audio_url and document_url are parts of compatible servers.
+Wire facts: a part is one of text, image_url, input_audio and file. Files are PDF and go as data or as the id of an upload, not as a URL
+(developers.openai.com, "File inputs"). Sound is MP3 or WAV. `video_url`, `audio_url` and `document_url` are parts of compatible servers.
 """
 
 import base64
@@ -298,9 +298,9 @@ def custom_input(call: ToolCallRecord) -> str:
 # the vendor takes them and where they never move again.
 #
 # Wire facts: images only in user messages ("Image URLs are only allowed for messages with role 'user'"), text only in tool messages;
-# content null beside tool calls; a call's reasoning goes back under the key it came in, to the server it came from, and to nobody else:
-# some servers demand it there, others refuse it. Those that demand it get it with every message since the first call, with the final
-# answer too.
+# content null beside tool calls. A call's reasoning goes back under the key it came in, to the server it came from, and to nobody else:
+# some servers demand it there, others refuse it. Those that demand it get it with every message since the first call, with the final answer
+# too.
 
 
 logger = logging.getLogger("langchain_autotools")
@@ -646,7 +646,7 @@ def _with_transcript(message: AIMessage, now: float) -> AIMessage:
 
 
 class _Bodies:
-    """A fold of the bodies of messages, with those that stand between a turn's results and the next message.
+    """A fold of the bodies of messages, with those that are between a turn's results and the next message.
 
     Args:
         encoder: Encodes each message.

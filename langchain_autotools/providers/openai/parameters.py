@@ -296,6 +296,7 @@ class OpenAIParameters(ProviderChatModel, defer_build=True):
 
     _responses_names: ClassVar[frozenset[str]] = _RESPONSES_KEYWORDS
     _call_names: ClassVar[frozenset[str]] = ProviderChatModel._call_names | _CHAT_KEYWORDS | _RESPONSES_KEYWORDS
+    _of_calls_alone: ClassVar[frozenset[str]] = ProviderChatModel._of_calls_alone | {"functions", "function_call"}
     _refused: ClassVar[Mapping[str, str]] = {
         **ProviderChatModel._refused,
         "root_client": ProviderChatModel._refused["client"],

@@ -160,6 +160,11 @@ class PresetChatModel(ChatOpenAI):
     def _argument_names(cls) -> frozenset[str]:
         return (super()._argument_names() | cls.preset.arguments.keys()) - cls._refused.keys()
 
+    @classmethod
+    def _keyword_names(cls) -> frozenset[str]:
+        preset = cls.preset  # what it cannot honour is refused with the reason, where it is not None
+        return super()._keyword_names().union(ChatOpenAI._keyword_names(), preset.renamed.values(), preset.unsupported)
+
     @model_validator(mode="after")
     def _complete_from_preset(self) -> Self:
         address, mark, query = (self.openai_api_base or self.preset.base_url).partition("?")

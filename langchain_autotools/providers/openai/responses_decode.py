@@ -78,10 +78,10 @@ def _log_probabilities(items: Iterable[wire.Item]) -> dict[str, list[Any]]:
 # ---------------------------------------------------------------------------------------------- open items
 # The growing output items of one streamed reply: the item of each event, and the part already handed on.
 #
-# Servers name an item by its place (`output_index`), by its id, by both or, for some events, by neither; ids may differ between two
-# events of one item, and an item may come only at its end or only in the reply as a whole (wire quirks P-01, P-03, P-04; llama.cpp sends
-# no output_index). Of text and reasoning the item as it stands in `output_item.done` is the truth, deltas are for display; of a call all
-# accounts are kept, and compared when it is read (wire quirks P-02, P-11).
+# Servers name an item by its place (`output_index`), by its id, by both or, for some events, by neither. Ids may differ between two events
+# of one item, and an item may come only at its end or only in the reply as a whole (wire quirks P-01, P-03, P-04; llama.cpp sends no
+# output_index). Of text and reasoning the item as it is in `output_item.done` is the truth, deltas are for display; of a call all accounts
+# are kept, and compared when it is read (wire quirks P-02, P-11).
 
 
 @dataclass(slots=True, eq=False)

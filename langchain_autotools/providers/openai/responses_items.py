@@ -95,8 +95,8 @@ class ResponseEvent(TypedDict, total=False):
 # its call, which are put in again from the message. A message that was edited no longer fits its outline, and goes back as text and calls
 # alone, which is always legal.
 #
-# Wire facts: "Item of type 'reasoning' was provided without its required following item" and the reverse (wire quirk P-05); items that
-# the server does not store are unknown to it by their id; `status` and what other servers add is refused by some.
+# Wire facts: "Item of type 'reasoning' was provided without its required following item" and the reverse (wire quirk P-05). Items that the
+# server does not store are unknown to it by their id. `status` and what other servers add is refused by some.
 
 
 FUNCTION_CALL = "function_call"
@@ -233,11 +233,11 @@ def _with_text(entry: Item, text: str, start: int) -> tuple[Item, int]:
 # ---------------------------------------------------------------------------------------------- client calls
 # Calls of the vendor's tools that the caller answers: a shell, patches, a computer, approvals of remote tools.
 #
-# Nothing here runs them. They stand in the message as the items that they are, end a run as pending, and go back together with the answer
-# that the caller gives, by a decision or as a message, which the API insists on (all but approvals).
+# Nothing here runs them. They are in the message as the items that they are, end a run as pending, and go back together with the answer
+# that the caller gives, by a decision or as a message. The API insists on that (for all but approvals).
 #
-# Wire facts: an answer is an item of type `..._output` that repeats the call's `call_id`; a local shell's repeats it as `id`; an approval
-# is an `mcp_approval_response` that repeats the request's `id`; a shell in the vendor's own container (the call's `environment` is a
+# Wire facts: an answer is an item of type `..._output` that repeats the call's `call_id`. A local shell's repeats it as `id`. An approval
+# is an `mcp_approval_response` that repeats the request's `id`. A shell in the vendor's own container (the call's `environment` is a
 # `container_reference`) is answered in the reply itself (platform.openai.com/docs/api-reference/responses/create).
 
 

@@ -1,7 +1,7 @@
 """Conversion of LangChain messages to the items of Responses API requests.
 
-Wire facts: parts are input_text, input_image, input_file and input_audio; a tool's output takes text, images and files; files go
-as data, as the id of an upload or as a URL; besides PDF the API reads the formats of offices (developers.openai.com, "File inputs").
+Wire facts: parts are input_text, input_image, input_file and input_audio. A tool's output takes text, images and files. Files go as data,
+as the id of an upload or as a URL. Besides PDF the API reads the formats of offices (developers.openai.com, "File inputs").
 """
 
 import json
@@ -196,8 +196,8 @@ _CONVERTERS: dict[str, Callable[[sources.Block], Any]] = {
 # endpoint and model goes back as the items that it was (see `responses_items`); any other as its text and its calls.
 #
 # Wire facts: a call's `call_id` pairs it with its output, has at most 64 characters and must be unique in the whole input (wire quirks
-# P-01, H-05, H-07); outputs are text, or a list of input parts (wire quirk P-10); an item's own `id` is something else and is never made
-# up here.
+# P-01, H-05, H-07). Outputs are text, or a list of input parts (wire quirk P-10). An item's own `id` is something else and is never made up
+# here.
 
 
 _LONGEST_ID = 64

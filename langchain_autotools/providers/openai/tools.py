@@ -1,8 +1,8 @@
 """Declarations in chat completions' form: tools, tool choices, schemas of replies.
 
 Wire facts (https://platform.openai.com/docs/guides/structured-outputs, "Supported schemas"): every object lists all its properties as
-required and admits no others, nothing has a default, a `$ref` has no keys beside it, everything has a type, of the words that combine
-schemas there is `anyOf` alone, of formats there are nine, patterns have no look-around, and tuples are not known. A schema has at most
+required and admits no others. Nothing has a default, a `$ref` has no keys beside it, everything has a type. Of the words that combine
+schemas there is `anyOf` alone, of formats there are nine. Patterns have no look-around, and tuples are not known. A schema has at most
 5,000 properties and 1,000 values of enumerations.
 """
 
@@ -110,7 +110,7 @@ def _without_hints(node: Mapping[str, Any]) -> dict[str, Any]:
 # Schemas for chat completions' `response_format`.
 #
 # Wire facts: `{"type": "json_schema", "json_schema": {name, description, schema, strict}}`; names match `[a-zA-Z0-9_-]{1,64}`. What
-# `strict` asks of a schema stands in `strict`.
+# `strict` asks of a schema is said in the section `strict`.
 
 
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]+")
@@ -193,7 +193,7 @@ def _object(declared: dict[str, Any], schema: Any) -> dict[str, Any]:
     """
     found = schemas.why_no_object(declared)
     if found:
-        rule = "at the top of a reply's schema must stand an object (OpenAI's guide to structured outputs, 'Root objects')"
+        rule = "the top of a reply's schema must be an object (OpenAI's guide to structured outputs, 'Root objects')"
         raise ConfigurationError(f"{schema!r} cannot be a response_format: it has {found}, and {rule}; use with_structured_output")
     return declared if "properties" in declared else {**declared, "properties": {}}
 
@@ -260,7 +260,7 @@ def check_taken(declared: Mapping[str, Any]) -> None:
     schema = declared.get("function", {}).get("parameters")
     for where, node in schemas.walked(schema):
         combined = next((repr(key) for key in _NOT_AT_THE_TOP if key in node), None) if not where and node is schema else None
-        why = f"{combined} may not stand at the top of its schema" if combined else _why_not_taken(node)
+        why = f"{combined} may not be at the top of its schema" if combined else _why_not_taken(node)
         if why:
             raise ConfigurationError(f"tool {own_name(declared)!r} cannot be sent: {why}{f' ({where})' if where else ''}")
 

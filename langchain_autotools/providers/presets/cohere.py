@@ -1,8 +1,8 @@
 """`ChatCohere`: Cohere's models over its compatibility endpoint, with tools that run.
 
-Wire facts (docs.cohere.com/docs/compatibility-api; wire quirks B-03, A-23): `max_tokens`, not `max_completion_tokens`; a tool choice
-forces some tool or forbids all, it cannot name one; a tool's `strict` is refused (422); a call without arguments says `null`;
-calls of one reply may share an id.
+Wire facts (docs.cohere.com/docs/compatibility-api; wire quirks B-03, A-23): `max_tokens`, not `max_completion_tokens`. A tool choice forces
+some tool or forbids all, it cannot name one. A tool's `strict` is refused (422). A call without arguments says `null`. Calls of one reply
+may share an id.
 """
 
 from collections.abc import Mapping

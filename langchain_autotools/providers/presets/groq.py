@@ -1,9 +1,9 @@
 """`ChatGroq`: the models that Groq serves, with tools that run.
 
 Wire facts (console.groq.com/docs/openai, groq's types; wire quirks T-07, E-12, R-01, R-03): `logprobs`, `logit_bias`, `top_logprobs`
-and a message's `name` are refused (400); JSON output is neither streamed nor combined with tools; reasoning arrives as `reasoning`, and
-models that have it take it back under this name alone; a call that does not fit its tool's schema is refused as `tool_use_failed`
-(400), with what the model wrote.
+and a message's `name` are refused (400). JSON output is neither streamed nor combined with tools. Reasoning arrives as `reasoning`, and
+models that have it take it back under this name alone. A call that does not fit its tool's schema is refused as `tool_use_failed` (400),
+with what the model wrote.
 """
 
 from pathlib import Path

@@ -1,8 +1,8 @@
 """`ChatMistralAI`: Mistral's models, with tools that run.
 
-Wire facts (docs.mistral.ai/api; wire quirks H-05, H-09, E-07, R-03): ids of calls are nine letters and digits; requests with fields
-that it does not know are refused (422), `stream_options` and a message's `name` among them; a user may not speak directly after a
-tool, and a system message stands at the start only; the content of a reply may be a list of text and thinking, and goes back as one.
+Wire facts (docs.mistral.ai/api; wire quirks H-05, H-09, E-07, R-03): ids of calls are nine letters and digits. Requests with fields that it
+does not know are refused (422), `stream_options` and a message's `name` among them. A user may not speak directly after a tool, and a
+system message is at the start only. The content of a reply may be a list of text and thinking, and goes back as one.
 """
 
 from pathlib import Path

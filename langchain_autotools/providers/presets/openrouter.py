@@ -1,7 +1,7 @@
 """`ChatOpenRouter`: the models that OpenRouter routes to, with tools that run.
 
 Wire facts (openrouter.ai/docs; wire quirks R-04, E-08, E-09, E-11): reasoning arrives as `reasoning` and, structured, as
-`reasoning_details`, which the model behind wants back unchanged with its calls; errors may stand inside a stream or a choice.
+`reasoning_details`, which the model behind wants back unchanged with its calls; errors may be inside a stream or a choice.
 """
 
 from dataclasses import replace

@@ -83,7 +83,7 @@ def test_every_parameter_is_sent_under_its_name() -> None:
         ({"seed": 1, "model_kwargs": {"seed": 2}}, {}, {"seed": 2}),
         ({"seed": 1}, {"extra_body": {"seed": 3}}, {"seed": 3}),
         ({"extra_body": {"a": 1, "b": 1}}, {"extra_body": {"b": 2}}, {"a": 1, "b": 2}),
-        ({}, {"top_k": 5}, {"top_k": 5}),
+        ({"model_kwargs": {"top_k": 4}}, {"top_k": 5}, {"top_k": 5}),
         ({}, {"tools": [], "tool_choice": "auto", "parallel_tool_calls": False}, {}),
     ],
 )

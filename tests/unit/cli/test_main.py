@@ -65,7 +65,7 @@ def events(text: str) -> list[dict[str, Any]]:
 
 @pytest.mark.usefixtures("key")
 def test_a_question_is_answered_with_the_built_in_tools(monkeypatch, capsys):
-    """The answer alone is output; the model and why it was taken, the tools, calls, results and usage stand beside it; exit code 0."""
+    """The answer alone is output; the model and why it was taken, the tools, calls, results and usage are beside it; exit code 0."""
     with OpenAIServer(TWO_CITIES) as server:
         serve(monkeypatch, server)
         assert main(["chat", QUESTION]) == 0
@@ -110,7 +110,7 @@ def test_own_tools_and_no_tools(monkeypatch, tmp_path, capsys):
 
 @pytest.mark.usefixtures("key")
 def test_what_a_file_of_tools_holds_and_does_not_offer_is_told(monkeypatch, tmp_path, capsys):
-    """One line names what was loaded and from where, one what was passed over and why; with `--json` neither stands among the events."""
+    """One line names what was loaded and from where, one what was passed over and why; with `--json` neither is among the events."""
     file = tmp_path / "mixed.py"
     tide = '@tool\ndef get_tide(port: str) -> str:\n    "Tide."\n    return "high"\n'
     file.write_text(f"from langchain_core.tools import tool\n\n{tide}\ndef round_up(number: float) -> int:\n    return 1\n")
@@ -277,7 +277,7 @@ def test_the_local_model_is_the_default_without_keys(tmp_path):
 )
 @pytest.mark.usefixtures("key")
 def test_what_is_piped_in_joins_the_prompt(monkeypatch, arguments, piped, question):
-    """`cat file | ... chat "Summarise this."`: the text stands before the prompt; without a prompt, or with `-`, it is the prompt."""
+    """`cat file | ... chat "Summarise this."`: the text comes before the prompt; without a prompt, or with `-`, it is the prompt."""
     with piped_in(monkeypatch, piped), OpenAIServer([Turn("Fine.")]) as server:
         serve(monkeypatch, server)
         assert main(["chat", "--no-tools", *arguments]) == 0

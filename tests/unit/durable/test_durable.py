@@ -166,7 +166,7 @@ def test_the_error_of_a_run_is_raised_here_and_told_elsewhere(life: Life) -> Non
 
 
 def test_an_artifact_that_is_no_plain_data_is_marked(life: Life) -> None:
-    """What cannot stand in the database is said to be missing, whether or not there was a crash."""
+    """What cannot be in the database is said to be missing, whether or not there was a crash."""
 
     @tool(response_format="content_and_artifact")
     def draw() -> tuple[str, Any]:
@@ -180,7 +180,7 @@ def test_an_artifact_that_is_no_plain_data_is_marked(life: Life) -> None:
 
 
 def test_nothing_in_the_database_is_pickled_and_no_key_stands_there(life: Life) -> None:
-    """All that stands there is plain JSON; the model is known by its name only."""
+    """All that is there is plain JSON; the model is known by its name only."""
     chat = life.model(doubling, [double], approval_key="very-secret-key")
     life.begin()
     chat.invoke("Go", {"tags": ["mine"], "metadata": {"user": "u1"}, "configurable": {"thread": 7}})

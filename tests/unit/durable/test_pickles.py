@@ -1,6 +1,6 @@
 """What a planted row does: DBOS reads each value in the form that its own row names, whatever serializer is configured.
 
-docs/howto/durable.md says so, and how to guard the database. Where this test fails DBOS has a switch: use it, and correct the page.
+docs/durable.md says so, and how to guard the database. Where this test fails DBOS has a switch: use it, and correct the page.
 """
 
 import base64

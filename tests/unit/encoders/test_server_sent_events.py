@@ -1,4 +1,4 @@
-"""Events as server-sent events: what stands in each frame, numbers, nested runs, failures, and values that are no JSON."""
+"""Events as server-sent events: what is in each frame, numbers, nested runs, failures, and values that are no JSON."""
 
 import asyncio
 import json
@@ -216,7 +216,7 @@ def told_by(frame: Frame) -> Any:
 
 
 def test_the_page_shows_every_frame_as_it_is() -> None:
-    """The frames of docs/howto/web.md are those that these events make, and every kind of frame is among them."""
+    """The frames of docs/web.md are those that these events make, and every kind of frame is among them."""
     answer = AIMessage("Let me look.", id="m1", tool_calls=[{"name": "get_temperature", "args": {"city": "Rome"}, "id": "c1"}])
     call = ToolCallRecord("c1", "get_temperature", '{"city": "Rome"}', {"city": "Rome"})
     broken = ToolCallRecord("c2", "get_temperature", '{"city": ', None, "the arguments are not one complete JSON object")
@@ -246,7 +246,7 @@ def test_the_page_shows_every_frame_as_it_is() -> None:
     added = MessagesAdded(run_id="r4", position="2-0", messages=[HumanMessage("And in Rome?", id="h2")])
     void = MessageDiscarded(run_id="r4", position="2-4", message_id="m7", attempt=1)
     sent = b"".join([*sse(told), *sse([failed], first_id=16), nested, *sse([added, void])]).decode()
-    shown = "".join(text for language, text in fences(REPOSITORY / "docs" / "howto" / "web.md") if language == "sse")
+    shown = "".join(text for language, text in fences(REPOSITORY / "docs" / "web.md") if language == "sse")
     assert [told_by(frame) for frame in frames_of([shown.encode()])] == [told_by(frame) for frame in frames_of([sent.encode()])]
     kinds = {frame.event for frame in frames_of([shown.encode()])}
     assert kinds == {*(name for _, name, _ in RUN), "message", "messages", "message_discarded", "run_error", "done", "error"}

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from langchain_autotools.executor import ToolContext, ToolExecutor
 from langchain_autotools.messages.calls import ToolCallRecord
+from langchain_autotools.testing import ScriptedChatModel
 from tests.support.calls import call, contents, run_calls
 
 # ---------------------------------------------------------------------------------------------- injection
@@ -162,7 +163,7 @@ def test_a_context_has_the_conversation_and_the_call() -> None:
 
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_what_a_tool_runs_with_its_configuration_lies_in_its_own_run(is_async: bool) -> None:
-    """`config` has the caller's tags and values, and makes children of the tool's run."""
+    """`config` has the caller's tags and values, and makes children of the tool's run; so does a model that is given as a tool."""
     parents: dict[str, Any] = {}
 
     class Handler(BaseCallbackHandler):
@@ -178,8 +179,11 @@ async def test_what_a_tool_runs_with_its_configuration_lies_in_its_own_run(is_as
         return str(RunnableLambda(lambda _: value).invoke(1, context.config))
 
     config: Any = {"callbacks": [Handler()], "configurable": {"user": "Anna"}}
-    assert await run_calls(ToolExecutor([inside]), is_async, call("inside"), config=config) == ["Anna"]
-    assert parents["inner"] == parents["tool"]
+    asks = ScriptedChatModel(tools=[inside], replies=["Anna"]).as_tool(name="inside")
+    for given, args in ((inside, {}), (asks, {"question": "Who?"})):
+        parents.clear()
+        assert await run_calls(ToolExecutor([given]), is_async, call("inside", **args), config=config) == ["Anna"]
+        assert parents["inner"] == parents["tool"]
 
 
 def test_a_context_of_ones_own_tests_a_tool() -> None:

@@ -22,7 +22,7 @@ from tests.support.responses_server import ResponsesServer
 from tests.support.script import Call, Turn
 
 REPOSITORY = Path(__file__).parents[3]
-KEY = "-".join(("secret", "key"))  # not as it stands here, since tracebacks show these lines
+KEY = "-".join(("secret", "key"))  # in two pieces, since tracebacks show these lines
 PAGE = REPOSITORY / "docs" / "providers.md"
 
 
@@ -44,7 +44,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", [name for name in PROVIDERS if PROVIDERS[name].model_needed])
 def test_every_provider_by_its_name(name: str) -> None:
-    """`provider:model` gives the provider's class with that model, its tools and its arguments; the class stands in the root too."""
+    """`provider:model` gives the provider's class with that model, its tools and its arguments; the class is in the root too."""
     model: Any = init_chat_model(f"{name}:some-model:1", tools=[add], temperature=0.5)
     assert type(model) is getattr(langchain_autotools, PROVIDERS[name].class_name)
     assert (model.model, list(model.tools or []), model.temperature) == ("some-model:1", [add], 0.5)

@@ -71,7 +71,7 @@ def test_a_long_call_stands_open_while_it_is_written() -> None:
 
 
 def test_calls_show_progress_results_and_errors() -> None:
-    """The latest word of each stands in its line, everything when it is opened; one that failed stands open."""
+    """The latest word of each is in its line, everything when it is opened; one that failed is open."""
     events = [*begun(), *ready(PARIS), *ready(ROME), *reported("1", "asking", {"share": 0.5}), *reported("2", "asking")]
     _, paris, rome = page(seen(events))
     assert words(paris) == 'forecast(city="Paris") {"share": 0.5} running city "Paris" Progress asking {"share": 0.5}'
@@ -97,7 +97,7 @@ def test_a_run_inside_a_tool_stands_under_its_call() -> None:
 
 
 def test_calls_that_wait_say_what_can_be_done() -> None:
-    """They stand open with all of their arguments, however long; the end says how to go on."""
+    """They are open with all of their arguments, however long; the end says how to go on."""
     call = record("1", "send_mail", {"to": "Anna", "text": "word " * 1000})
     declared = record("2", "book", {})
     waiting = [pending(call), pending(declared, "caller")]
