@@ -1,6 +1,7 @@
 """A chat page over conversations that outlive this program: they are in chats.sqlite. Needs the extra `examples`.
 
 `python examples/chat_app.py` asks the embedded local model (extra `local`), `python examples/chat_app.py openai:gpt-5` another one.
+Copy this for a chat that is there in a minute; for a page of your own product copy `web/ai_sdk_endpoint.py`, which looks better.
 """
 
 import json

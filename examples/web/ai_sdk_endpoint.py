@@ -2,8 +2,8 @@
 
     uvicorn examples.web.ai_sdk_endpoint:app
 
-The histories are the server's own, in `ai_sdk_chats.sqlite`: a page that is loaded again shows its conversation, also after a restart of
-this program. A page decides only about calls that it was shown. One that goes away ends its run; loaded again, it asks for the rest.
+The histories are the server's own, in `ai_sdk_chats.sqlite`: a page that is loaded again shows its conversation, also after a restart.
+A page decides only about calls that it was shown. One that goes away ends its run; loaded again, it asks for the rest.
 What is said while a run goes on is put into that run's inbox; the stream tells where it was read.
 """
 

@@ -19,7 +19,7 @@ from ..event_reader import AsyncEventStream, EventStream, aevents, events
 from ..event_types import RunEvent
 from ..messages.metadata import mark_shown
 from ..messages.run_messages import HoldsRun
-from .page import part_html, part_text
+from .page import part_html, part_text, waiting_text
 from .view_model import EndView, Lines, PartView, ViewModel
 
 _INTERVAL_SECONDS: Final = 0.08  # between two drawings, at least
@@ -156,6 +156,8 @@ class _LineScreen(Lines):
         if error is not None and not (isinstance(self.last, EndView) and self.last.error is not None):
             with suppress(BrokenPipeError):  # nobody reads any more
                 self.show(kinds.RunFailed(run_id="", error=error))
+        elif error is None and isinstance(self.last, EndView) and self.last.waiting:
+            self.note(waiting_text(self.last))
 
 
 # ---------------------------------------------------------------------------------------------- cells of notebooks
@@ -202,6 +204,7 @@ _STYLE: Final = """<style>
 .at-piece.at-piece .at-body > table td { border: 0; padding: 0; width: 100%; }
 .at-label { font-size: .85em; opacity: .65; }
 .at-run { margin: .4em 0; padding-left: .9em; border-left: 2px solid var(--at-line); }
+.at-next { user-select: all; }
 .at-given > pre { border-left: 3px solid #3b82d1; }
 .at-end { font-size: .85em; opacity: .65; }
 .at-bad, .at-failed { --at-colour: #d1453b; }
