@@ -49,6 +49,7 @@ PROVIDER_ROOMS = (
     ("_transport",),
     ("_base",),
     ("anthropic", "google", "ollama", "openai"),
+    ("known",),
     ("langchain_classes", "local", "presets"),
     ("memory_tools", "registry", "results"),
 )

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support import prose
 from tests.support.prose import Sentence
-from tests.test_house import PYTHON_FILES, REPOSITORY, each_file
+from tests.test_house import MODULES, PACKAGE, PYTHON_FILES, REPOSITORY, each_file
 
 pytestmark = pytest.mark.house
 
@@ -18,6 +18,12 @@ HOWTOS = sorted((DOCS / "howto").glob("*.md"))
 MOST_WORDS = 40
 STANDS = re.compile(r"\b(?:stand|stands|standing|stood)\b(?!-(?:alone|in|ins)\b)(?! (?:(?:in )?for|out|still)\b)", re.IGNORECASE)
 """The word where it means that something is somewhere. To stand for something or in for it, to stand out and to stand still may be said."""
+NO_PROSE = {
+    "history/summaries.py": "what a model is asked for a summary: other words would be another request",
+    "showing/gradio_chat.py": "the script of a page",
+    "showing/notebook.py": "the style of a page",
+}
+"""Modules whose texts are not read by people, and what they are."""
 HOWTO_WORDS = 900
 WORDS_BEFORE_CODE = 120
 
@@ -45,6 +51,18 @@ def test_the_sentences_of_docstrings_and_comments(path: Path) -> None:
     if path != Path(__file__):  # it says what is refused
         found = faults([*prose.of_docstrings(path), *prose.of_comments(path)])
         assert not found, "\n".join(found)
+
+
+@each_file([path for path in MODULES if path.relative_to(PACKAGE).as_posix() not in NO_PROSE])
+def test_the_sentences_of_texts(path: Path) -> None:
+    """The same in what the package says: errors, logs, the command's words."""
+    found = faults(prose.of_texts(path))
+    assert not found, "\n".join(found)
+
+
+def test_what_is_no_prose_is_there() -> None:
+    """A module of the list that has no fault leaves it."""
+    assert [name for name in NO_PROSE if not faults(prose.of_texts(PACKAGE / name))] == []
 
 
 def test_a_how_to_is_short_and_begins_with_its_code() -> None:

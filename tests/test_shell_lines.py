@@ -30,6 +30,7 @@ NOT_RUN = {
     r"(python )?examples/chat_app\.py": "a server that stays: tests/browser",
     r"langchain-autotools ": "asks a model: tests/unit/cli runs the program",
     r"(\w+=\d+ )*python -m pytest": "the tests themselves",
+    r"bash tests/stranger\.sh": "fetches more than a gigabyte, by hand",
     r"\.ci/run": "the tests and all the rest",
     r"\.ci/world": "others' suites and programs, by hand",
     r"python -m (tests|benchmarks)": "minutes to hours, or writes a page",

@@ -345,11 +345,16 @@ def page(table: Mapping[tuple[str, str], Mapping[str, str]]) -> str:
 
 _HEAD = """# Pictures, files and sound
 
-What becomes of every content block with media, in every place, on every wire: the part of the request that holds its data. "words" is a
-line of text that says what the model cannot read (`report.xlsx, 12 kB: this model cannot read it`). It is logged as a warning once.
-"refused" is an `UnsupportedFeatureError` before anything is sent; only what a user gives is refused. Nothing is dropped, and no base64 is
-sent as text. Files on the web are not fetched. What a result or an assistant cannot hold on a wire follows in a message of the user's. Made
-by `python -m tests.contract.media --write` from requests to servers that refuse what the vendors refuse."""
+These tables show how every content block with media is sent, in every place, to every vendor's API. Each cell names the part of the
+request that has its data, or one of these:
+
+- **words**: a line of text that says what the model cannot read (`report.xlsx, 12 kB: this model cannot read it`). It is logged as a
+  warning once.
+- **refused**: an `UnsupportedFeatureError` before anything is sent. Only what a user gives is refused.
+
+Nothing is dropped, and no base64 is sent as text. Files on the web are not fetched. What a result or an assistant's message cannot hold
+follows in a user message.
+Made by `python -m tests.contract.media --write` from requests to servers that refuse what the vendors refuse."""
 
 
 def write() -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from langchain_autotools import init_chat_model, with_tools
-from langchain_autotools.providers.langchain_classes import LANGCHAIN_CLASSES
+from langchain_autotools.providers.known import LANGCHAIN_CLASSES
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.azure_server import KEY as AZURE_KEY
 from tests.support.azure_server import VERSION, AzureServer

@@ -50,7 +50,7 @@ RULES = [
         "langchain_core",
         tests=(f"{_V3}TestToolCallsYieldDeltas::test_*",),
         page="own_model.md",
-        says="the fragments of a call are held to the end of the turn",
+        says="The fragments of a call are held to the end of the turn",
     ),
     Rule(
         STATED,
@@ -58,7 +58,7 @@ RULES = [
         "langchain_core",
         tests=(f"{_V3}TestStreamV2::test_stream_events_v3_malformed_tool_args_produce_invalid_tool_call",),
         page="own_model.md",
-        says="arguments that cannot be read",
+        says="arguments cannot be read",
     ),
     Rule(
         STATED,
@@ -66,7 +66,7 @@ RULES = [
         "langchain_core",
         tests=("language_models/chat_models/test_cache.py::test_llm_representation_for_serializable",),
         page="own_model.md",
-        says="Its fields are part of what identifies the model in LangChain's cache",
+        says="They are part of what identifies the model in LangChain's cache",
     ),
     Rule(
         STATED,

@@ -1,4 +1,4 @@
-"""The sentences of a page, of docstrings and of comments, for the gate on prose (tests/test_prose.py).
+"""The sentences of a page, of docstrings, comments and texts, for the gate on prose (tests/test_prose.py).
 
 A sentence ends with `.`, `!` or `?` before a space and a beginning (a capital, a digit, a quote, code), or with its block. Blocks are
 paragraphs, headings, items of lists, cells of tables and the entries of a docstring's sections. A code span counts as one word, a link by
@@ -126,3 +126,16 @@ def of_comments(path: Path) -> Iterator[Sentence]:
                 lines.append((row - 1, ""))
             lines.append((row, token.string.lstrip("#:! ")))
     yield from sentences(lines)
+
+
+def of_texts(path: Path) -> Iterator[Sentence]:
+    """The sentences of the other texts of a module that have six words and more: errors, logs and the like. A value put in is a word."""
+    nodes = list(ast.walk(tree_of(path)))
+    apart = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    apart |= {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in ast.walk(node) if part is not node}
+    for node in nodes:
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        pieces = [str(part.value) if isinstance(part, ast.Constant) else "x" for part in parts]
+        is_text = isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+        if is_text and id(node) not in apart and "".join(pieces).count(" ") > 4:
+            yield from sentences((node.lineno, line) for line in "".join(pieces).splitlines())

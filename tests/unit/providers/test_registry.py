@@ -15,8 +15,8 @@ from langchain_core.tools import tool
 import langchain_autotools
 from langchain_autotools import Agent, ConfigurationError, ToolsAndMessagesMixin, init_chat_model, new_messages, pending_calls
 from langchain_autotools.cli import main
-from langchain_autotools.providers.langchain_classes import LANGCHAIN_CLASSES
-from langchain_autotools.providers.registry import PROVIDERS, model_named
+from langchain_autotools.providers.known import LANGCHAIN_CLASSES, PROVIDERS
+from langchain_autotools.providers.registry import model_named
 from tests.support.openai_server import OpenAIServer
 from tests.support.responses_server import ResponsesServer
 from tests.support.script import Call, Turn
@@ -167,7 +167,7 @@ def test_a_class_of_langchains_runs_its_tools(name: str, capsys: pytest.CaptureF
     assert main(["chat", "1 + 2?", "-m", f"{name}:x", "-T", f"{__file__}:add", "--max-turns", "3"]) == 0
     shown = capsys.readouterr()
     assert shown.out.endswith("3\n") and f"model: {name}:x" in shown.err
-    assert main(["models", name]) == 1 and "lists no models" in capsys.readouterr().err
+    assert main(["models", name]) == 2 and "lists no models" in capsys.readouterr().err
 
 
 @pytest.mark.further
