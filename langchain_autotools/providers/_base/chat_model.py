@@ -692,7 +692,7 @@ def _field_checks(model: type[ProviderChatModel]) -> dict[str, parameters.Check]
 
 @lru_cache(maxsize=256)
 def _known_keywords(model: type[ProviderChatModel]) -> frozenset[str] | None:
-    """Return the keywords of a class\'s calls, with those that `_check_call` refuses.
+    """Return the keywords of a class's calls, with those that `_check_call` refuses.
 
     None of a user's class that makes its requests itself, and so takes what it likes.
     """
