@@ -12,7 +12,6 @@ from typing import Any, Final
 from ..addresses import is_page
 from ..encoders.public import plain, titled_words_of_tool
 from ..event_types import partial_arguments
-from ..executor.pending import PendingCall, full_name
 from ..messages.calls import ToolCallRecord
 from ..messages.display import call_text, escaped, printable, quoted, short_call, short_result, text_and_media
 from ..strict_json import mend_surrogates
@@ -66,7 +65,8 @@ def part_text(part: views.PartView) -> str:
     if isinstance(part, views.EndView):
         return f"{waiting_text(part)}\n[{part.text}]" if part.waiting and part.top else f"[{part.text}]"
     if part.pending is not None and part.state == "waiting":
-        return printable(mend_surrogates(_waiting_text(part.pending)))
+        told = [f"{title}: {text}" for title, text in titled_words_of_tool(part.pending).items()]
+        return printable(mend_surrogates("\n".join([f"? {views.waiting_call(part.pending)}", *told, _NEXT[part.pending.kind]])))
     outcome = short_result(text_and_media(part.result.message)) if part.result is not None else part.state
     edited = " (edited)" if part.is_edited else ""
     return printable(mend_surrogates(f"→ {short_call(_call_line(part))}{edited}\n← {outcome}"))
@@ -155,7 +155,7 @@ def waiting_text(end: views.EndView) -> str:
     """
     count, kinds = len(end.waiting), {call.kind for call in end.waiting}
     answered = kinds - {"approval", "vendor_approval", "queued"}
-    answer = f"call.respond({_answer(end.waiting)})"
+    answer = f"call.respond({_answer(end)})"
     approve = "call.approve()" if not answered else f'call.approve() if "approval" in call.kind else {answer}'
     decision = approve if kinds - answered - {"queued"} else answer
     history, source = ("history", "history") if end.in_history else ("[*history, run]", "run")  # right whether or not the run was added
@@ -164,19 +164,12 @@ def waiting_text(end: views.EndView) -> str:
     return f"{waits}\n{_GO_ON.format(history=history, decision=decision, source=source, which=which)}"
 
 
-def _answer(waiting: Sequence[PendingCall]) -> str:
+def _answer(end: views.EndView) -> str:
     """Return an answer to be filled in: of one question its fields, else a text."""
-    questions = [call.args.get("schema") for call in waiting if call.kind == "elicitation"]
+    questions = [call.args.get("schema") for call in end.waiting if call.kind == "elicitation"]
     fields = questions[0].get("properties") if len(questions) == 1 and isinstance(questions[0], Mapping) else None
     names = ", ".join(f"{json.dumps(str(name))}: ..." for name in fields) if isinstance(fields, Mapping) else "..."
     return f"{{{names}}}" if questions else '"..."'
-
-
-def _waiting_text(pending: PendingCall) -> str:
-    """Return a call that waits as plain text: all of its arguments, what its tool's server says, and what there is to decide."""
-    call = call_text(ToolCallRecord(pending.id, full_name(pending), "", pending.args))
-    told = [f"{title}: {text}" for title, text in titled_words_of_tool(pending).items()]
-    return "\n".join([f"? {call}", *told, _NEXT[pending.kind]])
 
 
 # ---------------------------------------------------------------------------------------------- what the vendor does

@@ -594,9 +594,14 @@ def _compaction_lines(event: kinds.ContextCompacted, run: RunView, _: None) -> I
     yield Line(f"({'a summary stands for the oldest turns' if summed else f'{event.results} old results are left out'} from here on)")
 
 
+def waiting_call(call: PendingCall) -> str:
+    """Return a call that waits in Python's syntax, with all of its arguments."""
+    return call_text(ToolCallRecord(call.id, full_name(call), "", call.args))
+
+
 def _pending_lines(event: kinds.CallsPending, run: RunView, _: None) -> Iterator[Line]:
     for call in event.calls:
-        yield Line(f"? {call_text(ToolCallRecord(call.id, full_name(call), '', call.args))} waits", "call")
+        yield Line(f"? {waiting_call(call)} waits", "call")
         for title, text in titled_words_of_tool(call).items():
             yield Line(f"  {title}: {_one_line_of(text)}")
 

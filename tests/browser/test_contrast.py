@@ -1,10 +1,15 @@
 """Every text of the pages in examples, measured against what is behind it, in both schemes and in each state that a page has."""
 
+import json
 from importlib.util import find_spec
+from typing import Any
 
 import pytest
 
-from tests.browser.chat_program import MAIL, Chat
+from langchain_autotools.event_types import TextDelta
+from langchain_autotools.showing.page import part_html
+from langchain_autotools.showing.view_model import ViewModel
+from tests.browser.chat_program import EXAMPLE, MAIL, Chat
 from tests.browser.contrast import contrasts, poor
 from tests.browser.test_ai_sdk_page import Opened, opened
 from tests.browser.visited import SECONDS
@@ -109,3 +114,19 @@ def test_texts_of_the_page_of_the_ai_sdk_can_be_read(opened: Opened) -> None:
     opened.page.get_by_text("The run failed").wait_for(timeout=SECONDS * 1000)
     opened.look("36_ai_sdk_failed")
     assert poor(opened.page) == []
+
+
+@pytest.mark.parametrize(("ink", "paper"), [("#000", "#fff"), ("#ddd", "#111")], ids=["light", "dark"])
+def test_texts_of_a_notebook_can_be_read(ink: str, paper: str, browser: Any) -> None:
+    """On the papers of its editors' themes, which no style can ask for: the outputs of the example, and of a run that failed."""
+    cells = json.loads((EXAMPLE.parent / "notebook.ipynb").read_text(encoding="utf-8"))["cells"]
+    outputs = [output.get("data", {}).get("text/html", "") for cell in cells for output in cell.get("outputs", ())]
+    runs = ViewModel()
+    runs.break_off(ValueError("secret"))
+    runs.apply(TextDelta(run_id="r", message_id="m", text="See https://example.org"))
+    html = "".join(["".join(output) for output in outputs] + [part_html(part) for part in runs.parts])
+    page = browser.new_page(viewport={"width": 900, "height": 1500}, color_scheme="light" if ink == "#000" else "dark")
+    page.set_content(f"<body style='font: 14px system-ui; background: {paper}; color: {ink}'>{html}</body>")
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert poor(page) == []
+    page.close()
