@@ -70,7 +70,7 @@ questions() { # README's question ten times, and ten others, from the environmen
   local number=0 good=0 others=0 line words
   while read -r line; do
     number=$((number + 1))
-    read -r -a words <<<"${line##*? }"
+    read -r -a words <<<"${line##*\? }"
     measured "question$number" stranger ".venv/bin/langchain-autotools chat '${line%%\?*}?'"
     right "$folder/question$number.log" "${words[@]}" && if [ "$number" -le 10 ]; then good=$((good + 1)); else others=$((others + 1)); fi
   done < <(

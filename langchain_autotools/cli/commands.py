@@ -5,7 +5,6 @@ import json
 import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -18,7 +17,7 @@ from ..providers.known import PROVIDERS, LangChainClass, Provider
 from ..providers.registry import model_named
 from ..run.settings import toolbox_of
 from .conversation import Approver, Conversation, HistoryFile, converse
-from .display import Display, EventDisplay, PlainDisplay, RichDisplay
+from .display import Display, make_display
 from .tools import DEMO_TOOLS, SMALL_MODEL_TOOLS, LoadedTools, load_tools
 
 _FAILED, _WRONG_USE, _INTERRUPTED = 1, 2, 130
@@ -102,19 +101,6 @@ def _prompt(options: argparse.Namespace, display: Display) -> str | None:
     if not parts:
         raise ConfigurationError('The prompt is empty: `chat "How warm is it in Paris?"` asks a question, and so does what is piped in')
     return "\n\n".join([*(part.rstrip() for part in parts[:-1]), parts[-1]])
-
-
-def make_display(*, as_json: bool) -> Display:
-    """Return the display for the output: JSON events on request, colours at a terminal with `rich`, else plain text.
-
-    Plain text keeps answers (standard output) apart from everything else (standard error). NO_COLOR, if set, means no colours.
-    """
-    if as_json:
-        return EventDisplay(sys.stdout)
-    if not os.environ.get("NO_COLOR") and (sys.stdout.isatty() or sys.stderr.isatty()):
-        with suppress(ImportError):
-            return RichDisplay(sys.stdout, sys.stderr)
-    return PlainDisplay(sys.stdout, sys.stderr)
 
 
 # ---------------------------------------------------------------------------------------------- what the options say

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage, messages_from_dict
 
-from langchain_autotools.cli.commands import make_display
 from langchain_autotools.cli.conversation import Conversation, converse
-from langchain_autotools.cli.display import EventDisplay, PlainDisplay, one_line
+from langchain_autotools.cli.display import EventDisplay, PlainDisplay, make_display, one_line
 from langchain_autotools.event_types import TextDelta
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.terminals import input_terminal
