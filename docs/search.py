@@ -1,41 +1,48 @@
-"""Words of the search: a hook of MkDocs that tells the search index what people type for a page, and which pages are for few of them.
+"""A hook of MkDocs: tells the search index what people type for a page, and which pages only few people look for.
 
-Material for MkDocs reads both from a page's metadata (`search: boost`, `tags`); here they are in one table, beside the pages that are written
-by commands too. `tests/test_search.py` asks questions.
+Material for MkDocs reads both from a page's metadata (`search: boost` and `tags`). Here they are in one place, for pages that commands
+write too. `tests/test_search.py` asks the search.
 """
 
 from typing import Any
 
-BOOSTS = {"For contributors": 0.05, "Reference": 0.2}
+BOOSTS = {"For contributors": 0.05, "Reference": 0.1}
 """By the tab of a page; every other page has 1."""
 
 WORDS = {
-    "chat_openai.md": "openai, gpt, vllm, retry, proxy, rate limit",
-    "errors.md": "exception, rate limit",
+    "ai_sdk.md": "react, next.js, vercel",
+    "chat_openai.md": "openai, gpt, vllm, retry, proxy, base_url, rate limit, 429",
+    "errors.md": "exception, rate limit, 429",
     "howto/agent.md": "system prompt, memory",
-    "howto/agents_as_tools.md": "subagents, multi agent, delegate",
-    "howto/approvals.md": "approve, confirm, human in the loop, permission",
-    "howto/chat_page.md": "chat ui, gradio",
+    "howto/agents_as_tools.md": "subagents, multi agent, delegate, handoff",
+    "howto/approvals.md": "approve, confirm, confirmation, human in the loop, permission",
+    "howto/chat_page.md": "chat ui, gradio, frontend",
     "howto/context.md": "context length, summarize, trim, compact",
     "howto/context_and_progress.md": "user id, runtime, state",
     "howto/conversations.md": "database, memory, persist",
-    "howto/cost.md": "price, budget, max iterations",
-    "howto/deploy.md": "production, gunicorn, uvicorn, docker",
+    "howto/cost.md": "price, budget, max iterations, token usage",
+    "howto/deploy.md": "production, gunicorn, uvicorn, docker, kubernetes",
     "howto/durable.md": "crash, restart, resume",
     "howto/failover.md": "fallback, outage",
+    "howto/files.md": "filesystem, edit files",
+    "howto/from_create_agent.md": "create_react_agent",
+    "howto/handlers.md": "bash, shell, computer use",
     "howto/notebooks.md": "jupyter, marimo, colab",
     "howto/output_retries.md": "pydantic, validate",
     "howto/policies.md": "retry, timeout",
     "howto/scale_out.md": "batch, parallel",
     "howto/stopping.md": "cancel, abort, interrupt",
+    "howto/tracing.md": "langsmith, langfuse, opentelemetry, observability, logging",
     "howto/troubleshooting.md": "not working, debug, not found",
-    "howto/web.md": "fastapi, sse, server sent events, browser",
+    "howto/turn_hooks.md": "dynamic tools",
+    "howto/web.md": "fastapi, sse, server sent events, browser, websocket, frontend",
     "local_model.md": "offline, without api key",
-    "media.md": "pdf, audio, video",
+    "media.md": "pdf, audio, video, voice, speech",
     "messages.md": "max iterations, stop reason",
     "own_model.md": "custom provider",
+    "supports.md": "supported models",
     "testing.md": "mock, fake, unit test",
-    "tools.md": "inject",
+    "tools.md": "inject, parallel",
     "tutorial/history.md": "memory",
     "tutorial/tests.md": "mock, fake, unit test, without api key",
 }

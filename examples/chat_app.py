@@ -1,6 +1,7 @@
 """A chat page over conversations that outlive this program: they are in chats.sqlite. Needs the extra `examples`.
 
 `python examples/chat_app.py` asks the embedded local model (extra `local`), `python examples/chat_app.py openai:gpt-5` another one.
+Copy this for a chat that is there in a minute; for a page of your own product copy `web/ai_sdk_endpoint.py`, which looks better.
 """
 
 import json
@@ -103,7 +104,7 @@ def page(chats: Conversations) -> gr.Blocks:
 
     async def follow(chosen: str) -> AsyncIterator[Any]:
         await unread.load(chosen)
-        async for chat in gradio_chat(chats.aevents(chosen, follow=True), show_waiting=False):  # they stand in `editors`
+        async for chat in gradio_chat(chats.aevents(chosen, follow=True), show_waiting=False):  # they are in `editors`
             waiting = [call.to_dict() for call in chat.pending]
             buttons = gr.Textbox(interactive=True, submit_btn=True, stop_btn=chat.is_running)
             shown = chat.messages, buttons, unread.shown(chosen, chat.is_running, chat.read), chat.is_running

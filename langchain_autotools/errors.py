@@ -45,6 +45,7 @@ __all__ = [
 ]
 
 _INSTALLED: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+_OF_INPUT: Final = "_convert_input"  # core's method that reads what a model is given
 _INTERNAL: Final = frozenset({__name__.partition(".")[0], "langchain_core", "contextlib"})
 
 
@@ -209,16 +210,18 @@ def _is_users(frame: FrameType) -> bool:
 class concise:
     """A context manager that cuts the traceback of self-explanatory errors of its body to the caller's line.
 
-    Such errors are those of an argument that cannot work, and of a vendor's server. It stays whole where code of anybody else is in
-    between.
+    Such errors are those of an argument, a content block or an input that cannot work, and of a vendor's server. It stays whole where
+    code of anybody else is in between.
     """
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
-        if trace is None or not isinstance(error, ConfigurationError | ModelError):
+        if trace is None:
             return
-        if all(_is_internal(frame) for frame, _ in walk_tb(trace)):
+        frames = [frame for frame, _ in walk_tb(trace)]
+        is_plain = isinstance(error, ConfigurationError | ModelError | UnsupportedFeatureError) or frames[-1].f_code.co_name == _OF_INPUT
+        if is_plain and all(map(_is_internal, frames)):
             trace.tb_next = None
 
 

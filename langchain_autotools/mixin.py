@@ -195,11 +195,13 @@ class ToolsAndMessagesMixin(RunFields, BindableChatModel, metaclass=AdoptingMeta
 
     def generate(self, messages: list[list[BaseMessage]], *args: Any, **kwargs: Any) -> LLMResult:
         """Make one turn for each list of messages, as core does. Tools are declared and never run: their calls are returned."""
-        return self._noticed(super().generate([[*readable_messages(one)] for one in messages], *args, **kwargs), kwargs)
+        with concise():
+            return self._noticed(super().generate([[*readable_messages(one)] for one in messages], *args, **kwargs), kwargs)
 
     async def agenerate(self, messages: list[list[BaseMessage]], *args: Any, **kwargs: Any) -> LLMResult:
         """Like `generate`, asynchronously."""
-        return self._noticed(await super().agenerate([[*readable_messages(one)] for one in messages], *args, **kwargs), kwargs)
+        with concise():
+            return self._noticed(await super().agenerate([[*readable_messages(one)] for one in messages], *args, **kwargs), kwargs)
 
     def _noticed(self, result: LLMResult, kwargs: Mapping[str, Any]) -> LLMResult:
         """Log that the calls of a turn outside a run do not run, since callers that read only the text would miss them."""

@@ -110,7 +110,7 @@ def code_of(path: Path) -> str:
 
 
 def rows() -> list[str]:
-    """The table of what may be added: the files of the package in which one that there is stands."""
+    """The table of what may be added: the files of the package that name one that there is."""
     sources = {path.relative_to(PACKAGE).as_posix(): code_of(path) for path in sorted(Path(PACKAGE).rglob("*.py"))}
     lines = ["| To add | as there is | files of the package |", "|---|---|---|"]
     for what, (example, pattern, folder) in TO_ADD.items():

@@ -69,7 +69,7 @@ def frames_above_the_tool() -> int:
 
 
 def names_across_borders() -> int:
-    """The distinct pairs of a module and a name that another module imports from it, wherever the import stands.
+    """The distinct pairs of a module and a name that another module imports from it, wherever the import is.
 
     A module that is imported as a whole counts as one name. The root is left out as an importer: it names what is public.
     """
@@ -87,7 +87,7 @@ def names_across_borders() -> int:
 
 
 def files_with(word: str) -> int:
-    """The modules of the package in whose code a name stands."""
+    """The modules of the package in whose code a name is."""
     return sum(word in identifiers(path) for path in MODULES if word in path.read_text(encoding="utf-8"))
 
 

@@ -78,7 +78,7 @@ def table(call: ast.Call) -> Table:
 
 
 def sources(package: Path, *words: str) -> list[Path]:
-    """The modules of a package in which one of the words stands."""
+    """The modules of a package that have one of the words."""
     return [path for path in sorted(package.rglob("*.py")) if any(word in path.read_text(encoding="utf-8") for word in words)]
 
 

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.house
 
 @pytest.mark.parametrize("name", ["frames", "files"])
 def test_the_page_is_true_of_the_code(name: str) -> None:
-    """What stands on the page is what the code does: `python -m tests.frames` writes it."""
+    """What is on the page is what the code does: `python -m tests.frames` writes it."""
     page = PAGE.read_text(encoding="utf-8")
     shown = page.partition(BEGIN.format(name))[2].partition(END)[0]
     assert shown.strip().splitlines() == parts()[name].strip().splitlines()

@@ -1,4 +1,4 @@
-"""The rules of the house: who may import whom, what is loaded when, how large a piece may be, where names may stand."""
+"""The rules of the house: who may import whom, what is loaded when, how large a piece may be, where names may be."""
 
 import ast
 import csv
@@ -49,6 +49,7 @@ PROVIDER_ROOMS = (
     ("_transport",),
     ("_base",),
     ("anthropic", "google", "ollama", "openai"),
+    ("known",),
     ("langchain_classes", "local", "presets"),
     ("memory_tools", "registry", "results"),
 )
@@ -139,7 +140,7 @@ def imports_of(node: ast.AST, package: str) -> Iterator[str]:
 
 @cache
 def all_imports(path: Path) -> list[str]:
-    """Every import of a module, wherever it stands, type-only ones included."""
+    """Every import of a module, wherever it is, type-only ones included."""
     return [name for folder in [folder_of(path)] for node in nodes_of(path) for name in imports_of(node, folder)]
 
 
@@ -330,7 +331,7 @@ def words_outside_docstrings(path: Path) -> Iterator[tuple[int, str]]:
 
 @each_file(path for path in MODULES if top_of(path) not in {"providers", *NAME_TABLES})
 def test_no_provider_is_named_outside_providers(path: Path) -> None:
-    """Law 6: no provider or model name stands outside `providers/`, save in the name tables of the root and the command line."""
+    """Law 6: no provider or model name is outside `providers/`, save in the name tables of the root and the command line."""
     found = [(line, word) for line, word in words_outside_docstrings(path) if word in VENDOR_WORDS]
     assert not found, f"{name_of(path)} names {found}"
 

@@ -103,6 +103,48 @@ async def test_the_example_notebook_gives_what_it_shows(tmp_path: Path) -> None:
     assert stored[4][-1]["text/markdown"] == "*The message of this run, with 2 new messages*"
 
 
+LAST = """\
+from langchain_core.messages import HumanMessage
+from langchain_autotools import ChatOpenAI, pending_calls, show
+
+def get_temperature(city: str) -> str:
+    "Current temperature of a city."
+    return "21 °C"
+
+def send_mail(to: str, text: str) -> str:
+    "Send a mail."
+    return f"Sent to {to}."
+
+model = ChatOpenAI(model="gpt-5", tools=[get_temperature, send_mail], requires_approval=["send_mail"])
+history = [HumanMessage("Write to Anna about it.")]
+asked = run = show(model.stream(history))
+"""
+
+
+@pytest.mark.further
+async def test_nothing_is_shown_twice(tmp_path: Path) -> None:
+    """A cell has no output but its displays, also where `show` is its last expression; the line of a call that waits is run as it is."""
+    nbformat = pytest.importorskip("nbformat")
+    from nbclient import NotebookClient
+
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(LAST)])
+    with place_to_ask(tmp_path):
+        client = NotebookClient(notebook, timeout=PATIENCE, kernel_name="python3")
+        async with client.async_setup_kernel():
+            await client.async_execute_cell(notebook.cells[0], 0)
+            asks, call, end = (output["data"]["text/plain"] for output in notebook.cells[0].outputs)
+            line = end.splitlines()[1]
+            for source in (line, f"run = asked\n{line.removeprefix('run = ')}"):
+                notebook.cells.append(nbformat.v4.new_code_cell(source))
+                await client.async_execute_cell(notebook.cells[-1], len(notebook.cells) - 1)
+    assert asks == "I write to her." and call.startswith('? send_mail(to="Anna"') and "May it run" in call
+    assert {output.output_type for cell in notebook.cells for output in cell.outputs} == {"display_data", "execute_result"}
+    for cell in notebook.cells[1:]:
+        shown = [output["data"].get("text/markdown") or output["data"]["text/html"] for output in cell.outputs]
+        assert [("Sent to Anna." in one, "Anna knows now." in one) for one in shown[:2]] == [(True, False), (False, True)]
+        assert not any("Anna" in one for one in shown[2:])
+
+
 if __name__ == "__main__":
     import asyncio
 

@@ -16,7 +16,7 @@ WITH_EXTRA = ("encoders", "durable", "showing")
 
 @pytest.mark.parametrize("modules", [tuple(name for name in MODULES if name not in WITH_EXTRA), *((name,) for name in WITH_EXTRA)])
 def test_the_reference_has_every_public_name_once(modules: tuple[str, ...]) -> None:
-    """Each name of a public `__all__` stands on one page, those of the root under the root's name."""
+    """Each name of a public `__all__` is on one page, those of the root under the root's name."""
     skip_without_extra(f"langchain_autotools.{modules[0]}")
     root = import_module("langchain_autotools")
     for module in modules:

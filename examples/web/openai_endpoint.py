@@ -9,7 +9,7 @@ would, and their results come with its next request.
 import json
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -19,19 +19,32 @@ from langchain_core import exceptions
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import convert_to_messages
 
-from langchain_autotools import ChatOpenAI, PendingCall, aevents
+from langchain_autotools import ChatOpenAI, ConfigurationError, PendingCall, UnsupportedFeatureError, aevents
 from langchain_autotools.encoders import Failure, encoded
 from langchain_autotools.event_types import CallsPending, ReasoningDelta, RunEnded, RunEvent, TextDelta
 
 FINISH_REASONS = {"refused": "content_filter", "length": "length", "incomplete": "length", "deadline": "length"}
 FORWARDED = {name: name for name in ("stop", "temperature", "top_p", "max_tokens")} | {"max_completion_tokens": "max_tokens"}
+TYPES: Mapping[str, tuple[Any, str]] = {
+    "messages": (list, "an array"),
+    "model": (str, "a string"),
+    "temperature": ((int, float), "a number"),
+    "top_p": ((int, float), "a number"),
+    "max_tokens": (int, "an integer"),
+    "max_completion_tokens": (int, "an integer"),
+    "stop": ((str, list), "a string or an array"),
+    "stream": (bool, "a boolean"),
+    "tools": (list, "an array"),
+}
+ROLES = ("system", "developer", "user", "assistant", "tool")
 MESSAGE_KEYS = ("role", "content", "name", "tool_calls", "tool_call_id")
 ERRORS: Mapping[type[Exception], tuple[int, str, str | None]] = {
     exceptions.ContextOverflowError: (400, "invalid_request_error", "context_length_exceeded"),
     exceptions.ModelInvalidRequestError: (400, "invalid_request_error", None),
     exceptions.ModelRateLimitError: (429, "rate_limit_error", "rate_limit_exceeded"),
-    ValueError: (400, "invalid_request_error", None),  # what is wrong with the client's messages or tools
+    ValueError: (400, "invalid_request_error", None),
 }
+TOLD = (ConfigurationError, UnsupportedFeatureError)  # their texts say what is wrong with the client's messages or tools
 
 
 class Refusal(Exception):
@@ -98,7 +111,8 @@ class Completion:
     def fail(self, failure: Failure) -> bytes:
         """An error in the middle of a stream."""
         status, kind, code = next((told for error, told in ERRORS.items() if isinstance(failure.error, error)), (500, "server_error", None))
-        self.refused = status, {"message": failure.text, "type": kind, "param": None, "code": code}
+        text = str(failure.error) if isinstance(failure.error, TOLD) else failure.text
+        self.refused = status, {"message": text, "type": kind, "param": None, "code": code}
         return data({"error": self.refused[1]})
 
     def chunk(self, choices: list[dict[str, Any]], usage: Any = None) -> bytes:
@@ -124,64 +138,134 @@ def tool_call(index: int, call: PendingCall) -> dict[str, Any]:
     return {"index": index, "id": call.id, "type": "function", "function": function}
 
 
+def model_of(name: Any, models: Mapping[str, BaseChatModel]) -> BaseChatModel:
+    """The model of a name.
+
+    Raises:
+        Refusal: There is none.
+    """
+    if name not in models:
+        raise Refusal(f"The model `{name}` does not exist. There are: {', '.join(models)}.", "model", "model_not_found", 404)
+    return models[name]
+
+
+def checked(body: Any) -> dict[str, Any]:
+    """The parameters of a request.
+
+    Raises:
+        Refusal: One has the wrong type, or cannot be used here.
+    """
+    if not isinstance(body, dict):
+        raise Refusal("The body must be a JSON object.")
+    given = {name: value for name, value in body.items() if value is not None}
+    for name in ("model", "messages"):
+        if not given.get(name):
+            raise Refusal(f"`{name}` is missing or empty.", name)
+    for name, (kind, words) in TYPES.items():
+        if name in given and (not isinstance(given[name], kind) or (isinstance(given[name], bool) and kind is not bool)):
+            raise Refusal(f"`{name}` must be {words}.", name)
+    for name in ("n", "functions", "audio", "response_format"):
+        if given.get(name) not in (None, 1, {"type": "text"}):
+            raise Refusal(f"`{name}` is not supported here.", name, "unsupported_parameter")
+    check_parts(given["messages"], given.get("tools", ()))
+    return given
+
+
+def check_parts(messages: list[Any], tools: Sequence[Any]) -> None:
+    """Look at each message and each tool.
+
+    Raises:
+        Refusal: One cannot be.
+    """
+    for place, message in enumerate(messages):
+        if not isinstance(message, dict) or message.get("role") not in ROLES:
+            raise Refusal(f"`messages[{place}].role` must be one of: {', '.join(ROLES)}.", f"messages[{place}].role")
+        if message["role"] == "tool" and not message.get("tool_call_id"):
+            raise Refusal(f"`messages[{place}].tool_call_id` is missing.", f"messages[{place}].tool_call_id")
+    for place, tool in enumerate(tools):
+        if not isinstance(tool, dict) or tool.get("type") != "function":
+            raise Refusal(f"`tools[{place}].type` must be `function`: other tools are not supported here.", f"tools[{place}].type")
+
+
 def asked(body: Any, models: Mapping[str, BaseChatModel]) -> AsyncIterator[Any]:
     """The stream of the run that a request asks for.
 
     Raises:
         Refusal: It cannot be.
     """
-    if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
-        raise Refusal("The body must be a JSON object with `messages`.", "messages")
-    if not isinstance(body.get("model"), str) or body["model"] not in models:
-        raise Refusal(f"The model `{body.get('model')}` does not exist.", "model", "model_not_found", 404)
-    wanted = [name for name in ("n", "functions", "audio", "response_format") if body.get(name) not in (None, 1, {"type": "text"})]
-    if wanted:
-        raise Refusal(f"`{wanted[0]}` is not supported here.", wanted[0], "unsupported_parameter")
+    given = checked(body)
+    model = model_of(given["model"], models)
     try:
-        messages = convert_to_messages([{name: one.get(name) for name in MESSAGE_KEYS} for one in body["messages"]])
+        messages = convert_to_messages([{name: one.get(name) for name in MESSAGE_KEYS} for one in given["messages"]])
     except Exception as error:  # whatever is wrong with them
         raise Refusal(f"The messages cannot be read: {error}", "messages") from error
-    keywords: dict[str, Any] = {ours: body[theirs] for theirs, ours in FORWARDED.items() if body.get(theirs) is not None}
-    model = models[body["model"]]
-    if not body.get("tools") or body.get("tool_choice") == "none":
+    keywords: dict[str, Any] = {ours: given[theirs] for theirs, ours in FORWARDED.items() if theirs in given}
+    choice = given.get("tool_choice")
+    if not given.get("tools") and choice not in (None, "none", "auto"):
+        raise Refusal("`tool_choice` is only allowed where `tools` are given.", "tool_choice")
+    if not given.get("tools") or choice == "none":
         return model.astream(messages, **keywords)
-    chosen = {name: body[name] for name in ("tool_choice", "parallel_tool_calls") if body.get(name) is not None}
+    chosen = {name: given[name] for name in ("tool_choice", "parallel_tool_calls") if name in given}
     try:
-        return model.bind_tools(body["tools"], **chosen).astream(messages, **keywords)
-    except ValueError as error:
+        return model.bind_tools(given["tools"], **chosen).astream(messages, **keywords)
+    except Exception as error:  # whatever is wrong with them
         raise Refusal(f"The tools cannot be used: {error}", "tools") from error
+
+
+async def completed(request: Request, models: Mapping[str, BaseChatModel]) -> Response:
+    """The response to a request for a completion.
+
+    Raises:
+        Refusal: It cannot be.
+    """
+    try:
+        body = await request.json()
+    except ValueError as error:
+        raise Refusal(f"The body is no JSON: {error}") from error
+    run = asked(body, models)
+    completion = Completion(body["model"], include_usage=body.get("stream_options") == {"include_usage": True})
+    stream = encoded(aevents(run), completion, heartbeat=15.0)
+    first = await anext(stream)  # an error that comes before anything else has a status of its own
+    if body.get("stream") and not completion.refused:
+        return StreamingResponse(rest(first, stream), media_type="text/event-stream")
+    async with aclosing(stream):
+        async for _ in stream:
+            if await request.is_disconnected():
+                break
+    if completion.refused:
+        return JSONResponse({"error": completion.refused[1]}, completion.refused[0])
+    return JSONResponse(completion.whole())
+
+
+def described(name: str) -> dict[str, Any]:
+    """A model, as clients read it."""
+    return {"id": name, "object": "model", "created": 0, "owned_by": "this server"}
 
 
 def serve(models: Mapping[str, BaseChatModel]) -> FastAPI:
     """An endpoint for these models, by the names that clients ask for."""
     app = FastAPI()
 
+    @app.exception_handler(Refusal)
+    async def refuse(_: Request, refusal: Refusal) -> Response:
+        return JSONResponse({"error": refusal.error}, refusal.status)
+
+    @app.exception_handler(404)
+    async def miss(request: Request, _: Exception) -> Response:
+        return JSONResponse({"error": Refusal(f"There is no {request.method} {request.url.path} here.").error}, 404)
+
     @app.get("/v1/models")
     async def list_models() -> dict[str, Any]:
-        listed = [{"id": name, "object": "model", "created": 0, "owned_by": "this server"} for name in models]
-        return {"object": "list", "data": listed}
+        return {"object": "list", "data": [*map(described, models)]}
+
+    @app.get("/v1/models/{name:path}")
+    async def retrieve_model(name: str) -> dict[str, Any]:
+        model_of(name, models)
+        return described(name)
 
     @app.post("/v1/chat/completions")
     async def complete(request: Request) -> Response:
-        try:
-            body = await request.json()
-            run = asked(body, models)
-        except Refusal as error:
-            return JSONResponse({"error": error.error}, error.status)
-        except ValueError as error:
-            return JSONResponse({"error": Refusal(f"The body is no JSON: {error}").error}, 400)
-        completion = Completion(body["model"], include_usage=body.get("stream_options") == {"include_usage": True})
-        stream = encoded(aevents(run), completion, heartbeat=15.0)
-        first = await anext(stream)  # an error that comes before anything else has a status of its own
-        if body.get("stream") and not completion.refused:
-            return StreamingResponse(rest(first, stream), media_type="text/event-stream")
-        async with aclosing(stream):
-            async for _ in stream:
-                if await request.is_disconnected():
-                    break
-        if completion.refused:
-            return JSONResponse({"error": completion.refused[1]}, completion.refused[0])
-        return JSONResponse(completion.whole())
+        return await completed(request, models)
 
     return app
 

@@ -47,12 +47,20 @@ class OwnMemory:
     Args:
         messages: The messages so far. They are copied.
         keeps: Whether messages are added to it.
+
+    Raises:
+        ConfigurationError: Something is no message.
     """
 
     is_local = True
 
     def __init__(self, messages: Iterable[BaseMessage], *, keeps: bool = True) -> None:
         self.messages = list(messages)
+        wrong = next((type(one).__name__ for one in self.messages if not isinstance(one, BaseMessage)), None)
+        if wrong is not None:
+            raise ConfigurationError(
+                f"the history holds a {wrong}, not only messages: convert_to_messages(history) of LangChain makes them"
+            )
         self._keeps = keeps
 
     def read(self) -> list[BaseMessage]:

@@ -38,7 +38,7 @@ _UNANSWERED = "The user was asked whether this call may run, and gave no answer.
 
 def converse(conversation: "Conversation", display: Display) -> None:
     """Hold a session: one question a line, pasted lines together, until the human leaves. Ctrl-C ends a reply, not the session."""
-    display.note("/help lists the commands, Ctrl-D leaves, Ctrl-C ends a reply.")
+    display.note("Type a question. /help lists the commands, Ctrl-D leaves, Ctrl-C ends a reply.")
     with _marked_pastes():
         for line in _questions(display):
             if line.strip() in _LEAVE:

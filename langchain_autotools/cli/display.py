@@ -1,9 +1,11 @@
 """Displays of a conversation: as text, or as JSON events described in docs/cli.md."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any, Final, TextIO
 
 from ..encoders.public import plain, public, titled_words_of_tool, told_of_tool
@@ -60,6 +62,19 @@ class Display:
 
     def error(self, error: Exception) -> None:
         """Show an error."""
+
+
+def make_display(*, as_json: bool) -> Display:
+    """Return the display for the output: JSON events on request, colours at a terminal with `rich`, else plain text.
+
+    Plain text keeps answers (standard output) apart from everything else (standard error). NO_COLOR, if set, means no colours.
+    """
+    if as_json:
+        return EventDisplay(sys.stdout)
+    if not os.environ.get("NO_COLOR") and (sys.stdout.isatty() or sys.stderr.isatty()):
+        with suppress(ImportError):
+            return RichDisplay(sys.stdout, sys.stderr)
+    return PlainDisplay(sys.stdout, sys.stderr)
 
 
 def one_line(error: BaseException) -> str:

@@ -22,6 +22,7 @@ from ..executor.pending import read_decisions
 from ..messages.run_messages import new_messages
 from ..mixin import ToolsAndMessagesMixin
 from ..run.inbox import user_message
+from ..run.settings import drop_settings
 from .conversation_reader import ConversationInfo, ConversationList, Metadata, Order, check_position, read_conversation, start_of
 from .conversation_runs import (
     APPEND,
@@ -195,6 +196,7 @@ class Conversations:
             raise ConfigurationError(f"send takes a text or what a user says, not {type(one).__name__}: append takes any messages")
         (one,) = named([one])
         request = request_of(SEND, [one], config, kwargs)
+        drop_settings(self.model, dict(kwargs))  # a keyword that cannot work is refused before anything is recorded
         has_id = one is message  # else it is new
         made = partial(request_of_sent, message=one if has_id else None, request=request, steers=steers)
         return self._add(conversation, f"message {one.id}", made, Metadata(owner, labels, [one]), whole=has_id)

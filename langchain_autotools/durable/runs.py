@@ -24,6 +24,7 @@ from ..executor.user_functions import run_beside
 from ..messages.metadata import attach_messages
 from ..messages.run_messages import new_messages
 from ..mixin import ToolsAndMessagesMixin
+from ..run.settings import drop_settings
 from .engine import Link, begun, cancel_run, engine, launch, outside, register
 from .journal import Journal, LiveEvents, RecordedTexts, error_text, run_exception, with_texts
 from .run_reader import Wait, adriven, driven, position_of, read_run, start_number
@@ -272,6 +273,7 @@ class DurableModel:
             "config": plain_config(config),
             "keywords": plain_keywords(kwargs),
         }
+        drop_settings(self.model, dict(kwargs))  # a keyword that cannot work is refused before anything is recorded
         launch()
         client = _Client(run_id)
         _clients[run_id] = client

@@ -350,8 +350,8 @@ SLOW_SECONDS = 5.0
 """Seconds after which a synchronous caller is warned about a slow asynchronous tool."""
 
 _STRANDED = (
-    "a synchronous run has it on an event loop of its own, which never hears of what was opened on another one (a session, a connection); "
-    "if it uses such a thing call the model with ainvoke or astream, make the model on that loop, or open the thing within the tool"
+    "a synchronous run has it on an event loop of its own, which never hears of what was opened on another one (a session, a connection). "
+    "If it uses such a thing, call the model with ainvoke or astream, make the model on that loop, or open the thing within the tool"
 )
 
 

@@ -39,6 +39,9 @@ from .turn_wrappers import AsyncProceed, Proceed, RunClaims, RunObserver, TurnPa
 _OUTPUT = "ls_structured_output_format"
 """The keyword of a call whose output has a schema, as LangChain's tracing knows it."""
 
+_OF_REQUESTS = frozenset({"stop", "tool_choice", "tools"})
+"""Keywords of a call that every chat model has."""
+
 _OF_ANOTHER = frozenset({"model", "model_name"})
 
 AfterText = Literal["continue", "raise"]
@@ -527,8 +530,8 @@ def _check_names(model: Configured, keywords: Mapping[str, Any]) -> None:
         near = _nearest(name)
         if near is not None and not _is_known(model, name):
             raise ConfigurationError(f"there is no keyword {name!r}: did you mean {near!r}?")
-    if others:
-        model._check_keywords(others)
+    if further := others - _OF_REQUESTS:
+        model._check_keywords(further)
 
 
 def _is_known(model: Any, name: str) -> bool:

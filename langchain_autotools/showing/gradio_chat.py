@@ -89,8 +89,8 @@ CHAT_HEAD: Final = f"""<meta http-equiv="Content-Security-Policy" content="{_PAG
 """The HTML head of a page with a chat, for `launch(head=CHAT_HEAD)`.
 
 The browser asks nobody else for anything and sends no form elsewhere. Components with the class `approval` are scrolled to when they come.
-Colours of Gradio that can hardly be read are changed.
-What a text box has with the class `draft` when the page is left or loads itself again is what `keptDraft()` gives afterwards.
+Colours of Gradio that can hardly be read are changed. What is in a text box with the class `draft` when the page is left or loads itself
+again is what `keptDraft()` gives afterwards.
 """
 
 _Message: TypeAlias = dict[str, Any]

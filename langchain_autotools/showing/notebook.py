@@ -19,7 +19,7 @@ from ..event_reader import AsyncEventStream, EventStream, aevents, events
 from ..event_types import RunEvent
 from ..messages.metadata import mark_shown
 from ..messages.run_messages import HoldsRun
-from .page import part_html, part_text
+from .page import part_html, part_text, waiting_text
 from .view_model import EndView, Lines, PartView, ViewModel
 
 _INTERVAL_SECONDS: Final = 0.08  # between two drawings, at least
@@ -156,6 +156,8 @@ class _LineScreen(Lines):
         if error is not None and not (isinstance(self.last, EndView) and self.last.error is not None):
             with suppress(BrokenPipeError):  # nobody reads any more
                 self.show(kinds.RunFailed(run_id="", error=error))
+        elif error is None and isinstance(self.last, EndView) and self.last.waiting:
+            self.note(waiting_text(self.last))
 
 
 # ---------------------------------------------------------------------------------------------- cells of notebooks
@@ -177,7 +179,7 @@ _STYLE: Final = """<style>
 .at-piece li { margin: .1em 0; }
 .at-piece blockquote { padding-left: .75em; border-left: 3px solid var(--at-line); opacity: .85; }
 .at-piece :is(p, li, td, th) > code { padding: .1em .3em; background: var(--at-faint); border-radius: 4px; font-size: .92em; }
-.at-piece a { color: #3b82d1; }
+.at-piece a { color: color-mix(in srgb, #3b82d1 60%, currentColor); }
 .at-piece pre { margin: .25em 0; padding: .5em .75em; max-height: 22em; overflow: auto; white-space: pre-wrap; overflow-wrap: anywhere;
   background: var(--at-faint); border: 0; border-radius: 6px; font: .9em/1.45 var(--jp-code-font-family, ui-monospace, monospace); }
 .at-piece pre code { padding: 0; background: none; font: inherit; color: inherit; }
@@ -195,22 +197,24 @@ _STYLE: Final = """<style>
 .at-fold > summary > * { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .at-fold > summary > .at-name { background: none; padding: 0; color: inherit; flex: 0 1 auto; max-width: 70%; }
 .at-brief { flex: 1 1 0; min-width: 0; opacity: .7; }
-.at-word { flex: none; margin-left: auto; color: var(--at-colour); }
+.at-word { flex: none; margin-left: auto; color: color-mix(in srgb, var(--at-colour) 60%, currentColor); }
 .at-time { flex: none; margin-left: auto; opacity: .55; font-size: .9em; }
 .at-body { padding: 0 .75em .4em 2.1em; }
 .at-piece.at-piece .at-body > table th { font-weight: 500; opacity: .75; border: 0; padding: .25em .75em .25em 0; }
 .at-piece.at-piece .at-body > table td { border: 0; padding: 0; width: 100%; }
 .at-label { font-size: .85em; opacity: .65; }
 .at-run { margin: .4em 0; padding-left: .9em; border-left: 2px solid var(--at-line); }
+.at-next { user-select: all; }
 .at-given > pre { border-left: 3px solid #3b82d1; }
 .at-end { font-size: .85em; opacity: .65; }
 .at-bad, .at-failed { --at-colour: #d1453b; }
-.at-bad { color: var(--at-colour); opacity: 1; }
+.at-bad { color: color-mix(in srgb, var(--at-colour) 60%, currentColor); opacity: 1; }
 .at-done { --at-colour: #3d9a57; }
 .at-running { --at-colour: #3b82d1; }
 .at-waiting { --at-colour: #c98a1b; }
 .at-reasoning { border-style: none; }
 .at-reasoning > summary { padding-left: 0; opacity: .7; }
+.at-reasoning > summary > .at-brief { opacity: 1; }
 .at-reasoning > .at-body { padding-left: 1.35em; opacity: .8; }
 :is(.at-writing, .at-running) > summary > .at-word { animation: at-pulse 1.6s ease-in-out infinite; }
 .at-writing pre { display: flex; flex-direction: column-reverse; }

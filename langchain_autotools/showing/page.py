@@ -23,17 +23,18 @@ _BRIEF: Final = 160
 _LEAST_SECONDS: Final = 0.1
 _WORDS: Final = {"writing": "is being written", "waiting": "waits for you", "discarded": "came to nothing"}
 _NEXT: Final = {
-    "approval": "It has not run. Decide: approve(), edit(...), reject(...) or respond(...).",
+    "approval": "May it run with these arguments? It has not run. Decide: approve(), edit(...), reject(...) or respond(...).",
     "caller": "Its tool was only declared: run it yourself, and give the result to respond(...).",
     "client_tool": "It is for a tool on the user's machine: run it, and give the result to respond(...).",
     "queued": "It waits behind the calls before it, and runs once those are decided.",
-    "elicitation": "Its server asks a question: give the answer to respond(...), or decline by reject(...).",
-    "vendor_approval": "Its vendor runs it once it is approved. Decide: approve() or reject(...).",
+    "elicitation": "Its server asks this question: give the answer to respond(...), or decline by reject(...).",
+    "vendor_approval": "May its vendor run it? It has not run. Decide: approve() or reject(...).",
 }
 _IMAGES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/avif")
 _IMAGE_STYLE: Final = "display:block;margin:.35em 0;max-width:100%;max-height:28em"
 _IMAGE_ADDRESS: Final = re.compile(r"data:image/(?:png|jpeg|gif|webp|avif);base64,[A-Za-z0-9+/=]+")
-_WHAT_NEXT: Final = "decisions = [call.approve() for call in pending_calls(run)]\nrun = model.resume(history, decisions)"
+_WAITS: Final = "{calls} for you. To go on, with pending_calls from langchain_autotools:"
+_GO_ON: Final = "run = show(model.stream({history}, resume=[{decision} for call in pending_calls({source}){which}]))"
 
 
 def part_html(part: views.PartView) -> str:
@@ -62,7 +63,10 @@ def part_text(part: views.PartView) -> str:
     if isinstance(part, views.MessageView):
         return printable(mend_surrogates(quoted(part.message)))
     if isinstance(part, views.EndView):
-        return f"[{part.text}]"
+        return f"{waiting_text(part)}\n[{part.text}]" if part.waiting and part.top else f"[{part.text}]"
+    if part.pending is not None and part.state == "waiting":
+        told = [f"{title}: {text}" for title, text in titled_words_of_tool(part.pending).items()]
+        return printable(mend_surrogates("\n".join([f"? {views.waiting_call(part.pending)}", *told, _NEXT[part.pending.kind]])))
     outcome = short_result(text_and_media(part.result.message)) if part.result is not None else part.state
     edited = " (edited)" if part.is_edited else ""
     return printable(mend_surrogates(f"→ {short_call(_call_line(part))}{edited}\n← {outcome}"))
@@ -136,9 +140,36 @@ def _end_html(end: views.EndView) -> str:
     end_html = f'<p class="at-end{bad}">{_words(end.text)}</p>'
     if not (end.waiting and end.top):
         return end_html
-    count = len(end.waiting)
-    waits = "1 call waits" if count == 1 else f"{count} calls wait"
-    return f"<p>{waits} for you. To go on, for instance:</p><pre>{escape(_WHAT_NEXT)}</pre>{end_html}"
+    told, line = waiting_text(end).split("\n", 1)
+    return f'<p>{escape(told)}</p><pre class="at-next">{_lines(line)}</pre>{end_html}'
+
+
+# ---------------------------------------------------------------------------------------------- calls that wait
+
+
+def waiting_text(end: views.EndView) -> str:
+    """Return how many calls wait, and on a line of its own the Python that decides about them, by the names of the how-to on notebooks.
+
+    Args:
+        end: The end of a run with calls that wait.
+    """
+    count, kinds = len(end.waiting), {call.kind for call in end.waiting}
+    answered = kinds - {"approval", "vendor_approval", "queued"}
+    answer = f"call.respond({_answer(end)})"
+    approve = "call.approve()" if not answered else f'call.approve() if "approval" in call.kind else {answer}'
+    decision = approve if kinds - answered - {"queued"} else answer
+    history, source = ("history", "history") if end.in_history else ("[*history, run]", "run")  # right whether or not the run was added
+    which = ' if call.kind != "queued"' if "queued" in kinds else ""
+    waits = _WAITS.format(calls="1 call waits" if count == 1 else f"{count} calls wait")
+    return f"{waits}\n{_GO_ON.format(history=history, decision=decision, source=source, which=which)}"
+
+
+def _answer(end: views.EndView) -> str:
+    """Return an answer to be filled in: of one question its fields, else a text."""
+    questions = [call.args.get("schema") for call in end.waiting if call.kind == "elicitation"]
+    fields = questions[0].get("properties") if len(questions) == 1 and isinstance(questions[0], Mapping) else None
+    names = ", ".join(f"{json.dumps(str(name))}: ..." for name in fields) if isinstance(fields, Mapping) else "..."
+    return f"{{{names}}}" if questions else '"..."'
 
 
 # ---------------------------------------------------------------------------------------------- what the vendor does

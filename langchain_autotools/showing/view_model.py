@@ -119,11 +119,13 @@ class EndView:
         event: The event that says so.
         waiting: The calls that it left to somebody.
         top: Whether no other run is around it.
+        in_history: Whether it is that of a history, which is shown with its questions.
     """
 
     event: kinds.RunEnded | kinds.RunFailed
     waiting: list[PendingCall]
     top: bool
+    in_history: bool = False
 
     @property
     def error(self) -> BaseException | None:
@@ -269,6 +271,7 @@ class ViewModel:
         self._runs: dict[str, RunView] = {}
         self._calls: dict[tuple[str | None, str | None], tuple[RunView, CallView]] = {}
         self._vendor_calls: dict[tuple[str, str], VendorCallView] = {}
+        self._has_questions = False
 
     def apply(self, event: RunEvent) -> Change:
         """Process an event."""
@@ -281,6 +284,7 @@ class ViewModel:
 
     def add_input(self, message: BaseMessage) -> None:
         """Add a message of a model's input."""
+        self._has_questions = True
         self._touch(RunView(""), MessageView(public_message(message)))
 
     def break_off(self, error: BaseException) -> None:
@@ -423,7 +427,7 @@ class ViewModel:
             if isinstance(call, CallView) and call.state in ("writing", "running"):
                 call.left = True
                 self._touch(run, call)
-        end = EndView(event, run.waiting, run.inside is None)
+        end = EndView(event, run.waiting, run.inside is None, self._has_questions)
         run.parts.append(end)
         return end
 
@@ -590,9 +594,14 @@ def _compaction_lines(event: kinds.ContextCompacted, run: RunView, _: None) -> I
     yield Line(f"({'a summary stands for the oldest turns' if summed else f'{event.results} old results are left out'} from here on)")
 
 
+def waiting_call(call: PendingCall) -> str:
+    """Return a call that waits in Python's syntax, with all of its arguments."""
+    return call_text(ToolCallRecord(call.id, full_name(call), "", call.args))
+
+
 def _pending_lines(event: kinds.CallsPending, run: RunView, _: None) -> Iterator[Line]:
     for call in event.calls:
-        yield Line(f"? {call_text(ToolCallRecord(call.id, full_name(call), '', call.args))} waits", "call")
+        yield Line(f"? {waiting_call(call)} waits", "call")
         for title, text in titled_words_of_tool(call).items():
             yield Line(f"  {title}: {_one_line_of(text)}")
 
@@ -687,6 +696,7 @@ class Lines:
     def show(self, one: RunEvent | BaseMessage) -> None:
         """Show an event, or a message of a model's input."""
         if isinstance(one, BaseMessage):
+            self._view_model.add_input(one)
             self._line(quoted(public_message(one)), "quiet")
             return
         event, run, self.last = change = self._view_model.apply(one)

@@ -211,9 +211,9 @@ class SingleTurnChatModel(BaseChatModel):
             return ChatPromptValue.model_construct(messages=readable_messages([*model_input]))
         try:
             prompt = super()._convert_input(model_input)
-        except (NotImplementedError, TypeError, ValueError):
+        except (NotImplementedError, TypeError, ValueError) as error:
             _refuse_fields(model_input)
-            raise
+            raise error.with_traceback(None) from None  # its text says what is wrong, whatever core met on the way
         messages = prompt.messages if isinstance(prompt, ChatPromptValue) else ()
         made = readable_messages(messages)
         return prompt if made is messages else ChatPromptValue.model_construct(messages=made)

@@ -120,7 +120,7 @@ class Chat(Visited):
         return self.page.get_by_role("button", name="Approve")
 
     def refuses(self, text: str) -> None:
-        """This comes to stand beside the arguments that wait to be approved, and they are there as they were written."""
+        """This comes beside the arguments that wait to be approved, and they are there as they were written."""
         self.page.wait_for_function(
             "text => [...document.querySelectorAll('.refused textarea')].some(one => one.value.includes(text))", arg=text
         )

@@ -28,8 +28,9 @@ _MEASURE = """() => {
     const ink = rgba(style.color), seen = over([...ink.slice(0, 3), ink[3] * faint], ground)
     const [a, b] = [light(seen), light(ground)].sort((one, other) => other - one)
     const size = parseFloat(style.fontSize), large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700)
+    const where = elements.slice(0, 3).map(one => `${one.tagName}.${one.className?.baseVal ?? one.className}`).join(' < ')
     return { text: text.trim().slice(0, 60), ratio: (a + 0.05) / (b + 0.05), least: large ? 3 : 4.5, ink: style.color,
-      ground: ground.map(Math.round).join(), where: elements.slice(0, 3).map(one => `${one.tagName}.${one.className?.baseVal ?? one.className}`).join(' < ') }
+      ground: ground.map(Math.round).join(), where }
   }
   const isSeen = element => element.checkVisibility({ opacityProperty: true, visibilityProperty: true }) && !element.closest('.sr-only')
   const isOff = element => element.closest(':disabled, [aria-disabled=true], [inert]')

@@ -76,6 +76,7 @@ def opened(request: pytest.FixtureRequest, browser: Any, monkeypatch: pytest.Mon
     with OpenAIServer() as vendor:
         monkeypatch.setenv("OPENAI_API_KEY", "key")
         monkeypatch.setenv("OPENAI_BASE_URL", vendor.url)
+        monkeypatch.setenv("CHATS", ":memory:")
         spec = importlib.util.spec_from_file_location("ai_sdk_endpoint", WEB / "ai_sdk_endpoint.py")
         assert spec is not None and spec.loader is not None
         example = importlib.util.module_from_spec(spec)
@@ -252,7 +253,7 @@ def test_a_question_of_a_server_is_a_form(action: str, opened: Opened, tmp_path:
 
 
 def test_what_is_said_while_a_reply_runs_is_shown_where_it_was_read(opened: Opened) -> None:
-    """It waits beneath, and the box stays usable; then it stands between the two replies, also on a page that is loaded again."""
+    """It waits beneath, and the box stays usable; then it is between the two replies, also on a page that is loaded again."""
     gates = Gate(), Gate()
     opened.ask(
         "How warm is it in Paris?", Turn("Let me think about it.", holds={3: gates[0]}), Turn("Rome has 21 °C.", holds={4: gates[1]})
@@ -334,3 +335,45 @@ def test_a_message_with_a_decision_is_shown_once(opened: Opened) -> None:
     opened.has_ended()
     assert opened.shown.count("And be quick.") == 1
     assert [message.type for message in opened.history] == ["human", "ai", "tool", "human", "ai"]
+
+
+def test_a_page_that_is_loaded_again_shows_its_conversation(opened: Opened) -> None:
+    """By its address, or the one that the browser was at last; a new conversation is empty."""
+    opened.ask(
+        "How warm is it in Rome?", Turn("Let me look that up.", [Call("get_temperature", {"city": "Rome"})]), Turn("It is **21 °C**.")
+    )
+    opened.tool_goes_on.release(2)
+    opened.sees("It is **21 °C**.")
+    opened.has_ended()
+    opened.ask("Mail Anna.", Turn("I have a mail ready.", [Call("send_mail", MAIL)]))
+    opened.sees("waits for you")
+    opened.has_ended()
+    shown, bare = opened.shown, opened.page.url.partition("#")[0]
+    for again in (opened.page.reload, lambda: opened.page.goto("about:blank"), lambda: opened.page.goto(bare)):
+        again()
+    opened.sees("done", "waits for you")
+    assert opened.shown == shown and len(shown) == 5
+    opened.look("17_loaded_again")
+    opened.vendor.extend([Turn("That is settled.")])
+    opened.press("Approve")
+    opened.sees("Sent to Anna.", "That is settled.")
+    opened.page.get_by_text("New conversation").click()
+    opened.page.get_by_text("That is settled.").wait_for(state="detached", timeout=SECONDS * 1000)
+    assert opened.shown == [] and opened.page.url.partition("#")[2] not in ("", bare)
+
+
+def test_a_page_that_is_loaded_in_the_middle_of_a_reply_goes_on(opened: Opened) -> None:
+    """The reply is asked for again; one that the user has stopped is not."""
+    opened.ask("Tell me a story.", Turn("Once upon a time there was a king.", holds={4: Gate()}))
+    opened.page.get_by_text("Once").wait_for(timeout=SECONDS * 1000)
+    opened.vendor.extend([Turn("He had a castle.", holds={2: Gate()})])
+    opened.page.reload()
+    opened.page.get_by_text("He").last.wait_for(timeout=SECONDS * 1000)
+    assert opened.shown[0] == "Tell me a story." and len(opened.shown) == 2
+    opened.press("Stop")
+    opened.sees("Stopped.")
+    opened.page.reload()
+    opened.sees("Tell me a story.")
+    opened.page.wait_for_timeout(1000)
+    assert opened.shown == ["Tell me a story."] and len(opened.vendor.exchanges) == 2
+    assert [message.type for message in opened.history] == ["human"]

@@ -58,7 +58,7 @@ POST = """async address => {
 
 
 def test_what_others_write_is_text(chat: Chat, program: Program) -> None:
-    """No tag of a model, a tool or a user becomes one, wherever in Markdown it stands; code shows it as it is. Nothing is fetched, and
+    """No tag of a model, a tool or a user becomes one, wherever in Markdown it is; code shows it as it is. Nothing is fetched, and
     no form could be posted."""
     with socket.create_server(("127.0.0.1", 0)) as elsewhere:
         address = f"http://127.0.0.1:{elsewhere.getsockname()[1]}"
@@ -106,7 +106,7 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 
 
 def test_images_are_shown(chat: Chat, program: Program) -> None:
-    """The user's and the model's, by their data. Of one that stands elsewhere the address is shown."""
+    """The user's and the model's, by their data. Of one that is elsewhere the address is shown."""
     conversation = unquote(chat.page.url.partition("?chat=")[2])
     paths = {"PYTHONPATH": str(EXAMPLE.parents[1])}
     command = [sys.executable, "-c", SEND_IMAGES, conversation, PIXEL]

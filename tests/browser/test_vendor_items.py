@@ -108,7 +108,7 @@ def test_what_the_vendor_does_is_seen_as_it_comes(opened: Opened, vendor: Respon
 
 
 def test_commands_and_patches_wait_for_the_user(opened: Opened, vendor: ResponsesServer) -> None:
-    """Both are shown whole, with a button for each answer; what was approved runs, and its result stands below."""
+    """Both are shown whole, with a button for each answer; what was approved runs, and its result is below."""
     vendor.extend([reply(message("Look."), SHELL, PATCH), Turn("Fine.")])
     opened.page.get_by_label("Message").fill("Clean up.")
     opened.press("Send")

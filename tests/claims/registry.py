@@ -1,4 +1,4 @@
-"""Functions that try sentences: each is found by the words of its sentence, and given what stands in the places of the others."""
+"""Functions that try sentences: each is found by the words of its sentence, and given what is in the places of the others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Claim:
     """A function, and the sentence that it tries.
 
     Attributes:
-        template: The sentence, with `{name}` where something stands that the function is given.
+        template: The sentence, with `{name}` where something is that the function is given.
         function: Fails if the sentence is not true. `links`, if it takes these, are the targets of the sentence's links.
     """
 

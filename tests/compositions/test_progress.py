@@ -100,7 +100,7 @@ async def test_an_error_of_the_listener_ends_the_run_and_loses_nothing(way: str,
 
 @pytest.mark.parametrize("wire", ROWS, ids=lambda wire: wire.name)
 def test_no_vendor_is_told_of_the_context(wire: Wire) -> None:
-    """Every strict server takes the request, in which the context stands nowhere, and the tool has it."""
+    """Every strict server takes the request, in which the context is nowhere, and the tool has it."""
     with wire.serve([Turn("", [Call("measure", {"city": "Paris"})]), Turn("Warm.")]) as server:
         run = wire.model(server, tools=TOOLS).invoke([QUESTION])
         assert b"context" not in server.exchanges[0].body.lower().replace(b"context_management", b"")

@@ -35,6 +35,7 @@ def only_vendor() -> Iterator[OpenAIServer]:
     with OpenAIServer() as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "key")
         patch.setenv("OPENAI_BASE_URL", server.url)
+        patch.setenv("CHATS", ":memory:")
         yield server
 
 
@@ -118,7 +119,7 @@ def test_decisions_that_cannot_be_carried_out_are_answered_with_400(vendor: Open
 
 
 def test_a_user_decides_and_types_in_one_post(vendor: OpenAIServer, conversation: str) -> None:
-    """The message stands behind the result, and one reply answers both; the next question knows of it."""
+    """The message comes behind the result, and one reply answers both; the next question knows of it."""
     vendor.extend([MAILS, Turn("Quick enough."), Turn("Yes.")])
     frames = posted(conversation, question="Write to Anna.")
     ((call,),) = [one["calls"] for one in told(frames, "pending")]
@@ -274,6 +275,25 @@ def test_what_is_said_while_a_run_of_the_ai_sdk_goes_on_is_read_by_it(vendor: Op
     assert httpx.post(f"{address}/api/chat", json={**body, "messages": [{"role": "assistant", "parts": []}]}).status_code == 409
 
 
+@pytest.mark.further
+def test_a_page_of_the_ai_sdk_outlives_its_program(vendor: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process has the conversation, and a call that waited can be decided there."""
+    monkeypatch.setenv("CHATS", str(tmp_path / "chats.sqlite"))
+    vendor.extend([MAILS, Turn("Sent.")])
+    known: list[Any] = []
+    for again in (False, True):
+        with AsgiServer(runpy.run_path(str(WEB / "ai_sdk_endpoint.py"))["app"]) as server:
+            if not again:
+                chunks_of(server.address, "'x", "user", {"type": "text", "text": "Write to Anna."})
+            known.append(httpx.get(f"{server.address}/api/chat/'x").json())
+            if again:
+                (waits,) = [part for part in known[-1][-1]["parts"] if part.get("state") == "approval-requested"]
+                part = {**waits, "state": "approval-responded", "approval": {**waits["approval"], "approved": True}}
+                chunks = chunks_of(server.address, "'x", "assistant", part)
+    assert known[0] == known[1] and [one["role"] for one in known[0]] == ["user", "assistant"]
+    assert [chunk["output"] for chunk in chunks if chunk["type"] == "tool-output-available"] == ["Sent to Anna."]
+
+
 def test_the_page_is_served_and_what_makes_no_sense_is_refused(serve: Serve) -> None:
     """The page is one file, which asks nobody but its server."""
     address = serve("ai_sdk_endpoint")
@@ -385,10 +405,7 @@ def test_errors_have_the_vendors_form_and_status(vendor: OpenAIServer, client: o
     create: Any = client.chat.completions.create
     with pytest.raises(openai.NotFoundError) as missing:
         create(model="other", messages=USER)
-    assert missing.value.code == "model_not_found"
-    for wrong in ({"n": 2}, {"messages": [{"role": "nobody", "content": "x"}]}, {"response_format": {"type": "json_object"}}):
-        with pytest.raises(openai.BadRequestError):
-            create(**{"model": "assistant", "messages": USER, **wrong})
+    assert (missing.value.code, missing.value.param) == ("model_not_found", "model") and "There are: assistant." in missing.value.message
     headers = {"retry-after-ms": "1"}
     for status, error in ((401, openai.InternalServerError), (429, openai.RateLimitError), (400, openai.BadRequestError)):
         for streamed in (True, False):
@@ -396,6 +413,40 @@ def test_errors_have_the_vendors_form_and_status(vendor: OpenAIServer, client: o
             with pytest.raises(error) as raised:
                 create(model="assistant", messages=USER, stream=streamed)
             assert "secret" not in str(raised.value)
+
+
+FUNCTION: Any = {"type": "function", "function": {"name": "not a name", "parameters": {}}}
+
+
+@pytest.mark.parametrize("wrong, param, reason", [
+    ({"messages": []}, "messages", "`messages` is missing or empty."),
+    ({"messages": "Hi."}, "messages", "`messages` must be an array."),
+    ({"messages": [*USER, {"role": "nobody", "content": "x"}]}, "messages[1].role", "must be one of: system, developer, user"),
+    ({"messages": [{"content": "x"}]}, "messages[0].role", "must be one of"),
+    ({"messages": [1]}, "messages[0].role", "must be one of"),
+    ({"messages": [{"role": "tool", "content": "x"}]}, "messages[0].tool_call_id", "is missing"),
+    ({"messages": [{"role": "user", "content": 5}]}, "messages", "Input should be a valid string"),
+    ({"messages": [{"role": "user", "content": [{"type": "odd"}]}]}, None, "content block of type 'odd' cannot be sent"),
+    ({"tools": [{"type": "web_search"}]}, "tools[0].type", "must be `function`"),
+    ({"tools": {}}, "tools", "must be an array"),
+    ({"tools": [{"type": "function", "function": 5}]}, "tools", "The tools cannot be used"),
+    ({"tools": [FUNCTION]}, "tools", "tool name 'not a name' cannot be sent"),
+    ({"tool_choice": "required"}, "tool_choice", "only allowed where `tools` are given"),
+    ({"n": 2}, "n", "not supported here"),
+    ({"response_format": {"type": "json_object"}}, "response_format", "not supported here"),
+    ({"temperature": "hot"}, "temperature", "must be a number"),
+    ({"max_tokens": True}, "max_tokens", "must be an integer"),
+    ({"max_tokens": -1}, None, "max_tokens must be 0 or more"),
+    ({"model": ""}, "model", "`model` is missing or empty."),
+])  # fmt: skip
+def test_what_cannot_be_is_refused_with_its_reason(wrong: Any, param: str | None, reason: str, client: openai.OpenAI) -> None:
+    """With status 400, as the SDK reads it; nothing is asked of the vendor behind."""
+    create: Any = client.chat.completions.create
+    with pytest.raises(openai.BadRequestError) as refused:
+        create(**{"model": "assistant", "messages": USER, **wrong})
+    error: Any = refused.value.body
+    assert reason in error["message"]
+    assert (error["type"], error["param"]) == ("invalid_request_error", param)
 
 
 def test_an_error_in_the_middle_of_a_stream_is_raised_there(vendor: OpenAIServer, client: openai.OpenAI) -> None:
@@ -409,15 +460,29 @@ def test_an_error_in_the_middle_of_a_stream_is_raised_there(vendor: OpenAIServer
 
 
 @pytest.mark.parametrize(
-    "body", ["{", "[]", "3", '{"messages": 1}', '{"messages": [], "model": []}', '{"messages": [1], "model": "assistant"}']
+    "body, reason",
+    [
+        ("{", "no JSON"),
+        ("", "no JSON"),
+        ("[]", "must be a JSON object"),
+        ("3", "must be a JSON object"),
+        ('{"messages": 1}', "`model` is missing"),
+    ],
 )
-def test_a_body_that_makes_no_sense_is_refused(body: str, serve: Serve) -> None:
+def test_a_body_that_makes_no_sense_is_refused(body: str, reason: str, serve: Serve) -> None:
     """With an error in the vendor's form."""
     response = httpx.post(f"{serve('openai_endpoint')}/v1/chat/completions", content=body)
-    assert response.status_code in (400, 404)
-    assert set(response.json()["error"]) == {"message", "type", "param", "code"}
+    error = response.json()["error"]
+    assert response.status_code == 400 and reason in error["message"]
+    assert set(error) == {"message", "type", "param", "code"}
 
 
 def test_the_models_are_listed(client: openai.OpenAI) -> None:
     """A chat page offers what it finds there."""
     assert [model.id for model in client.models.list()] == ["assistant"]
+    assert client.models.retrieve("assistant").id == "assistant"
+    with pytest.raises(openai.NotFoundError) as missing:
+        client.models.retrieve("some/other")
+    assert missing.value.code == "model_not_found" and "`some/other` does not exist" in missing.value.message
+    with pytest.raises(openai.NotFoundError, match="There is no POST /v1/embeddings here"):
+        client.embeddings.create(model="assistant", input="Hi.")

@@ -29,6 +29,7 @@ pytestmark = pytest.mark.skipif(not hasattr(ClientSession, "discover"), reason="
 def served(example: str, model: Any, patch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of an example with this model."""
     patch.setenv("OPENAI_API_KEY", "key")
+    patch.setenv("CHATS", ":memory:")
     spec = importlib.util.spec_from_file_location(example, WEB / f"{example}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

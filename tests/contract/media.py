@@ -1,8 +1,8 @@
 """What becomes of every content block with media, over every wire: `python -m tests.contract.media --write` makes the table and its page.
 
-The table is `tests/contract/media.csv`, the page `docs/media.md`. A row is a block in a place, a column a wire, a cell what is sent: the
-part of the request that holds the block's data, "words" for a line that says what the model cannot read, "refused" for an error before
-anything is sent, which only what a user gives may be.
+The table is `tests/contract/media.csv`, the page `docs/media.md`. A row is a block in a place, a column a wire, a cell what is sent. That
+is the part of the request that holds the block's data. "words" is a line that says what the model cannot read. "refused" is for an error
+before anything is sent, which only what a user gives may be.
 """
 
 from __future__ import annotations
@@ -345,10 +345,15 @@ def page(table: Mapping[tuple[str, str], Mapping[str, str]]) -> str:
 
 _HEAD = """# Pictures, files and sound
 
-What becomes of every content block with media, in every place, on every wire: the part of the request that holds its data. "words" is a
-line of text that says what the model cannot read (`report.xlsx, 12 kB: this model cannot read it`), which is logged as a warning once.
-"refused" is an `UnsupportedFeatureError` before anything is sent; only what a user gives is refused. Nothing is dropped, and no base64 is
-sent as text. Files on the web are not fetched. What a result or an assistant cannot hold on a wire follows in a message of the user's.
+These tables show how every content block with media is sent, in every place, to every vendor's API. Each cell names the part of the
+request that has its data, or one of these:
+
+- **words**: a line of text that says what the model cannot read (`report.xlsx, 12 kB: this model cannot read it`). It is logged as a
+  warning once.
+- **refused**: an `UnsupportedFeatureError` before anything is sent. Only what a user gives is refused.
+
+Nothing is dropped, and no base64 is sent as text. Files on the web are not fetched. What a result or an assistant's message cannot hold
+follows in a user message.
 Made by `python -m tests.contract.media --write` from requests to servers that refuse what the vendors refuse."""
 
 

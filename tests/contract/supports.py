@@ -3,8 +3,8 @@
     python -m pytest -m "" tests/contract --supports write      # writes the page
     python -m pytest -m "" tests/contract --supports check      # fails where the page says anything else
 
-Nothing is written by hand: a behaviour is a contract test, its words are the test's docstring, and a reason is that of the row in
-wires.py which says what its vendor cannot do, or what a class said when it refused (a test's property `found`).
+Nothing is written by hand. A behaviour is a contract test, and its words are the test's docstring. A reason is that of the row in wires.py
+which says what its vendor cannot do, or what a class said when it refused (a test's property `found`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ results (`python -m pytest -m "" tests/contract --supports write`); CI compares.
 
 
 def facts(function: object, module: object) -> dict[str, str]:
-    """What a test shows, and the heading that it stands under."""
+    """What a test shows, and the heading that it is under."""
     heading = re.split("[:;.]", str(module.__doc__).split("\n")[0])[0]
     return {"behaviour": behaviour_of(function.__doc__), "heading": heading}
 
@@ -91,7 +91,7 @@ class Supports:
         return ["\n## What holds for every class", *lines] if lines else []
 
     def _in_order(self) -> list[tuple[str, str]]:
-        """Heading and behaviour of each test, as they stand in the files."""
+        """Heading and behaviour of each test, as they are in the files."""
         return [told for _, told in sorted(self._order.items())]
 
     def _top(self, wires: Sequence[str]) -> list[str]:

@@ -138,7 +138,7 @@ DRAWN = {
 @pytest.mark.parametrize("origin", DRAWN)
 @pytest.mark.parametrize("way", ["invoke", "astream"])
 async def test_what_a_model_drew_is_content_that_goes_everywhere(origin: str, way: str) -> None:
-    """A picture stands in `content_blocks`, goes back to its server, and to every other wire: "make it red" has what to edit."""
+    """A picture is in `content_blocks`, goes back to its server, and to every other wire: "make it red" has what to edit."""
     row = next(row for row in ROWS if row.name == origin)
     with row.serve([DRAWN[origin](), Turn("It is cold.")]) as server:
         more = {"modalities": ["image", "text"]} if origin == "openrouter" else {}
@@ -156,7 +156,7 @@ async def test_what_a_model_drew_is_content_that_goes_everywhere(origin: str, wa
 
 
 def test_the_text_of_documents_counts() -> None:
-    """Limits of context stand on the estimate: text in a document, a find or a file is text, and a picture may be asked for in small."""
+    """Limits of context rest on the estimate: text in a document, a find or a file is text, and a picture may be asked for in small."""
     model = ChatOpenAI(model="any", api_key="key")
     text = "word " * 40_000
     data = base64.b64encode(text.encode()).decode()

@@ -34,9 +34,9 @@ def two_turns() -> list[Reply]:
 
 
 def told(message: AIMessage) -> dict[str, Any]:
-    """A message as data, without what differs between two runs: its id, the digest of the server's address, core's run ids (of wires
-    without message ids) with the ids of generations and results that are made of them, and ids made for calls without one; of generations
-    and calls the order counts."""
+    """A message as data, without what differs between two runs. That is its id, the digest of the server's address, core's run ids (of
+    wires without message ids) with the ids of generations and results that are made of them, and ids made for calls without one. Of
+    generations and calls the order counts."""
     return {key: comparable(value, []) for key, value in message.model_dump().items() if key != "id"}
 
 
@@ -55,7 +55,7 @@ def comparable(value: Any, made: list[str]) -> Any:
 
 
 def number(value: str, made: list[str]) -> str:
-    """Where a value first stood among those that were made."""
+    """Where a value first was among those that were made."""
     made += [] if value in made else [value]
     return str(made.index(value))
 

@@ -25,7 +25,7 @@ def test_every_behaviour_and_wire_is_on_the_page(pytestconfig: pytest.Config) ->
     ]
     behaviours = [behaviour_of(ast.get_docstring(node)) for node in tests]
     names = [f"`{name}`" for name in (*test_parameters.PARAMETERS, *test_parameters.CHOICES)]
-    asked = behaviour_of(test_parameters.test_what_a_request_can_be_asked_for.__doc__)  # stands there as a line for each parameter
+    asked = behaviour_of(test_parameters.test_what_a_request_can_be_asked_for.__doc__)  # is there as a line for each parameter
     assert [text for text in (*behaviours, *names) if text != asked and f"| {text} |" not in said and f"- {text}\n" not in said] == []
     assert all(f"<br>{wire.name} |" in said for wire in ROWS)
 

@@ -1,7 +1,7 @@
 """One conversation whose first vendor breaks off at a byte of one of its replies, and what must be true of it.
 
-A case follows from a number: the two vendors, the turn and the byte of the cut, whether the first one thinks, the way to run, whether
-calls wait for approval, whether it is a durable run, and whether the worker of that dies in the middle.
+A case follows from a number: the two vendors, the turn and the byte of the cut, whether the first one thinks, the way to run, whether calls
+wait for approval. It also says whether it is a durable run, and whether the worker of that dies in the middle.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class Broken:
         self._check_text([one for one in history if isinstance(one, AIMessage)])
 
     def _check_text(self, replies: Sequence[AIMessage]) -> None:
-        """Of the reply that broke off each character that came stands there once; all others are whole."""
+        """Of the reply that broke off each character that came is there once; all others are whole."""
         cut = [one for one in replies if is_cut_reply(one)]
         assert len(cut) <= 1
         whole = [one.text for one in replies if not is_cut_reply(one)]

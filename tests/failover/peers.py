@@ -3,7 +3,7 @@
 A streamed conversation of two calls and an answer, whose first model breaks off behind a byte of one of its three replies, by number.
 Counted are conversations that came to their answer, tools that ran twice, texts that were begun anew behind a part that had left (by one
 that did not know of it), and refused requests.
-`with_fallbacks` and `ModelFallbackMiddleware` stand over models of this package, so that nothing but the failover differs.
+`with_fallbacks` and `ModelFallbackMiddleware` wrap models of this package, so that nothing but the failover differs.
 """
 
 import argparse
@@ -115,7 +115,7 @@ WAYS |= {name: _asynchronous(talk) for library, (name, talk) in OTHERS.items() i
 
 
 def _half(whole: str, shown: str) -> str:
-    """The beginning of a text that stands in what was shown before that text begins again; empty if it stands there once."""
+    """The beginning of a text that is in what was shown before that text begins again; empty if it is there once."""
     place = shown.find(whole)
     return next((whole[:end] for end in range(len(whole) - 1, 3, -1) if place > 0 and shown[:place].endswith(whole[:end])), "")
 

@@ -36,7 +36,7 @@ def warm() -> Iterator[None]:
 
 @pytest.mark.parametrize("way", ["invoke", "astream"])
 def test_fields_hold_for_the_model_that_has_them(way: str) -> None:
-    """The limit of tokens of each model stands in its own requests; one of a call stands in all."""
+    """The limit of tokens of each model goes into its own requests; one of a call is in all."""
     with VENDORS["openai"][0](lambda _: Failure(500)) as down, VENDORS["anthropic"][0](lambda _: Turn("Here.")) as other:
         model = model_of("openai", down, max_tokens=111, fallbacks=[model_of("anthropic", other, max_tokens=222)])
         run(way, model, [HumanMessage("Go.")])

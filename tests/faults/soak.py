@@ -1,9 +1,9 @@
 """A soak: 200 conversations side by side for so long, with faults, tools and fallbacks; memory, sockets and threads must stay flat.
 
 Four in five are tasks of one event loop, the others threads. The servers have a process of their own. What this process holds is
-looked at 20 times (each half a minute, where the time is short), at rest: all conversations wait between two runs and begin again
-behind it, and the pools have given up the connections that were only kept. So what is counted does not follow the load. The first
-fifth of the looks warms up (pools fill, SDKs load); the median of the second fifth is compared with that of the last one.
+looked at 20 times (each half a minute, where the time is short), at rest. All conversations wait between two runs and begin again behind
+it, and the pools have given up the connections that were only kept. So what is counted does not follow the load. The first fifth of the
+looks warms up (pools fill, SDKs load); the median of the second fifth is compared with that of the last one.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def look(city: str) -> str:
 
 
 class Gate:
-    """Stands before each run of a conversation: while it is closed, none begins."""
+    """A gate before each run of a conversation: while it is closed, none begins."""
 
     def __init__(self) -> None:
         self.over = False

@@ -18,7 +18,7 @@ VALUES: tuple[Any, ...] = (
     *("", " ", "text", "null", "{}", "[]", "\0", "\ud83d", "é" * 50, "[DONE]", "2026-11-26", "https://example.org/a b"),
     *([], [None], ["x"], [[]], [{}], {}, {"x": 1}, {"type": "text"}, {"text": None}, {"error": None}),
 )
-"""Values that stand where others belong."""
+"""Values in the place of others."""
 
 
 def changed(chance: random.Random, value: Any) -> Any:
@@ -48,7 +48,7 @@ Events = list[bytes]
 
 
 def _data(event: bytes) -> tuple[bytes, bytes, bytes]:
-    """What stands before the data of an event, the data, and what stands behind."""
+    """What comes before the data of an event, the data, and what comes behind."""
     before, mark, data = event.rpartition(b"data: ")
     end = event[len(event.rstrip(b"\n")) :]
     return before + mark, data.rstrip(b"\n"), end

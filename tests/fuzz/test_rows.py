@@ -30,7 +30,7 @@ def told(number: int) -> list[RunEvent]:
 
 @law(20, 3_000)
 def test_a_changed_row_is_an_event_or_skipped(data: st.DataObject) -> None:
-    """Whatever stands in it."""
+    """Whatever is in it."""
     chance = random.Random(data.draw(SEEDS))
     events = told(data.draw(st.integers(0, 7)))
     for event in events[:20]:

@@ -42,7 +42,7 @@ def look(place: Place, conversations: list[str], figures: Figures) -> None:
 
 
 def _look_at(chats: Conversations, conversation: str, effects: Counter[str], figures: Figures) -> None:
-    """All that was sent is answered once, in its order, by a model that read what stands there."""
+    """All that was sent is answered once, in its order, by a model that read what is there."""
     runs = [run for run in chats.export(conversation)["runs"] if run["kind"] != "append"]
     for run in runs:
         if chats.result(run["id"]) != chats.result(run.get("taken_by", run["id"])):

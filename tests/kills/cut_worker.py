@@ -1,6 +1,6 @@
 """What runs in processes that are killed around cuts (`compact=`), and the server that outlives them.
 
-The server answers by what stands in a request alone: a conversation of some questions, for each of which pages are read, one after another.
+The server answers by what is in a request alone: a conversation of some questions, for each of which pages are read, one after another.
 """
 
 import asyncio
@@ -38,8 +38,8 @@ WINDOW, WIDER = 2500, 4400
 """Tokens of the context window with summaries, and without them: then lines and calls have to fit for good."""
 SERVERS = {wire.name: wire for wire in WIRES}
 WHERE = ("unsent", "asked", "half", "handed", "whole")
-"""Where a process is killed: before a request is sent, when the server has it, in the middle of the reply, when the message of the reply is
-handed over and not stored yet, and as soon as the reply is whole."""
+"""Where a process is killed: before a request is sent, when the server has it, or in the middle of the reply. Also when the message of the
+reply is handed over and not stored yet, and as soon as the reply is whole."""
 _PROCESS, _KILLS = "x-process", "x-kills"
 
 

@@ -37,7 +37,7 @@ _PATIENCE = 90.0
 
 
 def in_child(task: Callable[[], None], longest: float = 2 * _PATIENCE) -> int:
-    """Do something in a process of its own; returns its id. What takes too long ends, and writes where it stood."""
+    """Do something in a process of its own; returns its id. What takes too long ends, and writes where it had come to."""
     child = os.fork()
     if child:
         return child

@@ -56,7 +56,7 @@ def test_conversations_whose_ids_are_alike_stay_apart_whatever_is_killed(databas
 @pytest.mark.kills
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_messages_that_steer_are_answered_once_and_in_order_whatever_is_killed(database: str) -> None:
-    """Sent while a run goes on, killed between sending and reading: each stands in the history, the requests and the events once."""
+    """Sent while a run goes on, killed between sending and reading: each is in the history, the requests and the events once."""
     if database == "postgresql":
         needs_postgresql()
     figures = figures_of("tests.kills", "--kills", "5", "--mode", "steer", "--database", database)

@@ -23,7 +23,7 @@ def reply(messages: list[BaseMessage], **_: Any) -> str:
 
 @pytest.mark.kills
 def test_sixteen_runs_that_have_ended_are_read_in_two_statements() -> None:
-    """Their rows stand in the schema that DBOS has in a PostgreSQL, in the database that it was launched with."""
+    """Their rows are in the schema that DBOS has in a PostgreSQL, in the database that it was launched with."""
     needs_postgresql()
     with postgres() as server:
         chats = Conversations(ScriptedChatModel(replies=reply), server.create("read"))

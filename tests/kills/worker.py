@@ -36,7 +36,7 @@ class Place:
     Attributes:
         folder: Holds what the processes tell by files.
         url: The database.
-        dump: Returns all that stands in the database.
+        dump: Returns all that is in the database.
         lease: After how many seconds a silent worker loses its runs.
     """
 

@@ -142,7 +142,7 @@ class _Planned(ChatHouse):
 
 
 def _with_toolset(text: str, calls: Sequence[Call]) -> list[Any]:
-    """The content of a reply, with calls whose toolset stands there alone, as other packages have it."""
+    """The content of a reply, with calls whose toolset is there alone, as other packages have it."""
     uses = [{"type": "tool_use", "id": one.id, "name": one.name, "input": json.loads(one.raw), "toolset_name": "shell"} for one in calls]
     return [{"type": "text", "text": text}, *uses]
 

@@ -127,7 +127,7 @@ class MessageWithDecisions(Feature):
         return call.approve()
 
     def check(self, seen: Seen) -> None:
-        """The message stands once in the history, behind the results of all calls, and a reply follows."""
+        """The message occurs once in the history, behind the results of all calls, and a reply follows."""
         kinds = [one.type for one in seen.history]
         (place,) = [number for number, one in enumerate(seen.history) if one.type == "human" and one.text == "And be quick."]
         assert seen.work.times("tell", to="Fay") == 1 and seen.history[place].id
@@ -150,7 +150,7 @@ class Inbox(Feature):
             plan.allow("hear", word=word)
 
     def check(self, seen: Seen) -> None:
-        """Each word stands once in the history, behind the results of all calls of its turn, and a reply follows."""
+        """Each word occurs once in the history, behind the results of all calls of its turn, and a reply follows."""
         places = {word: [number for number, one in enumerate(seen.history) if one.text == word] for word in self._words}
         for turn, word in enumerate(self._words):
             (place,) = places[word]
@@ -183,7 +183,7 @@ class Compacted(Feature):
 
 
 _PAGE = "r999-" + handle_of(ToolMessage(f"Page 1: {LONG}", tool_call_id="1"), 0).partition("-")[2]
-"""The handle of the page, which is known by its content wherever it stands."""
+"""The handle of the page, which is known by its content wherever it is."""
 
 
 class Summaries(Feature):
@@ -536,7 +536,7 @@ class TurnHooks(Feature):
 
 
 class Middleware(Feature):
-    """LangChain's middleware stands around each turn and each call, and changes one call's arguments."""
+    """LangChain's middleware wraps each turn and each call, and changes one call's arguments."""
 
     name = "middleware"
 

@@ -98,7 +98,7 @@ def _carried(chance: random.Random, history: list[BaseMessage]) -> None:
 
 
 def _renamed(chance: random.Random, history: list[BaseMessage]) -> None:
-    """Give a call another id, where it stands and where it is recorded."""
+    """Give a call another id, where it is and where it is recorded."""
     message = chance.choice(asking(history))
     call, fresh = chance.choice(message.tool_calls), f"call_{_fresh(chance)}"
     for entry in _entries(message):

@@ -315,7 +315,7 @@ def resumed_elsewhere(setup: Setup, history: Sequence[BaseMessage], decisions: A
 
 
 def resume_for_another() -> None:
-    """Resume what stands on the input of this process."""
+    """Resume what is on the input of this process."""
     setup, history, decisions, claims = json.load(sys.stdin)
     service = Service(Setup(**setup), [], claims=set(claims))
     ran = run("invoke", service.process(), messages_from_dict(history), resume=decisions)

@@ -111,7 +111,7 @@ class Kind:
         read: What the function must get of that.
         default: The source of a default.
         older: Whether pydantic's version 1 has it.
-        schema: The type as a JSON schema; None where there is none that stands by itself.
+        schema: The type as a JSON schema; None where it has none of its own.
     """
 
     source: str
@@ -273,7 +273,7 @@ def hostile_names() -> Sequence[str]:
 
 @cache
 def nearest_names() -> Sequence[str]:
-    """Those of them that stand nearest to the tool: what core's own `run` and `_run` take, and the keys of a configuration."""
+    """Those of them that are nearest to the tool: what core's own `run` and `_run` take, and the keys of a configuration."""
     methods = (BaseTool.run, BaseTool.invoke, BaseTool._parse_input, StructuredTool._run, BaseTool._run, StructuredTool.from_function)
     found = {name for one in methods for name in inspect.signature(one).parameters}
     return sorted({*found, *RunnableConfig.__annotations__, *core_tools.FILTERED_ARGS, *UNTYPED})

@@ -104,7 +104,7 @@ CANNOT: Mapping[tuple[str, str], str] = {
     ("names of arguments", "raw functions"): "take the text of their arguments, and nothing else",
     ("agents as tools", "raw functions"): "are functions: a model is given as itself",
 }
-"""The cells that cannot be, and why: the tests at the end show what stands there instead."""
+"""The cells that cannot be, and why: the tests at the end show what is there instead."""
 
 ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "page": ("tests/unit/encoders/test_posted.py", "tests/compositions/test_web_examples.py", "tests/compositions/test_web_streams.py"),

@@ -186,7 +186,7 @@ def test_law_3_validate_and_repair_agree(messages: list[BaseMessage]) -> None:
 
 @given(valid_histories(), st.data())
 def test_law_3_valid_histories_are_left_alone(messages: list[BaseMessage], data: st.DataObject) -> None:
-    """A valid history comes back with the same objects; every prefix of it becomes valid, and keeps what it has in its order: where results
+    """A valid history comes back with the same objects; every prefix of it becomes valid, and keeps what it has in its order. Where results
     came in another order than their calls, one that is missing takes its call's place among them."""
     assert same(repair(messages), messages)
     assert validate(messages) == []

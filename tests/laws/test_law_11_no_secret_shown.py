@@ -1,4 +1,4 @@
-"""Law 11: no key, header or password stands in a repr, traceback, pickle, log or trace, wherever it was given."""
+"""Law 11: no key, header or password is in a repr, traceback, pickle, log or trace, wherever it was given."""
 
 import asyncio
 import gc

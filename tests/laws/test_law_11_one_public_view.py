@@ -1,4 +1,4 @@
-"""Law 11, one public view: a marker stands in every field of every record of a run, and no reader finds those that are not for readers."""
+"""Law 11, one public view: a marker is in every field of every record of a run, and no reader finds those that are not for readers."""
 
 import io
 import json
@@ -51,13 +51,13 @@ class Field:
         self.markers: dict[str, str] = {}
 
     def __call__(self, path: str) -> str:
-        """A marker, and a note of where it stands."""
+        """A marker, and a note of where it is."""
         marker = f"mark{len(self.markers):04d}x"
         self.markers[marker] = path
         return marker
 
     def found_in(self, text: str, hidden: Sequence[str] = HIDDEN) -> list[str]:
-        """The paths of markers that stand in a text and are not for readers."""
+        """The paths of markers that are in a text and are not for readers."""
         return [path for marker, path in self.markers.items() if marker in text and any(one in path for one in hidden)]
 
 

@@ -97,7 +97,7 @@ scraps = st.one_of(
 
 @law(8)
 def test_law_4_only_one_complete_object_runs(data: st.DataObject) -> None:
-    """Whatever text stands where arguments should: what runs is one JSON object that the text holds as it stands."""
+    """Whatever text comes in place of arguments: what runs is one JSON object that the text holds as it is."""
     raw: str = data.draw(scraps)
     shop = Workshop()
     turn = Turn("", [Call("anything", raw)], style=data.draw(st.sampled_from(["standard", "whole", "interleaved"])))

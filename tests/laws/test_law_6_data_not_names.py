@@ -1,6 +1,6 @@
 """Law 6, data, not names: which dialect a stream speaks is seen from its data, whatever the model, the server or the tools are called.
 
-That no vendor's name stands outside `providers/` is in tests/test_house.py.
+That no vendor's name occurs outside `providers/` is tested in tests/test_house.py.
 """
 
 from typing import Any

@@ -180,7 +180,7 @@ def test_an_old_message_that_is_changed_in_place_is_sent_as_it_is_now(wire: Wire
 
 
 COUNTS = {"caller": [0, 1, 1, 1], "tool": [0, 1, 2, 1], "callback": [0, 1, 1, 1]}
-"""How often the number stands in each request of a run, by who masks it."""
+"""How often the number occurs in each request of a run, by who masks it."""
 
 
 @pytest.mark.further

@@ -58,7 +58,7 @@ def _events(turn: Turn) -> Iterator[Any]:
 
 
 def _forms(text: str) -> tuple[str, ...]:
-    """A text, and how it stands inside a JSON text that a stream sent in pieces."""
+    """A text, and how it is inside a JSON text that a stream sent in pieces."""
     return text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]
 
 

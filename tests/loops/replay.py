@@ -130,7 +130,7 @@ def _results(turn: Turn) -> list[Atom]:
 
 
 def segments(loop: Loop, row: Row, said: Sequence[Sequence[Atom]]) -> list[range]:
-    """The turns of each run of ours. A turn whose calls the client answered in a way of its own stands alone."""
+    """The turns of each run of ours. A turn whose calls the client answered in a way of its own is a run of its own."""
     joined = [
         turn.status < 400 and _only_tools(turn, said[number], said[number + 1]) and _own_tools(turn, loop.turns[number + 1], row)
         for number, turn in enumerate(loop.turns[:-1])

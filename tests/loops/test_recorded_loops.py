@@ -1,6 +1,6 @@
 """Every recorded tool loop, replayed: our requests say what the recorded client's said, and each loop ends with the recorded text.
 
-What may differ stands in docs/recorded_loops.md, which is made from the same list (allowed.py), as are the loops that are left out.
+What may differ is in docs/recorded_loops.md, which is made from the same list (allowed.py), as are the loops that are left out.
 """
 
 import asyncio

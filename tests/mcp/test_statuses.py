@@ -238,7 +238,7 @@ def test_a_server_that_has_moved_on_itself_is_followed(caplog: pytest.LogCapture
 
 
 class Modern(McpHttp):
-    """A server of protocol 2026-07-28, which knows no sessions, with a tool whose argument stands in a header too."""
+    """A server of protocol 2026-07-28, which knows no sessions, with a tool whose argument is in a header too."""
 
     headers: dict[str, str]
 

@@ -52,8 +52,8 @@ def kept(table: Path) -> list[Kept]:
 def found(rows: Iterable[Kept]) -> tuple[dict[Mutant, Kept], list[Kept]]:
     """The same mutants in the package of now, in whichever module, and those that are not there.
 
-    A mutant is the same where function, statement and change read the same; else the change of the same number in a function of the
-    same name with as many changes, as names inside may have changed; else where statement and change read so in one place alone.
+    A mutant is the same where function, statement and change read the same. Else it is the change of the same number in a function of the
+    same name with as many changes, as names inside may have changed. Else it is where statement and change read so in one place alone.
     """
     exact: dict[tuple[tuple[str, str, str, int], int], Spot] = {}
     counted: dict[tuple[str, int, int, int], list[Spot]] = defaultdict(list)

@@ -38,11 +38,11 @@ class Change:
     Attributes:
         node: What is changed, or what is around it, for its text.
         kind: Which of the changes of this node it is.
-        line: Where it stands.
-        lines: The lines whose tests can tell: those of the statement that it stands in (of one that holds others, of its head); of a
+        line: Where it is.
+        lines: The lines whose tests can tell: those of the statement that it is in (of one that holds others, of its head); of a
             parameter's default, which is read when the module is loaded, those of the function.
         statement: The text of that statement before any change.
-        function: The qualified name of the outermost function that it stands in; empty in the module's or a class's own body.
+        function: The qualified name of the outermost function that it is in; empty in the module's or a class's own body.
         apply: Changes the tree.
     """
 
@@ -62,12 +62,12 @@ class Mutant:
     Attributes:
         path: The module, below the package.
         number: The number of the change among those of the module.
-        line: Where it stands.
+        line: Where it is.
         lines: The lines whose tests can tell.
-        function: The function that it stands in.
+        function: The function that it is in.
         nth: The number of the change among those of the function.
         among: How many there are of the function.
-        statement: The statement that it stands in.
+        statement: The statement that it is in.
         was: The text before.
         becomes: The text after.
         kind: Which of the changes of its node it is.
@@ -106,10 +106,10 @@ class Spot:
     Attributes:
         path: The module.
         number: The number of the change among those of the module.
-        function: The function that it stands in.
+        function: The function that it is in.
         nth: The number of the change among those of the function.
         among: How many there are of the function.
-        read: The function, the statement, the text and which change of it: alike wherever the function stands.
+        read: The function, the statement, the text and which change of it: alike wherever the function is.
         place: Which it is of several that read the same.
     """
 
@@ -146,7 +146,7 @@ def spots(paths: Iterable[Path]) -> Iterator[Spot]:
 def sample(count: int, seed: int, only: str = "", rooms: Sequence[str] = ROOMS) -> tuple[list[Mutant], int]:
     """So many mutants of the rooms, of them those in modules whose path has the text `only`, and how many there are.
 
-    Each has its place in the draw by what it changes, not by where that stands: where the package changes, the others stay drawn.
+    Each has its place in the draw by what it changes, not by where that is: where the package changes, the others stay drawn.
     """
     there = list(spots(path for room in rooms for path in sorted((PACKAGE / room).rglob("*.py"))))
     there.sort(key=lambda spot: sha256(f"{seed} {spot.read} {spot.place}".encode()).digest())
@@ -154,7 +154,7 @@ def sample(count: int, seed: int, only: str = "", rooms: Sequence[str] = ROOMS) 
 
 
 def places(words: Collection[str]) -> set[str]:
-    """What the keys of the mutants say before the change, of the package's modules in which one of these words stands."""
+    """What the keys of the mutants say before the change, of the package's modules that have one of these words."""
     word = re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b")
     return {_before(*spot.read[:3]) for spot in spots(path for path in sorted(PACKAGE.rglob("*.py")) if word.search(path.read_text()))}
 

@@ -19,7 +19,7 @@ from .notes import Fate, Notes
 from .reach import Known, forked, known_of
 
 NEAR = ("tests/unit/", "tests/providers/")
-"""Where the tests of the rooms stand; the others are wider."""
+"""Where the tests of the rooms are; the others are wider."""
 
 _SECONDS_OF_TESTS = 10.0
 """How much time of a processor the rooms' tests of one mutant together took without it, at most, and then the wider ones."""

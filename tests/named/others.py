@@ -1,7 +1,8 @@
 """Every name of LangChain's `init_chat_model`: the server of its wire on this machine, and how a model is made that talks to it.
 
-A name that this package has no class for makes the model by `init_chat_model`; of another one LangChain's class stands behind `with_tools`.
-Most speak chat completions; what a vendor's own client adds to a request is taken, since it is not this package that writes it.
+A name that this package has no class for makes the model by `init_chat_model`; of another one LangChain's class is used behind
+`with_tools`. Most speak chat completions; what a vendor's own client adds to a request is taken, since it is not this package that writes
+it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 
 from langchain_autotools import init_chat_model, with_tools
-from langchain_autotools.providers.langchain_classes import LANGCHAIN_CLASSES
+from langchain_autotools.providers.known import LANGCHAIN_CLASSES
 from tests.support.anthropic_server import AnthropicServer
 from tests.support.azure_server import KEY as AZURE_KEY
 from tests.support.azure_server import VERSION, AzureServer
@@ -85,7 +86,7 @@ class LooseResponsesServer(ResponsesServer):
 
 
 class VertexAnthropicServer(AnthropicServer):
-    """Anthropic's messages on Vertex AI, where the model stands in the path and the version in the body: Vertex AI's own, or a date.
+    """Anthropic's messages on Vertex AI, where the model is in the path and the version in the body: Vertex AI's own, or a date.
 
     https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude
     """

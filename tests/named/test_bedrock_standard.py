@@ -94,7 +94,7 @@ class Integration(suites.Integration):
     supports_image_inputs = False  # each class converts pictures in its own way, which is not this package's
     supports_image_tool_message = False
     supports_anthropic_inputs = False
-    model_override_value = None  # the model stands in the path of a request
+    model_override_value = None  # the model is in the path of a request
 
     @property
     def chat_model_params(self) -> dict[str, Any]:

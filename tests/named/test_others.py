@@ -11,8 +11,7 @@ import pytest
 from langchain_core.messages import HumanMessage, ToolMessage
 
 from langchain_autotools import ToolsAndMessagesMixin, new_messages, stop_reason
-from langchain_autotools.providers.langchain_classes import LANGCHAIN_CLASSES
-from langchain_autotools.providers.registry import PROVIDERS
+from langchain_autotools.providers.known import LANGCHAIN_CLASSES, PROVIDERS
 from tests.named.others import KEY, OTHERS
 from tests.support.script import Call, Turn
 

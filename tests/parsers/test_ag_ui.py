@@ -48,7 +48,7 @@ def expected(told: Told) -> Iterator[tuple[str, Any]]:
     for event in told.events:
         if isinstance(event, RunStarted):
             runs[event.run_id] = event.parent_run_id in runs
-        if isinstance(event, MessagesAdded):  # a question stands before the run that answers it
+        if isinstance(event, MessagesAdded):  # a question comes before the run that answers it
             continue
         before = f"{event.run_id}:" if runs[event.run_id] else ""
         if isinstance(event, MessageDone) and isinstance(event.message, AIMessage):

@@ -127,7 +127,7 @@ def compact(value: Any) -> str:
 
 
 def check_states(parts: Sequence[Any], talk: Talk, told: Sequence[RunEvent], decided: Sequence[Decision]) -> None:
-    """Each call of a tool stands there once, and its state is what became of it."""
+    """Each call of a tool is there once, and its state is what became of it."""
     own = {part["toolCallId"]: part for part in parts if "toolCallId" in part and not part.get("providerExecuted")}
     written = in_order((name, args) for role, one in talk.shows if role == "outer" for name, args in one.functions)
     assert in_order((part["type"].removeprefix("tool-"), part["input"]) for part in own.values()) == written

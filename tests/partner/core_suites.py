@@ -19,7 +19,7 @@ from .verdicts import STATED, Rule, unexplained, unsaid
 PAGE = REPOSITORY / "docs" / "core_tests.md"
 SDISTS = HERE / "sdists_core.txt"
 TRIED = {"langchain": "tests/unit_tests", "langchain_core": "tests/unit_tests", "langgraph_supervisor": "tests", "langgraph_swarm": "tests"}
-"""Where the tests of each package stand."""
+"""Where the tests of each package are."""
 MODEL = re.compile("ChatModel|ToolCallingModel|create_agent")
 """What a file with a chat model has: the name of one, or of what makes an agent of one. Only such files are run."""
 HIDDEN = {"langchain_core": "langchain"}
@@ -50,7 +50,7 @@ RULES = [
         "langchain_core",
         tests=(f"{_V3}TestToolCallsYieldDeltas::test_*",),
         page="own_model.md",
-        says="the fragments of a call are held to the end of the turn",
+        says="The fragments of a call are held to the end of the turn",
     ),
     Rule(
         STATED,
@@ -58,7 +58,7 @@ RULES = [
         "langchain_core",
         tests=(f"{_V3}TestStreamV2::test_stream_events_v3_malformed_tool_args_produce_invalid_tool_call",),
         page="own_model.md",
-        says="arguments that cannot be read",
+        says="arguments cannot be read",
     ),
     Rule(
         STATED,
@@ -66,7 +66,7 @@ RULES = [
         "langchain_core",
         tests=("language_models/chat_models/test_cache.py::test_llm_representation_for_serializable",),
         page="own_model.md",
-        says="Its fields are part of what identifies the model in LangChain's cache",
+        says="They are part of what identifies the model in LangChain's cache",
     ),
     Rule(
         STATED,

@@ -25,7 +25,7 @@ COLUMNS = ("passed", GRAPH, STATED, GAP)
 
 _HOW_TO = "howto/middleware.md"
 _OTHER_HOOKS = "is refused by name where the model is made"
-_STATE = "`request.state` has the messages alone"
+_STATE = "`request.state` has only the messages"
 
 
 def _rule(kind: str, why: str, says: str, *, error: str = "", tests: tuple[str, ...] = ()) -> Rule:
@@ -57,7 +57,7 @@ RULES = [
     _rule(
         STATED,
         "has one of both twins, and the error is of another class",
-        "serves synchronous or asynchronous runs alone",
+        "works only in synchronous or only in asynchronous runs",
         error="runs need it$",
     ),
     _rule(
@@ -80,7 +80,7 @@ RULES = [
     _rule(
         STATED,
         "lets a tool's exception through, which is no exception of the run",
-        "One that is let through becomes the error that the model reads",
+        "If the middleware lets it through, it becomes the error that the model reads",
         error="^Failed: DID NOT RAISE",
     ),
 ]

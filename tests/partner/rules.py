@@ -3,7 +3,7 @@
 from .sent_rules import SENT_RULES
 from .verdicts import GAP, PRIVATE, STATED, Rule
 
-_MODELS = "Of these packages it has the chat models"
+_MODELS = "This package has the chat models of these packages"
 _COMMON = "differences.md"
 
 _EVERYWHERE = [
@@ -22,7 +22,7 @@ _EVERYWHERE = [
         error=r"(no|the) (attribute|field) ['\"](root_)?(async_)?client['\"]|^MissingName: \S+\.chat_models\.(Async)?Client$"
         r"|^MissingName: \S+\.ChatGoogleGenerativeAI\.client$",
         page=_COMMON,
-        says="The SDK's clients are no fields",
+        says="The SDK's clients are not fields",
     ),
     Rule(
         STATED,
@@ -354,7 +354,7 @@ _GOOGLE = [
         "langchain_google_genai",
         error="project and location are for Vertex AI",
         page="chat_google_generative_ai.md",
-        says="else where `credentials` or `project` are given",
+        says="else if `credentials` or `project` are given",
     ),
     Rule(
         STATED,

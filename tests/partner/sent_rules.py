@@ -1,4 +1,4 @@
-"""Why tests that read what is sent fail: the partner packages' tests of a request, whose private helpers stand in `inside/sent.py`."""
+"""Why tests that read what is sent fail: the partner packages' tests of a request, whose private helpers are in `inside/sent.py`."""
 
 from .verdicts import GAP, PRIVATE, STATED, Rule
 
@@ -14,7 +14,7 @@ _EVERYWHERE = [
         "a result without a call is not sent, and a call without a result is answered as interrupted",
         error="^ConfigurationError: there is no message to answer|Actual message: 'there is no message to answer|This call was interrupted",
         page="messages.md",
-        says="results without a call are dropped with a WARNING",
+        says="Results without a call are dropped, with a WARNING",
     ),
     Rule(
         STATED,
@@ -28,14 +28,14 @@ _EVERYWHERE = [
             "*::test_stripped_tool_change_block_no_beta",
         ),
         page=_COMMON,
-        says="A content block that the wire does not know is an error",
+        says="A content block that the vendor's API does not know is an error",
     ),
     Rule(
         STATED,
         "data that is no base64 is an error",
         error="^UnsupportedFeatureError: content block of type '[a-z_]+' cannot be sent: its data is no base64",
         page=_COMMON,
-        says="whose data is no base64",
+        says="whose data is not base64",
     ),
     Rule(
         PRIVATE,
@@ -65,7 +65,7 @@ _OPENAI = [
         "langchain_openai",
         ("*::test__get_request_payload",),
         page=_OPENAI_PAGE,
-        says="Nothing is sent that nobody asked for",
+        says="Nothing is sent that you did not ask for",
     ),
     Rule(
         STATED,
@@ -116,7 +116,7 @@ _OPENAI = [
         "langchain_openai",
         ("*test_gpt_5_1_temperature_with_reasoning_effort_none[[]True]",),
         page=_OPENAI_PAGE,
-        says="the constructor's temperature is not sent to any model whose profile says it takes none",
+        says="the constructor's temperature is not sent to a model whose profile says that it takes none",
     ),
     Rule(
         GAP,
@@ -161,7 +161,7 @@ _ANTHROPIC = [
             "*test_cache_control_breakpoint_lands_on_trailing_system_turn",
         ),
         page=_CLAUDE,
-        says="Claude on Bedrock and on Vertex AI are other APIs",
+        says="Claude on Bedrock and on Vertex AI has other APIs",
     ),
     Rule(
         STATED,
@@ -169,7 +169,7 @@ _ANTHROPIC = [
         "langchain_anthropic",
         ("*test__format_messages_with_*tool_calls",),
         page=_CLAUDE,
-        says="`is_error` of a result is sent where it is true",
+        says="`is_error` of a result is sent if it is true",
     ),
     Rule(
         STATED,
@@ -193,7 +193,7 @@ _ANTHROPIC = [
         "langchain_anthropic",
         ("*test_tool_search_result_formatting", "*test__format_messages_filters_non_anthropic_blocks[[]reasoning]"),
         page=_CLAUDE,
-        says="to the endpoint and model that wrote them and to no other",
+        says="to the endpoint and model that wrote it and to no other",
     ),
     Rule(
         STATED,
@@ -272,7 +272,7 @@ _GOOGLE = [
         "langchain_google_genai",
         error="max_retries is set where the model is made",
         page=_COMMON,
-        says="which are set where the model is made",
+        says="are set where the model is made",
     ),
     Rule(
         GAP,
@@ -324,7 +324,7 @@ _PRESETS = [
         "langchain_openrouter",
         error="^KeyError: '(reasoning|reasoning_details)'",
         page="chat_openrouter.md",
-        says="to the same model at OpenRouter",
+        says="only to the same model at",
     ),
     Rule(
         STATED,

@@ -23,7 +23,7 @@ class Rule:
         package: The partner package; "" for every one.
         tests: Patterns of test ids. Each must fail.
         error: A regular expression for the error, in place of ids.
-        page: The page that states the difference, and `says`, words that stand there.
+        page: The page that states the difference, and `says`, words that are there.
     """
 
     kind: str

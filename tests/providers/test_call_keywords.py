@@ -122,7 +122,7 @@ def test_what_the_vendor_or_langchain_knows_is_no_misspelling(name: str) -> None
 @pytest.mark.further
 @pytest.mark.parametrize("name", WIRES)
 def test_extra_body_takes_what_a_compatible_server_knows(name: str) -> None:
-    """At a call, bound, and for structured output; what stands there is sent as it is."""
+    """At a call, bound, and for structured output; what is there is sent as it is."""
     wire = WIRES[name]
     with wire.serve(lambda exchange: Turn("There.")) as server:
         model = wire.model(server)
@@ -168,7 +168,7 @@ class _Plain(ChatOpenAI):
 
 @pytest.mark.further
 def test_a_class_of_ones_own_takes_what_it_likes() -> None:
-    """That is one that makes its requests, and whatever chat model stands behind `with_tools`; a field of a subclass is known too."""
+    """That is one that makes its requests, and whatever chat model is behind `with_tools`; a field of a subclass is known too."""
     from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
     assert [chunk.text for chunk in _Own(model="any", api_key="key").stream("Where?", colour="red")] == ["red", ""]

@@ -23,7 +23,7 @@ def made(kind: Any, **fields: Any) -> Any:
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_call_takes_no_class_name_for_a_connection(kind: Any) -> None:
-    """Another vendor's name for a key, an address or headers is refused before it stands in a request, and its value is not said."""
+    """Another vendor's name for a key, an address or headers is refused before it is in a request, and its value is not said."""
     for name in NAMES:
         given = {name: {"Authorization": SECRET} if name in ("headers", "client_kwargs") else SECRET}
         with pytest.raises(ConfigurationError, match=f"{name} is for the constructor") as caught:

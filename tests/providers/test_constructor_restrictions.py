@@ -99,7 +99,7 @@ def test_googles_configuration_is_a_choice_too(config: str, later: list[str | No
 @pytest.mark.further
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_demand_of_the_constructor_is_made_once(wire: str, tools: Tools) -> None:
-    """A forced choice stands in the first request of each run only, so that runs end."""
+    """A forced choice is in the first request of each run only, so that runs end."""
     with WIRES[wire].serve(insisting(wire)) as server:
         model = WIRES[wire].model(server, tools=[tools.delete_all], tool_choice="required")
         assert [model.invoke([QUESTION]).text for _ in range(2)] == ["Done.", "Done."]

@@ -315,7 +315,7 @@ def test_tracers_find_the_models_settings(row: Wire) -> None:
 
 
 async def test_what_cannot_be_a_conversation_says_what_was_done() -> None:
-    """No message at all; and a message whose fields stand in the history (`history += message`). Nothing is sent, with tools or without."""
+    """No message at all; and a message whose fields are in the history (`history += message`). Nothing is sent, with tools or without."""
     with OpenAIServer(lambda exchange: Turn("hello")) as server:
         for tools in ([], [add]):
             model = ChatOpenAI(model="any", base_url=server.url, api_key="key", tools=tools)

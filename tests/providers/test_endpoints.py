@@ -208,7 +208,7 @@ def told_by_chat(deltas: str, whole: Any, call_id: str | None = "call_1") -> Eve
 
 
 def told_nested_and_flat(nested: str, flat: Any) -> Events:
-    """A whole call of chat completions whose arguments stand inside and beside `function`."""
+    """A whole call of chat completions whose arguments are inside and beside `function`."""
     return Events([ROLE, chat_call(nested, arguments=flat), chunk_of(ASKED, {}, "tool_calls")])
 
 

@@ -24,7 +24,7 @@ def first_screen(chat_model: type[Any]) -> str:
 
 @pytest.mark.parametrize("name", CHAT_MODELS)
 def test_help_begins_with_what_a_person_needs(name: str) -> None:
-    """What the class is, an example and the arguments that matter, each of which there is, stand on the first screen."""
+    """What the class is, an example and the arguments that matter, each of which there is, are on the first screen."""
     chat_model = getattr(langchain_autotools, name)
     seen = first_screen(chat_model)
     assert f"model = {name}(" in seen and "Ask it with `invoke`" in seen

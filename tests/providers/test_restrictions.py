@@ -152,7 +152,7 @@ def test_calls_inside_a_bundle_are_held_to_the_restriction() -> None:
 
 
 def test_one_call_at_a_time_stays_so() -> None:
-    """What Anthropic is told of parallel calls stands in every request; the demand for a call in the first only."""
+    """What Anthropic is told of parallel calls is in every request; the demand for a call in the first only."""
     row, tools = ROWS["anthropic"], Tools()
     with row.serve([Turn(calls=[Call(ONE, {"city": "Rome"})]), Turn("Done.")]) as server:
         model = row.model(server, tools=[tools.get_temperature])

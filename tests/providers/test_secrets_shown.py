@@ -70,7 +70,7 @@ def test_a_calls_own_headers_stay_out_of_traces_and_caches(row: Wire) -> None:
 
 @pytest.mark.parametrize("row", [row for row in ROWS if "azure" not in row.name], ids=lambda row: row.name)
 def test_an_address_is_shown_without_its_user(row: Wire) -> None:
-    """A gateway's user and password may stand in its address."""
+    """A gateway's user and password may be in its address."""
     with row.serve([]) as server:
         model = row.model(server, base_url=f"http://user:{PASSWORD}@127.0.0.1:1/v1")
     assert PASSWORD not in repr(model) + model.model_dump_json() + str(model.model_dump()) + str(model._identifying_params) + dumps(model)
@@ -78,7 +78,7 @@ def test_an_address_is_shown_without_its_user(row: Wire) -> None:
 
 @pytest.mark.parametrize("row", [row for row in ROWS if "azure" not in row.name], ids=lambda row: row.name)
 def test_an_address_is_shown_without_its_key(row: Wire) -> None:
-    """A gateway's key may stand in its query; what else stands there is shown."""
+    """A gateway's key may be in its query; what else is there is shown."""
     with row.serve([]) as server:
         model = row.model(server, base_url=f"http://127.0.0.1:1/v1?version=blue&key={PASSWORD}&access_token={HEADER}")
     with pytest.raises(pickle.PicklingError, match="base_url|api_base|api_url") as refused:

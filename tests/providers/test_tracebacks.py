@@ -59,7 +59,7 @@ THEIRS = {invoke: 19, stream: 15, ainvoke: 21}
 
 
 def printed(error: BaseException) -> list[str]:
-    """What Python prints of an error: an entry for each frame, for each error, and for what stands between two of them. How many lines a
+    """What Python prints of an error: an entry for each frame, for each error, and for what is between two of them. How many lines a
     frame takes depends on the release of Python."""
     return traceback.format_exception(error)
 
@@ -71,7 +71,7 @@ def forecast(city: str) -> str:
 
 @pytest.mark.parametrize("way", THEIRS, ids=lambda way: way.__name__)
 def test_a_wrong_model_prints_no_more_than_langchain_openai(way: Way) -> None:
-    """The error is typed and has its cause; neither a retry library nor the SDK stands between the caller's line and it."""
+    """The error is typed and has its cause; neither a retry library nor the SDK is between the caller's line and it."""
     with OpenAIServer([NO_MODEL]) as server:
         model = ChatOpenAI(model="nowhere", base_url=server.url, api_key="key")
         with pytest.raises(openai.NotFoundError, match="does not exist") as caught:
@@ -82,7 +82,7 @@ def test_a_wrong_model_prints_no_more_than_langchain_openai(way: Way) -> None:
 
 
 def test_a_wrong_model_of_a_run_prints_no_more_either() -> None:
-    """Though the loop of the run stands in between."""
+    """Though the loop of the run is in between."""
     with OpenAIServer([NO_MODEL]) as server:
         with pytest.raises(openai.NotFoundError) as caught:
             invoke(ChatOpenAI(model="nowhere", base_url=server.url, api_key="key", tools=[forecast]))
@@ -91,7 +91,7 @@ def test_a_wrong_model_of_a_run_prints_no_more_either() -> None:
 
 @pytest.fixture
 def no_keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No key stands in the environment."""
+    """No key is in the environment."""
     for name in KEYS:
         monkeypatch.delenv(name, raising=False)
     yield
@@ -182,7 +182,7 @@ def test_causes_that_lead_back_to_each_other_end() -> None:
 
 
 def test_a_notebook_shows_the_cell_and_one_line(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of errors of vendors and of arguments that cannot work; a function of the user's that stands in between is shown too."""
+    """Of errors of vendors and of arguments that cannot work; a function of the user's that is in between is shown too."""
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)  # the shell would warn of one that is not this Python's
     shell = pytest.importorskip("IPython.core.interactiveshell").InteractiveShell()
     shell.colors = "nocolor"

@@ -3,7 +3,10 @@
 import argparse
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+from langchain_autotools._version import DISTRIBUTION, __version__
 
 from .installed import ENDS, PYTHONS, README, check
 from .lists import FILES, REPOSITORY, SURFACE, store
@@ -52,7 +55,21 @@ def build(target: Path) -> int:
     shutil.rmtree(target, ignore_errors=True)
     wrong = list(check(target))
     print(*(path.name for path in sorted(target.iterdir())), *wrong, sep="\n")
+    if not wrong:
+        print("", *ways(target), sep="\n")
     return 1 if wrong else 0
+
+
+def ways(target: Path) -> Iterator[str]:
+    """Say how to install what was built: the package is on no index."""
+    (wheel,) = target.glob("*.whl")
+    yield "Install it from a checkout, a wheel file or `git+`; pip fetches the dependencies from its index:"
+    yield "    pip install ."
+    yield f"    pip install {wheel}"
+    yield f"    pip install git+URL@v{__version__}"
+    yield "For a machine that reaches no index, fetch the dependencies elsewhere and bring the folder along:"
+    yield f"    pip download --dest wheels {wheel}"
+    yield f"    pip install --no-index --find-links wheels {DISTRIBUTION}"
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ _ATTRIBUTE = re.compile(r"^\s+self\.([a-z]\w*)(?::[^=\n]+)? = ", re.MULTILINE)
 
 
 def described_names() -> list[str]:
-    """The names that the pages of the reference describe, each as often as it stands there."""
+    """The names that the pages of the reference describe, each as often as it is there."""
     pages = sorted((REPOSITORY / "docs" / "reference").glob("*.md"))
     return [name for page in pages for name in _REFERENCE.findall(page.read_text(encoding="utf-8"))]
 

@@ -28,7 +28,7 @@ def test_every_file_of_a_release_is_there() -> None:
 
 
 def test_a_difference_says_what_changed_and_how_to_agree() -> None:
-    """Lines that are gone and new stand side by side, with the command that writes the list."""
+    """Lines that are gone and new are shown side by side, with the command that writes the list."""
     lines = [line for line in stored(SURFACE) if line != "Agent: class"]
     text = difference(SURFACE, [*lines, "Agent.answer()", "Agent: function"], "lines")
     assert text.splitlines() == [

@@ -1,4 +1,4 @@
-"""One version stands in the package, its metadata, the changelog and on the first screens of the pages."""
+"""One version is in the package, its metadata, the changelog and on the first screens of the pages."""
 
 import re
 import tomllib

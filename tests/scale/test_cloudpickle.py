@@ -1,4 +1,4 @@
-"""What cloudpickle, which Dask and Ray use, takes beyond pickle: functions by their code, wherever they stand."""
+"""What cloudpickle, which Dask and Ray use, takes beyond pickle: functions by their code, wherever they are."""
 
 import pickle
 import subprocess

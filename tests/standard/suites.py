@@ -1,7 +1,7 @@
 """What langchain-tests' standard suites need for any class of ours: own tools, a server that listens, and the test classes.
 
-A class under test gives a `Subject` with its constructor's arguments, a `Unit` and an `Integration` with what is particular to it, and
-`classes_to_test` makes the test classes: without tools of its own, with one never called, with one called before anything else.
+A class under test gives a `Subject` with its constructor's arguments, a `Unit` and an `Integration` with what is particular to it. From
+these `classes_to_test` makes the test classes: without tools of its own, with one never called, with one called before anything else.
 """
 
 from collections import Counter
@@ -148,7 +148,7 @@ def classes_to_test(module: str, unit: type[Unit], integration: type[Integration
         module: The module's name.
         unit: The chat model's suite without requests.
         integration: Its suite with requests.
-        name: What stands in the names of the classes, where a module has those of several models.
+        name: What is in the names of the classes, where a module has those of several models.
         particular: More attributes of the classes.
     """
     bases: list[tuple[str, type[Subject], list[Any]]] = [("Unit", unit, []), ("UnitWithATool", unit, [read_clock])]

@@ -160,7 +160,7 @@ class Heard(BaseCallbackHandler):
         self.failed.append(error)
 
     def on_chain_start(self, serialized: Any, inputs: Any, *, parent_run_id: Any = None, **more: Any) -> None:
-        """Note what stands around it."""
+        """Note what it is called in."""
         self.chains.append(parent_run_id)
 
 

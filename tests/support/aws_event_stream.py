@@ -1,7 +1,7 @@
 """Frames of `application/vnd.amazon.eventstream`, in which AWS streams replies.
 
 A frame is its length, the length of its headers, the CRC-32 of both, the headers, the payload, and the CRC-32 of all before it, in
-big-endian numbers of 32 bits; a header is its name with its length in 8 bits, the type 7 of a text, and the text with its length in 16
+big-endian numbers of 32 bits. A header is its name with its length in 8 bits, the type 7 of a text, and the text with its length in 16
 bits: https://smithy.io/2.0/aws/amazon-eventstream.html.
 """
 

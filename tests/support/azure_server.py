@@ -3,7 +3,7 @@
     with AzureServer([Turn("Hi.")]) as server:
         model = AzureChatOpenAI(azure_endpoint=server.address, azure_deployment="mine", api_version=VERSION, api_key=KEY)
 
-What stands before the models refuses with a code and a message alone (reports of its errors: DeploymentNotFound, 404 "Resource not
+What is in front of the models refuses with a code and a message alone (reports of its errors: DeploymentNotFound, 404 "Resource not
 found" without a version, 401); what the models themselves refuse is told in OpenAI's form. Replies hold the results of content
 filters: a stream begins with those of the prompt alone, and an event without a delta brings more (wire quirks E-01, E-02).
 """
@@ -47,7 +47,7 @@ _FIRST_WITH_RESPONSES = "2025-03-01-preview"
 
 
 class GatewayRejection(Rejection):
-    """Refused by what stands before the models."""
+    """Refused by what is in front of the models."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message, code=code, status=status)

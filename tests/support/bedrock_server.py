@@ -65,7 +65,7 @@ class BedrockServer(ScriptedServer):
 
 
 def broken_stream(number: int, turn: Turn, kind: str, message: str) -> Raw:
-    """A ConverseStream whose error comes as its last event, after the text: AWS's answer 200 stands already."""
+    """A ConverseStream whose error comes as its last event, after the text: AWS's answer has been 200 already."""
     parts = list(converse_wire.stream(number, turn).parts)
     return Raw([*parts[:-2], exception_frame(kind, message)], CONTENT_TYPE)
 
@@ -84,7 +84,7 @@ def _place(exchange: Exchange) -> tuple[str, str]:
 
 
 def _check_invoke(exchange: Exchange, model: str) -> dict[str, Any]:
-    """The parsed body as Anthropic's, where model and stream stand in the path and the version and betas in the body.
+    """The parsed body as Anthropic's, where model and stream are in the path and the version and betas in the body.
 
     The version is a name of Bedrock's own; newer releases of Anthropic's client send the date of Anthropic's API.
     https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html

@@ -29,7 +29,7 @@ SIGNATURE = "c2lnbmVk"
 
 
 def failure(error: Failure) -> HttpReply:
-    """An error in AWS's shape: its kind stands in a header."""
+    """An error in AWS's shape: its kind is in a header."""
     kind = _ERRORS.get(error.status, "ValidationException" if error.status < 500 else "InternalServerException")
     headers = {"content-type": "application/json", "x-amzn-errortype": kind, "x-amzn-requestid": "req_failed", **error.headers}
     return HttpReply([json.dumps({"message": error.message}, ensure_ascii=False).encode()], error.status, headers, "length")

@@ -97,7 +97,7 @@ class Life:
         return sqlite3.connect(self.folder / "runs.sqlite", timeout=30)
 
     def dump(self) -> str:
-        """All that stands in the database."""
+        """All that is in the database."""
         with closing(self.database()) as database:
             return "\n".join(database.iterdump())
 

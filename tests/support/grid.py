@@ -1,6 +1,6 @@
 """A grid of the ways in which servers cut tool calls into stream fragments, and random streams for each of its cells.
 
-A cell says, independently: where ids stand, what the index is, where names stand, how arguments are cut, how the fragments of
+A cell says, independently: where ids are, what the index is, where names are, how arguments are cut, how the fragments of
 several calls lie in the chunks, and how a call without arguments is written. Most cells are nobody's habit; they are here
 because a merger that is right in the common ones by luck is wrong in some of these.
 

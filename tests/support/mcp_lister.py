@@ -1,4 +1,4 @@
-"""An MCP server as a program that lists the tools in a file, whatever stands there, and answers each call with what it got."""
+"""An MCP server as a program that lists the tools in a file, whatever is there, and answers each call with what it got."""
 
 import json
 import sys

@@ -32,7 +32,7 @@ def nginx(servers: str, port: int, folder: Path) -> Iterator[str]:
     """Serve while the block lasts; skips where there is no nginx.
 
     Args:
-        servers: What stands in the `http` block.
+        servers: What is in the `http` block.
         port: Where it listens, as that says.
         folder: An empty folder for its files.
 

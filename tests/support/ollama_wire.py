@@ -53,7 +53,7 @@ def event_of(asked: Asked, **message: Any) -> dict[str, Any]:
 
 
 def wire_calls(asked: Asked, calls: Sequence[Call], style: str = "standard") -> list[dict[str, Any]]:
-    """Calls as they stand in a message. Of the styles those that releases are known for: without ids and places, all at place 0."""
+    """Calls as they are in a message. Of the styles those that releases are known for: without ids and places, all at place 0."""
     entries = []
     for position, call in enumerate(calls):
         function = {"index": 0 if style == "index_zero" else position, "name": call.name, "arguments": _arguments(call.raw)}

@@ -70,7 +70,7 @@ def chunk_of(asked: Asked, delta: Mapping[str, Any], finish: str | None = None) 
 
 
 def wire_calls(asked: Asked, calls: Sequence[Call]) -> list[dict[str, Any]]:
-    """Calls as they stand in a message."""
+    """Calls as they are in a message."""
     return [
         {
             "id": f"call_{asked.number:04d}{position:02d}" if call.id is None else call.id,

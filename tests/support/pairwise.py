@@ -45,8 +45,8 @@ def further(cases: Sequence[tuple[Sequence[str], str | None]], turn: int) -> set
     """Return the positions of a function's cases that show nothing which another of its cases does not show too.
 
     A case is the parts of its id, and the wire that it runs over, if any. The wires that have code of their own stay, and one of the
-    others; what a case has beside its way meets one way, by turns, or two opposite ones where that is little; of three other axes every
-    two values meet, of two every second pair where there are many. `turn` is another number for the next function.
+    others. What a case has beside its way meets one way, by turns, or two opposite ones where that is little. Of three other axes every two
+    values meet, of two every second pair where there are many. `turn` is another number for the next function.
     """
     kept = _rows(cases, turn)
     kept = _ways([(place, cases[place][0]) for place in kept], turn)

@@ -1,4 +1,4 @@
-"""The sentences of a page, of docstrings and of comments, for the gate on prose (tests/test_prose.py).
+"""The sentences of a page, of docstrings, comments and texts, for the gate on prose (tests/test_prose.py).
 
 A sentence ends with `.`, `!` or `?` before a space and a beginning (a capital, a digit, a quote, code), or with its block. Blocks are
 paragraphs, headings, items of lists, cells of tables and the entries of a docstring's sections. A code span counts as one word, a link by
@@ -40,13 +40,6 @@ class Sentence(NamedTuple):
     def words(self) -> int:
         """How many words it has: what holds a letter or a digit."""
         return sum(1 for word in self.text.split() if re.search(r"\w", word))
-
-
-class Fence(NamedTuple):
-    """A code block: its line, and how many words of prose are before it."""
-
-    line: int
-    words: int
 
 
 def without_code(text: str) -> Iterator[tuple[int, str]]:
@@ -98,6 +91,18 @@ def of_page(path: Path) -> list[Sentence]:
     return list(sentences(without_code(path.read_text(encoding="utf-8"))))
 
 
+def words_around_code(path: Path) -> tuple[int, int]:
+    """The words of a page before its first code block, and all its words outside of code blocks."""
+    text = path.read_text(encoding="utf-8")
+    first = next((number for number, line in enumerate(text.splitlines(), 1) if _FENCE.match(line)), text.count("\n") + 1)
+    before, words = 0, 0
+    for number, line in without_code(text):
+        counted = sum(1 for word in line.split() if re.search(r"\w", word))
+        before += counted if number < first else 0
+        words += counted
+    return before, words
+
+
 def of_docstrings(path: Path) -> Iterator[Sentence]:
     """The sentences of the docstrings of a module, those below a name included; an entry of a section is a block."""
     for node in ast.walk(tree_of(path)):
@@ -121,3 +126,16 @@ def of_comments(path: Path) -> Iterator[Sentence]:
                 lines.append((row - 1, ""))
             lines.append((row, token.string.lstrip("#:! ")))
     yield from sentences(lines)
+
+
+def of_texts(path: Path) -> Iterator[Sentence]:
+    """The sentences of the other texts of a module that have six words and more: errors, logs and the like. A value put in is a word."""
+    nodes = list(ast.walk(tree_of(path)))
+    apart = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    apart |= {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in ast.walk(node) if part is not node}
+    for node in nodes:
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        pieces = [str(part.value) if isinstance(part, ast.Constant) else "x" for part in parts]
+        is_text = isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+        if is_text and id(node) not in apart and "".join(pieces).count(" ") > 4:
+            yield from sentences((node.lineno, line) for line in "".join(pieces).splitlines())

@@ -1,9 +1,11 @@
 """Random runs, and the events that are told of them: for tests of what events are, and of what is made of them.
 
-    for seed in range(1000):
-        told = told_of(random_run(seed))          # one run, read to its end (or left, or failed)
-        told.events, told.message, told.error     # what was told, the run message, what was raised
-        for told in conversation(seed): ...       # the same run, then those that go on with its pending calls once somebody has decided
+```python
+for seed in range(1000):
+    told = told_of(random_run(seed))          # one run, read to its end (or left, or failed)
+    told.events, told.message, told.error     # what was told, the run message, what was raised
+    for told in conversation(seed): ...       # the same run, then those that go on with its pending calls once somebody has decided
+```
 
 A run is data: all that is in it follows from its seed, but for the order in which tools end that run side by side, and ids that are made
 here. It is read in one of `WAYS`, synchronously or not; each function here is synchronous, and not for use inside an event loop.

@@ -23,7 +23,7 @@ class Hints:
 
 
 def value_for(schema: Mapping[str, Any], hints: Hints, name: str = "value", root: Mapping[str, Any] | None = None) -> Any:
-    """A value that fits `schema`; `name` is that of the property it stands in."""
+    """A value that fits `schema`; `name` is that of the property it is in."""
     root = schema if root is None else root
     schema = _resolved(schema, root)
     for key in ("const", "default"):

@@ -12,7 +12,7 @@ from tests.support.http_server import Gate, Part, Pause
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call. `args` as text is sent as it stands, broken JSON included; `id=None` lets the server make one."""
+    """A tool call. `args` as text is sent as it is, broken JSON included; `id=None` lets the server make one."""
 
     name: str
     args: Mapping[str, Any] | str = field(default_factory=dict)
@@ -27,7 +27,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Turn:
-    """One whole reply of the model. `style` names how its calls are cut (wire_styles.py); `holds` stand before the n-th stream event;
+    """One whole reply of the model. `style` names how its calls are cut (wire_styles.py); `holds` come before the n-th stream event;
     `items` are further output items, which the Responses API alone has."""
 
     text: str = ""

@@ -1,8 +1,8 @@
 """A fake model behind OpenAI's format that decides what to say from tools, tool choice, schemas and messages alone.
 
-- A forced choice is obeyed. Otherwise it calls each tool that the user's text mentions (by name, or by a word of the name) and that it
-  has not called since; a tool whose description asks to be called first comes before any other; one that is to be called only when
-  asked for by name is not taken to satisfy `required` while there is another.
+- A forced choice is obeyed. Otherwise it calls each tool that the user's text mentions (by name, or by a word of the name) and that it has
+  not called since. A tool whose description asks to be called first comes before any other. One that is to be called only when asked for by
+  name is not taken to satisfy `required` while there is another.
 - A response format is answered with JSON that fits it, without tools.
 - Arguments fit the tool's schema and take numbers, quoted texts and places from the user's text.
 - Token counts follow the request's and the reply's length; what an earlier request began with counts as cached.

@@ -195,7 +195,7 @@ def _check_thinking(request: Mapping[str, Any]) -> None:
 
 
 def _check_order_of_thinking(request: Mapping[str, Any]) -> None:
-    """Thinking stands first in a message that has any; with `enabled` a tool loop that is still open begins with it."""
+    """Thinking comes first in a message that has any; with `enabled` a tool loop that is still open begins with it."""
     kinds = [[block["type"] for block in _blocks(message, "", last=False)] for message in request["messages"]]
     for number, found in enumerate(kinds):
         thinks = request["messages"][number]["role"] == "assistant" and THOUGHTS & {*found}

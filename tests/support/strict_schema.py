@@ -21,7 +21,7 @@ _AT_THE_TOP = ("anyOf", "oneOf", "allOf", "enum", "not", "const")
 
 
 def check_schema(schema: Any, strict: bool, fail: Fail, at_the_top: Sequence[str] = _AT_THE_TOP) -> None:
-    """Raise `fail(reason)` for what OpenAI refuses. `at_the_top` are the keywords that may not stand there."""
+    """Raise `fail(reason)` for what OpenAI refuses. `at_the_top` are the keywords that may not be there."""
     kind = schema.get("type") if isinstance(schema, dict) else None
     if kind != "object":
         raise fail(f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{kind}\"'.")

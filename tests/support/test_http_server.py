@@ -52,7 +52,7 @@ def test_a_drop_is_an_error_and_a_short_close_is_not() -> None:
 
 
 def test_a_gate_holds_the_reply_back() -> None:
-    """What stands before a gate is delivered; what stands behind it only once the gate is open."""
+    """What comes before a gate is delivered; what comes behind it only once the gate is open."""
     gate = Gate()
     with serving(b"before", gate, b"after") as server, httpx.stream("GET", server.address) as response:
         pieces = response.iter_raw()

@@ -96,7 +96,7 @@ def test_errors_carry_headers() -> None:
 
 
 def test_raw_bytes_and_gates() -> None:
-    """A body of given pieces is served as it stands; a hold before the n-th event stops the stream there."""
+    """A body of given pieces is served as it is; a hold before the n-th event stops the stream there."""
     gate = Gate()
     with OpenAIServer([Raw([b"data: [DONE]\n\n"]), Turn("Hello, world", holds={2: gate})]) as server, client_of(server) as client:
         request: dict[str, Any] = {"model": "m", "messages": [USER], "stream": True}

@@ -18,7 +18,7 @@ def test_a_seed_says_the_run() -> None:
 
 
 def test_replies_make_the_calls_that_they_are_to_make() -> None:
-    """The names of the calls stand in the pieces, whatever the style."""
+    """The names of the calls are in the pieces, whatever the style."""
     calls = [RandomCall("fast", {"gate": "1"}, "call_1"), RandomCall("slow", {"gate": "1"}, "call_2")]
     for seed in range(50):
         said = repr(random_reply(random.Random(seed), calls, "msg_1"))

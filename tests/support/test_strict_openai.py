@@ -68,7 +68,7 @@ def put(path: str, value: Any) -> Edit:
 
 
 def drop(path: str) -> Edit:
-    """An edit that removes what stands at a dotted path."""
+    """An edit that removes what is at a dotted path."""
 
     def edit(request: dict[str, Any]) -> None:
         *steps, last = [int(step) if step.isdigit() else step for step in path.split(".")]

@@ -39,7 +39,7 @@ class Vendor:
         call_id: The id of a call, by the request's number and the call's position.
         style: How the calls of a stream are cut (wire_styles.py).
         shape: The form of its errors: `error` (OpenAI's), `flat`, `detail` or `coded`.
-        json: Whether JSON output may stand beside tools.
+        json: Whether JSON output may be beside tools.
         developer: Whether messages may have the role `developer`.
     """
 

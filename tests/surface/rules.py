@@ -33,7 +33,7 @@ _NAMES = (
         "the SDK's clients are no attributes",
         r"/name/((root_)?(async_)?client|a?close|http_socket_options)/",
         _ALL,
-        "The SDK's clients are no fields",
+        "The SDK's clients are not fields",
     ),
     _stated(
         "validators and helpers of the partner's class are not there",
@@ -45,7 +45,7 @@ _NAMES = (
         "arguments that the class's page refuses are no attributes",
         r"/name/(tiktoken_model_name|convert_system_message_to_human|default_metadata|max_concurrent_requests|preamble|search_parameters|user_agent)/",
         _ALL,
-        "What differs from the LangChain package of one vendor stands on that class's page",
+        "What differs from the LangChain package of one vendor is on that class's page",
     ),
     _stated(
         "arguments under a second name are read, and not kept under it",
@@ -70,13 +70,13 @@ _ARGUMENTS = (
         "arguments that the class's page refuses",
         r"/argument/.*/raises: nothing => an error",
         _ALL,
-        "What differs from the LangChain package of one vendor stands on that class's page",
+        "What differs from the LangChain package of one vendor is on that class's page",
     ),
     _stated(
         "an argument that was not given is None, or what is sent anyway",
         r"/argument/\w+/default/value: ",
         _ALL,
-        "An argument that nobody gave is None",
+        "An argument that was not given is None",
     ),
     _same("the same request in other words: numbers, names of keys, what is sent unasked", r"/argument/.*/sent: "),
 )
@@ -114,7 +114,7 @@ _RAISED = (
         "errors of vendors that are asked through openai's SDK are that SDK's",
         r"^(fireworks|groq|mistralai|openrouter|together)/error/",
         _ALL,
-        "Errors of vendors that are asked through openai's SDK",
+        "Errors of vendors that are used through openai's SDK",
     ),
     _better("every error of the vendor is LangChain's too", r"/error/"),
 )
@@ -145,7 +145,7 @@ _REPLIES = (
         "what the vendor's tools did has no id where the vendor gives none",
         r"^google/reply/.*server_tool_call\.id",
         _GOOGLE,
-        "has no id where the vendor gives none",
+        "has no id if the vendor gives none",
     ),
     _same("a call without an id has one", r"^google/reply/.*tool_call\.id: "),
     _same("a signature and citations of a whole reply have an empty text", r"^google/reply/(thinking|vendor's tools)/.*content"),
@@ -155,7 +155,7 @@ _REPLIES = (
         "a refusal is kept beside the content alone",
         r"^together/reply/refusal/a?invoke/content_blocks",
         "chat_together.md",
-        "A refusal stands in `additional_kwargs`",
+        "A refusal is in `additional_kwargs`",
     ),
     _stated(
         "text is a string, or v1 blocks",
@@ -180,7 +180,7 @@ _REPLIES = (
         "blocks have neither empty texts nor ids of items",
         r"/reply/(?!vendor's).*/content_blocks\.?[\w.]*\.(id|phase|extras|annotations)\w*: there => -|/reply/empty/",
         _ALL,
-        "An empty text is no content block",
+        "An empty text is not a content block",
     ),
     _better("blocks of a stream do not run together", r"/reply/.*/a?stream( v1)?/(content|content_blocks)"),
     _better("reasoning is a block", r"/reply/thinking( and call)?/.*content(_blocks)?[\w.]*: "),
@@ -189,7 +189,7 @@ _REPLIES = (
         "`response_metadata` has what the server sent, the model once",
         r"/reply/.*/response_metadata",
         _ALL,
-        "has the model's name as `model_name` alone",
+        "has the model's name only as `model_name`",
     ),
     _stated("no count of no cached tokens", r"google/reply/.*/usage_metadata", _GOOGLE, "a count of no cached tokens"),
 )
@@ -199,7 +199,7 @@ _REST = (
         "a `tool_choice` without its tool is an error",
         r"/bind/an unknown name/.*raises",
         _ALL,
-        "A `tool_choice` that names no tool is an error",
+        "A `tool_choice` that names an unknown tool is an error",
     ),
     _stated("a `tool_choice` in another vendor's form is understood", r"/bind/", _ALL, "one in another vendor's form is understood"),
     _better("structured output streams where theirs gives one piece, and works where theirs fails", r"/structured/"),
@@ -228,7 +228,7 @@ RECORDED = (
         "errors of vendors that are asked through openai's SDK are that SDK's",
         r"^groq/recorded/error.*/raises: ",
         _ALL,
-        "Errors of vendors that are asked through openai's SDK",
+        "Errors of vendors that are used through openai's SDK",
     ),
     _better("more of the reply is kept", r"/recorded/.*/(response_metadata|additional_kwargs|usage_metadata)[\w.]*: - => "),
     _stated(
@@ -237,18 +237,18 @@ RECORDED = (
         _ALL,
         "no second copy of the calls",
     ),
-    _stated("in v1 reasoning is a block alone", r"/recorded/.* v1/additional_kwargs\.reasoning_content: there => -", _ALL, "a block alone"),
+    _stated("in v1 reasoning is a block alone", r"/recorded/.* v1/additional_kwargs\.reasoning_content: there => -", _ALL, "only a block"),
     _stated(
         "`response_metadata` has what the server sent, the model once",
         r"/recorded/.*/response_metadata\.(model|object|service_tier): there => -",
         _ALL,
-        "has the model's name as `model_name` alone",
+        "has the model's name only as `model_name`",
     ),
     _stated(
         "costs stand in the usage",
         r"^openrouter/recorded/.*/response_metadata\.cost\w*: there => -",
         "chat_openrouter.md",
-        "cost and cost details stand in",
+        "cost and cost details are in",
     ),
     _stated("no count of no cached tokens", r"^google/recorded/.*cache_read: there => -", _GOOGLE, "a count of no cached tokens"),
     _stated(
@@ -300,7 +300,7 @@ RECORDED = (
         "a text is a block where a block stands beside it",
         rf"^(anthropic|google)/recorded/.*/stream{_BLOCKS}: str\+? => (-|text\+?)$",
         _ALL,
-        "An empty text is no content block",
+        "An empty text is not a content block",
     ),
     _same(
         "calls stand behind the other blocks", rf"^anthropic/recorded/vendor's tools call text/invoke( v1)?{_BLOCKS}: - => in another order"
@@ -326,7 +326,7 @@ RECORDED = (
         "an empty text is no block",
         rf"/recorded/.*{_BLOCKS}(\.text\.type: (there => -|- => there)|: text => -)$",
         _ALL,
-        "An empty text is no content block",
+        "An empty text is not a content block",
     ),
     # Google's parts
     _stated(
@@ -353,7 +353,7 @@ RECORDED = (
         rf"{_OF_RESPONSES}{_BLOCKS}(\.(?!\w+\.(text|reasoning|refusal|args|name):)\w+\.\w+: there => -|"
         r"\.tool_call\.extras: there => -|: reasoning\+?( text\+?)? => -)$",
         _ALL,
-        "nor are a reply's item ids",
+        "A reply's item ids",
     ),
     _stated(
         "citations, pictures and the vendor's tools on OpenAI's wires",
@@ -365,13 +365,13 @@ RECORDED = (
         "a call's block has no `extras`",
         r"^anthropic/recorded/.* v1/content_blocks\.tool_call\.extras: there => -",
         _ALL,
-        "nor are a reply's item ids",
+        "A reply's item ids",
     ),
     _stated(
         "thinking stands beside the text",
         rf"^mistralai/recorded/thinking text/invoke{_BLOCKS}(: (text thinking|reasoning) => (string|-)|\.reasoning\.\w+: there => -)$",
         "chat_mistralai.md",
-        "Where the same program imports `langchain-mistralai`",
+        "If the same program imports `langchain-mistralai`",
     ),
     _stated(
         "what Groq's own tools did stands beside the content alone, in v1",

@@ -50,7 +50,7 @@ def test_the_page_says_what_was_found(found: list[Difference], verdicts: Verdict
 
 
 def test_no_difference_is_worse_and_unsaid() -> None:
-    """Every reason is one of those that may stand."""
+    """Every reason is one of those that are allowed."""
     assert {rule.kind for rule in (*RULES, *RECORDED)} <= set(KINDS)
 
 

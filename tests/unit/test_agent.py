@@ -62,7 +62,7 @@ WAYS = pytest.mark.parametrize("way", ["run", "arun", "run_stream", "arun_stream
 
 @WAYS
 def test_a_question_is_a_run_and_joins_the_conversation(way: str) -> None:
-    """The new messages begin with the question; the next question goes on; the system prompt stands before all and in no history."""
+    """The new messages begin with the question; the next question goes on; the system prompt comes before all and is in no history."""
     one = agent(CALLING, "All quiet.", "You are welcome.", system_prompt="Be brief.")
     result = asyncio.run(asked_in(way, one, "What is up?"))
     assert [message.type for message in result.messages] == ["human", "ai", "tool", "ai"]

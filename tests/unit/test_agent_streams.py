@@ -171,7 +171,7 @@ def test_what_was_completed_before_the_next_question_is_in_its_request() -> None
 
 
 def test_calls_that_a_stream_left_open_are_answered_in_the_conversation() -> None:
-    """What the model is told of them stands in the history: it is valid, and the next request says the same."""
+    """What the model is told of them is in the history: it is valid, and the next request says the same."""
     one = agent(CALLING, "All quiet.")
     stream = one.run_stream("First?")
     for chunk in stream:

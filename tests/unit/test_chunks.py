@@ -31,7 +31,7 @@ PARTS: list[dict[str, Any]] = [
 
 
 def test_sums_are_cores() -> None:
-    """Whatever chunks stand beside one another, their sum is what `+` makes of them, and they themselves do not change."""
+    """Whatever chunks are beside one another, their sum is what `+` makes of them, and they themselves do not change."""
     for length in (1, 2, 3):
         for parts in product(PARTS, repeat=length):
             chunks = [AIMessageChunk(**part) for part in parts]

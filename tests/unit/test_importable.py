@@ -5,7 +5,7 @@ from importlib import import_module
 import pytest
 
 import langchain_autotools
-from langchain_autotools.providers.registry import PROVIDERS
+from langchain_autotools.providers.known import PROVIDERS
 from tests.stub import STUB, stub
 
 IMPORTABLE = {

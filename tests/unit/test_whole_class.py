@@ -108,7 +108,7 @@ def test_text_leaves_as_the_partner_streams_it(cls: Any) -> None:
 
 def test_a_model_without_a_stream_has_none() -> None:
     """As core knows it: its stream is one message."""
-    assert len([part for part in House(tools=[shout]).stream("hi") if part.text]) == 3  # two texts and what stands between
+    assert len([part for part in House(tools=[shout]).stream("hi") if part.text]) == 3  # two texts and what is between
     assert [type(part) for part in House().stream("hi")] == [AIMessage] == [type(part) for part in ChatHouse().stream("hi")]
 
 

@@ -99,7 +99,7 @@ async def test_an_ending_blocks_calls_under_whatever_key_it_stands(key: str, rea
 
 
 class TheirError(Exception):
-    """An error whose status stands in the answer as it was parsed."""
+    """An error whose status is in the answer as it was parsed."""
 
     def __init__(self, status: int) -> None:
         super().__init__(str(status))

@@ -78,7 +78,7 @@ class Told:
 
 
 def holds(data: Any, value: Any) -> bool:
-    """Whether a value stands anywhere in data; of an object, all that is in it."""
+    """Whether a value is anywhere in data; of an object, all that is in it."""
     if isinstance(value, Mapping):
         return all(holds(data, one) for one in scalars(value))
     if isinstance(value, str):

@@ -31,7 +31,7 @@ class Leaf:
     Attributes:
         path: Its place in the type, lists as `[]`, the member of a union by its `type` or class.
         value: Its value in the sample.
-        others: Other values that its type allows, where these are few: a value that stands in many places is found by its change.
+        others: Other values that its type allows, where these are few: a value that is in many places is found by its change.
     """
 
     path: str

@@ -470,8 +470,9 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
             ConfigurationError: It has one.
         """
         known = _known_keywords(type(self))
-        if known is not None:
-            parameters.check_names(type(self), names - self.model_kwargs.keys(), known, self._refused)
+        unknown = () if known is None else names - known - self.model_kwargs.keys()
+        if unknown:
+            raise ConfigurationError(parameters.unknown_keyword(type(self), min(unknown), known or (), self._refused))
 
     @classmethod
     def _unknown(cls, name: str) -> str:
@@ -694,7 +695,7 @@ def _known_keywords(model: type[ProviderChatModel]) -> frozenset[str] | None:
     """Return the keywords of a class's calls; None of a user's class that makes its requests itself, and so takes what it likes."""
     makers = (getattr(model, name) for name in _REQUEST_METHODS)
     own = any(getattr(maker, "__module__", "").partition(".")[0] != _PACKAGE for maker in makers)
-    return None if own else model._keyword_names()
+    return None if own else model._keyword_names() - parameters.OF_CONFIG
 
 
 def _check_seconds(name: str, value: Any) -> None:

@@ -7,7 +7,7 @@ what may be secret. The HTTP libraries notice the same only inside a request, an
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Set
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -155,7 +155,7 @@ _OTHER_WORDS = frozenset(
 """Parameters of some vendors that are no misspelling of another vendor's, though they look like one."""
 
 
-_OF_CONFIG = frozenset({"callbacks", "configurable", "recursion_limit", "run_id", "run_name", "tags"})
+OF_CONFIG = frozenset({"callbacks", "configurable", "recursion_limit", "run_id", "run_name", "tags"})
 """What LangChain's configuration holds, and no call takes beside it. (`metadata` is a parameter of some vendors too.)"""
 
 
@@ -170,29 +170,19 @@ def unknown_name(model: type[BaseModel], name: str, known: Collection[str]) -> s
     return unknown_argument(model, name, () if name in _OTHER_WORDS else known, "others that the vendor knows go into model_kwargs={...}")
 
 
-def check_names(model: type[BaseModel], names: Set[str], known: Set[str], refused: Mapping[str, str]) -> None:
-    """Raise if a keyword of a call is unknown.
+def unknown_keyword(model: type[BaseModel], name: str, known: Collection[str], refused: Mapping[str, str]) -> str:
+    """Return the error text for an unknown keyword of a call, with the one that it misspells.
 
     Args:
         model: The chat model's class.
-        names: The keywords.
+        name: The keyword.
         known: Those that there are.
         refused: What to use in place of those that are refused.
-
-    Raises:
-        ConfigurationError: One is unknown; the text suggests the one that it misspells.
     """
-    misplaced = names & _OF_CONFIG
-    unknown = misplaced or names - known
-    if not unknown:
-        return
-    name = min(unknown)
-    if misplaced or name in refused:
-        reason = "it goes into config={...}" if misplaced else refused[name]
-        raise ConfigurationError(f"{model.__name__} has no keyword {name!r}: {reason}")
-    likely = () if name in _OTHER_WORDS else known
+    if name in OF_CONFIG or name in refused:
+        return f"{model.__name__} has no keyword {name!r}: {refused.get(name, 'it goes into config={...}')}"
     others = "what a compatible server knows goes into extra_body={...}"
-    raise ConfigurationError(unknown_argument(model, name, likely, others, kind="keyword"))
+    return unknown_argument(model, name, () if name in _OTHER_WORDS else known, others, kind="keyword")
 
 
 def with_call_keywords(model: str, given: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:

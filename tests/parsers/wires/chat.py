@@ -64,7 +64,7 @@ class Chat(Writer):
         self._delta({"audio": {"data": data[8:]}})
 
     def cited(self) -> None:
-        """A page beside the choices, where each stands once in a reply."""
+        """A page beside the choices, where each is once in a reply."""
         page, known = self.page(), [event["citations"] for event in self.events if "citations" in event]
         if [page["url"]] in known:
             self.shows.sources.pop()

@@ -1,6 +1,6 @@
 """Random replies of every wire in which the vendor does something by itself, as its server sends them, and what a page is to have of each.
 
-A writer makes one reply: `text`, `thought`, `function`, and the names in `kinds` and `waiting` are what can stand in it, in any order;
+A writer makes one reply: `text`, `thought`, `function`, and the names in `kinds` and `waiting` are what can be in it, in any order;
 `opened` begins a call of the vendor's that the reply does not end. `shows` is known from what was written, not from what was read.
 """
 

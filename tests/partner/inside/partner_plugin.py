@@ -38,7 +38,7 @@ def refuse(path: str) -> Any:
 
 
 class Missing(type):
-    """Stands for a name that we do not have. A class, so that it may stand in annotations, `except` and `pytest.raises`."""
+    """Takes the place of a name that we do not have. A class, so that it may be in annotations, `except` and `pytest.raises`."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         """No call brings anything."""

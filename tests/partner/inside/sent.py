@@ -109,7 +109,7 @@ def google_request(model: Any, messages: Any, *, stop: Sequence[str] | None = No
 
 
 def message_of(model: Any, message: BaseMessage) -> dict[str, Any]:
-    """`_convert_message_to_dict`: a message as it stands first in a request."""
+    """`_convert_message_to_dict`: a message as it is first in a request."""
     first: dict[str, Any] = request_payload(model, [message])["messages"][0]
     return first
 

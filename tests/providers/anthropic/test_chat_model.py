@@ -266,7 +266,7 @@ async def test_an_error_after_text_is_raised_where_it_happened() -> None:
 
 
 def test_secrets_and_copies() -> None:
-    """The key stands in no repr and no pickle; copies work and ask the same server."""
+    """The key is in no repr and no pickle; copies work and ask the same server."""
     with AnthropicServer([Turn("a"), Turn("b")]) as server:
         asked = model(server, default_headers={"X-Api-Token": "hidden-value"})
         assert "sk-secret" not in repr(asked)

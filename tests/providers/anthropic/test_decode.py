@@ -113,7 +113,7 @@ def test_calls(name: str) -> None:
 
 
 def test_a_call_in_the_head() -> None:
-    """C-03, C-04: a call may stand in `message_start`; the same head again says nothing new; what beside a call is kept."""
+    """C-03, C-04: a call may be in `message_start`; the same head again says nothing new; what beside a call is kept."""
     block = {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {"q": 1}, "caller": {"type": "direct"}}
     head = {"type": "message_start", "message": {**HEAD["message"], "content": [block], "stop_reason": "tool_use"}}  # type: ignore[dict-item]
     message = read(head, head, END)

@@ -227,7 +227,7 @@ def test_system_messages_stand_where_the_vendor_takes_them() -> None:
 
 
 def test_marks_for_the_cache_stand_on_results_as_wholes() -> None:
-    """The vendor refuses a mark inside of a result; wherever it stood, it is the result's own."""
+    """The vendor refuses a mark inside of a result; wherever it was, it is the result's own."""
     marked = {"cache_control": {"type": "ephemeral"}}
     contents: list[Any] = [
         [{"type": "text", "text": "r", **marked}, {"type": "text", "text": "s"}],
@@ -248,7 +248,7 @@ def test_citations_go_back_without_the_id_of_their_file() -> None:
 
 
 def test_what_the_partner_package_keeps_in_blocks_alone_goes_back() -> None:
-    """Which code made a call stands in langchain-anthropic's block of the call, and that code waits for the answer."""
+    """Which code made a call is in langchain-anthropic's block of the call, and that code waits for the answer."""
     caller = {"type": "code_execution_20250825", "tool_id": "s"}
     asked: Any = {"type": "server_tool_use", "id": "s", "name": "code_execution", "input": {}}
     call: Any = {"type": "tool_use", "id": "a", "name": "f", "input": {"n": 0}, "caller": caller}

@@ -104,7 +104,7 @@ async def test_histories_with_a_paused_turn_are_accepted() -> None:
 
 
 async def test_a_paused_turn_beside_calls() -> None:
-    """Calls of a paused turn run, their results go first, and a separator stands where text follows results."""
+    """Calls of a paused turn run, their results go first, and a separator is where text follows results."""
     call = {"type": "tool_use", "id": "toolu_1", "name": "get_temperature", "input": {"city": "Paris"}}
     turns = [
         reply(1, said("Look."), call, asked(1)),
@@ -154,7 +154,7 @@ SUMMARY = {"type": "compaction", "content": "They want a search.", "encrypted_co
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("version", [None, "v1"])
 async def test_a_compaction_that_is_asked_for_is_made_once(way: str, version: str | None) -> None:
-    """The first request of a run asks for it; the summary stands first in all later ones, in place of what it summarizes."""
+    """The first request of a run asks for it; the summary is first in all later ones, in place of what it summarizes."""
     call = {"type": "tool_use", "id": "toolu_1", "name": "get_temperature", "input": {"city": "Paris"}}
 
     def answered(exchange: Exchange) -> Events:

@@ -91,7 +91,7 @@ def test_no_rule_asks_for_its_approval(screenshot: Any, ran: list[int]) -> None:
 
 
 def test_an_executor_alone_leaves_it_out(screenshot: Any, ran: list[int]) -> None:
-    """Also where the toolset's name stands in the content alone, as langchain-anthropic has it; its answer is taken as a decision."""
+    """Also where the toolset's name is in the content alone, as langchain-anthropic has it; its answer is taken as a decision."""
     executor = ToolExecutor([screenshot])
     block = {"type": "tool_use", "id": "toolu_s", "name": "screenshot", "input": {"zoom": 2}, "toolset_name": "computer"}
     call: Any = {"type": "tool_call", "id": "toolu_s", "name": "screenshot", "args": {"zoom": 2}}

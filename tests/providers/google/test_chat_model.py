@@ -77,7 +77,7 @@ def test_parameters_are_sent() -> None:
 
 
 def test_a_call_may_ask_another_model() -> None:
-    """The model of a call stands in the address, not in the request."""
+    """The model of a call is in the address, not in the request."""
     with GoogleServer([Turn("a"), Turn("b")]) as server:
         model(server).invoke("x", model="gemini-other")
         list(model(server).stream("x", model="models/gemini-third"))
@@ -182,7 +182,7 @@ def test_a_response_format_is_understood() -> None:
 
 
 def test_secrets_and_copies() -> None:
-    """The key stands in no repr and no pickle; copies work and ask the same server."""
+    """The key is in no repr and no pickle; copies work and ask the same server."""
     with GoogleServer([Turn("a"), Turn("b")]) as server:
         asked = model(
             server, additional_headers={"X-Api-Token": "hidden-value"}, client_args={"headers": {"a": "hidden-value", "x-title": "b"}}
@@ -212,7 +212,7 @@ def test_what_langchain_asks() -> None:
 
 
 def test_cached_tokens_are_told() -> None:
-    """Tokens that the vendor read from a cache stand in the usage, and the run adds them up."""
+    """Tokens that the vendor read from a cache are in the usage, and the run adds them up."""
     with GoogleServer([Turn("a", usage=(10, 3), usage_details={"cached": 8, "reasoning": 1})]) as server:
         message = model(server).invoke("x")
     assert message.usage_metadata == {

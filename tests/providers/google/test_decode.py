@@ -103,7 +103,7 @@ async def test_whole_messages_have_the_partner_s_form(model: str, text: Any) -> 
 
 @pytest.mark.parametrize("output_version", ["v0", "v1"])
 async def test_what_an_answer_is_grounded_in_is_its_citations(output_version: str) -> None:
-    """Citations stand in the standard blocks, also of a stream, which tells of them when the text is out."""
+    """Citations are in the standard blocks, also of a stream, which tells of them when the text is out."""
     grounds = {
         "groundingChunks": [{"web": {"uri": "https://a.example", "title": "A"}}],
         "groundingSupports": [{"segment": {"startIndex": 0, "endIndex": 2, "text": "It"}, "groundingChunkIndices": [0]}],
@@ -292,7 +292,7 @@ async def test_the_counts_of_a_stream_never_fall() -> None:
 
 
 async def test_what_a_reply_says_of_itself() -> None:
-    """Grounding, ratings and counts stand in the metadata, under the names that LangChain's core looks for (wire quirk G-15)."""
+    """Grounding, ratings and counts are in the metadata, under the names that LangChain's core looks for (wire quirk G-15)."""
     support = {"segment": {"startIndex": 0, "endIndex": 5, "text": "Spain"}, "groundingChunkIndices": [0]}
     grounding = {"groundingChunks": [{"web": {"uri": "https://a.example", "title": "A"}}], "groundingSupports": [support]}
     usage = {

@@ -70,7 +70,7 @@ def test_a_history_that_begins_with_the_model() -> None:
 
 
 def test_responses_are_one_content_in_order() -> None:
-    """All responses of a turn stand together, alone, named as their calls; what follows is a Content of its own (wire quirk G-10)."""
+    """All responses of a turn are together, alone, named as their calls; what follows is a Content of its own (wire quirk G-10)."""
     sent = contents(
         HumanMessage("q"),
         asking(("a", "f"), ("b", "g")),
@@ -243,7 +243,7 @@ def test_what_the_wire_cannot_carry_is_an_error(block: dict[str, Any]) -> None:
 
 
 def test_media_in_results() -> None:
-    """A picture stands in the response where the model takes it there; for older models, and sound for all, it follows the responses."""
+    """A picture is in the response where the model takes it there; for older models, and sound for all, it follows the responses."""
     picture = {"type": "image", "base64": PIXEL, "mime_type": "image/png"}
     sound = {"type": "audio", "base64": "QQ==", "mime_type": "audio/wav"}
     results = [

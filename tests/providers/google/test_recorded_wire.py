@@ -85,7 +85,7 @@ class TestGoogle(RecordedSuite):
 
     @pytest.fixture
     def every(self, wire_folder: Path) -> Records:
-        """The recordings by number: their ids cannot stand in a path."""
+        """The recordings by number: their ids cannot be in a path."""
         return {f"r{number}": record for number, record in enumerate(recordings(wire_folder, self.wire))}
 
     def server(self, script: Script) -> GoogleServer:
@@ -97,7 +97,7 @@ class TestGoogle(RecordedSuite):
         return ChatGoogleGenerativeAI(model="recorded", base_url=url, api_key="k", max_retries=0)
 
     def named(self, exchange: Exchange) -> str:
-        """The name of the recording that a request asks for, which stands in its path."""
+        """The name of the recording that a request asks for, which is in its path."""
         return exchange.path.rpartition("/")[2].partition(":")[0]
 
     def asking(self, model: Any, name: str, record: Recording) -> Any:

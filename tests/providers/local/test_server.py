@@ -65,7 +65,8 @@ def test_the_program_sets_up_the_package_as_it_is_asked(settings):
     server = serve.start({**asdict(settings), "api_key": "key"})
     params = server.params
     assert (params.hostnames, params.port, params.api_keys) == (["127.0.0.1"], 0, ["key"])
-    assert (params.n_parallel, params.cache_ram_mib, params.warmup, params.verbosity) == (1, 256, False, 1)
+    assert (params.n_parallel, params.cache_ram_mib, params.verbosity) == (1, 256, 1)
+    assert not params.warmup and not params.fit_params
     server.close()
 
 
@@ -123,7 +124,7 @@ def test_a_server_that_died_is_replaced(settings):
     ],
 )
 def test_a_server_that_cannot_start_says_why(settings, gguf, text, timeout, message):
-    """What llama.cpp said, or how long we waited, stands in one line; no process is left."""
+    """What llama.cpp said, or how long we waited, is in one line; no process is left."""
     gguf.write_text(text)
     with pytest.raises(LocalServerError, match=message) as caught:
         shared_server(settings, timeout)

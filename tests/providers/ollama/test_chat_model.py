@@ -82,7 +82,7 @@ def test_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_options_and_parameters_under_their_names() -> None:
-    """Options stand in `options`, the rest beside it; None is not sent; a call's keywords go before the constructor's."""
+    """Options are in `options`, the rest beside it; None is not sent; a call's keywords go before the constructor's."""
     said = body(
         num_ctx=4096, temperature=0.5, max_tokens=9, stop=["END"], seed=1, options={"num_keep": 3}, keep_alive="5m", reasoning="low"
     )

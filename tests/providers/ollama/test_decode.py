@@ -38,7 +38,7 @@ def event(**message: Any) -> dict[str, Any]:
 
 
 def call(name: str, arguments: Any, **more: Any) -> dict[str, Any]:
-    """A call as it stands in an event."""
+    """A call as it is in an event."""
     return {"function": {"name": name, "arguments": arguments}, **more}
 
 
@@ -93,7 +93,7 @@ def test_calls_in_every_shape(name: str) -> None:
 
 
 def test_text_thinking_and_what_is_said_once() -> None:
-    """Text and thinking grow; reason, model, counts and durations stand once in the metadata."""
+    """Text and thinking grow; reason, model, counts and durations are once in the metadata."""
     message = read(
         event(thinking="Let "), event(thinking="me."), event(content="Hi"), event(content=" you", remote="?"), {**DONE, "load_duration": 7}
     )

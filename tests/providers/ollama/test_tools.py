@@ -62,7 +62,7 @@ def parameters(declared: Any) -> dict[str, Any]:
 
 
 def test_nested_models_enums_unions_and_defaults() -> None:
-    """References are written out; what the server has no key for stands in the description; nothing is lost (wire quirk O-05)."""
+    """References are written out; what the server has no key for is in the description; nothing is lost (wire quirk O-05)."""
     schema = parameters(Shape)
     properties = schema["properties"]
     point = {

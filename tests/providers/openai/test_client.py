@@ -140,5 +140,5 @@ def test_an_origin_is_the_endpoint_and_the_model() -> None:
 
 
 def test_the_version_is_told_to_traces() -> None:
-    """The version stands in the metadata of every run, as LangChain's packages write theirs."""
+    """The version is in the metadata of every run, as LangChain's packages write theirs."""
     assert (ChatOpenAI(model="any").metadata or {})["lc_versions"]["langchain-autotools-chat"] == __version__

@@ -95,7 +95,7 @@ def test_two_streams_at_once_keep_apart() -> None:
     ],
 )  # fmt: skip
 def test_events_that_say_nothing_change_nothing(odd: Mapping[str, Any]) -> None:
-    """Filter results, null deltas, progress notes and empty fields leave the reply as it is, wherever they stand.
+    """Filter results, null deltas, progress notes and empty fields leave the reply as it is, wherever they are.
 
     Wire quirks A-34, E-01, E-02, E-03, E-05.
     """
@@ -160,7 +160,7 @@ def test_fragments_of_calls_are_handed_on_as_they_came() -> None:
 
 
 def test_a_call_in_the_chunk_that_ends_the_reply_is_read() -> None:
-    """What stands beside a finish reason counts, and so does what follows it (wire quirks A-30, E-06)."""
+    """What is beside a finish reason counts, and so does what follows it (wire quirks A-30, E-06)."""
     message = read(event({"content": "a", "tool_calls": [CALL]}, finish_reason="tool_calls"), event({"content": "b"}))
     assert (message.content, message.additional_kwargs["tool_calls"]) == ("ab", [CALL])
 

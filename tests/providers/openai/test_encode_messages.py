@@ -205,7 +205,7 @@ def test_speech_goes_back_by_its_id_to_its_vendor_only() -> None:
 
 
 def test_the_body_is_compact_utf8_with_the_parameters() -> None:
-    """Parameters and messages stand in one compact JSON object; text is UTF-8, half a surrogate pair becomes U+FFFD."""
+    """Parameters and messages are in one compact JSON object; text is UTF-8, half a surrogate pair becomes U+FFFD."""
     mapper = ChatCompletionsMapper()
     body = mapper.encode_request([HumanMessage("21 °C \ud83d")], {"model": "any", "stream": True, "messages": "not these"})
     assert body == '{"model":"any","stream":true,"messages":[{"role":"user","content":"21 °C \ufffd"}]}'.encode()

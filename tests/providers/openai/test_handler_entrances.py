@@ -1,4 +1,4 @@
-"""Handlers wherever a model may stand: bound, inside a tool, with an output that is parsed, and behind the pages that show what waits."""
+"""Handlers wherever a model may be: bound, inside a tool, with an output that is parsed, and behind the pages that show what waits."""
 
 from __future__ import annotations
 

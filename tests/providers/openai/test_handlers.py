@@ -161,7 +161,7 @@ def test_a_callback_decides_at_once_about_what_is_shown(start: Callable[..., Tal
 
 
 def test_an_edited_command_runs_and_the_model_is_told(start: Callable[..., Talk]) -> None:
-    """What ran stands in the output of the item."""
+    """What ran is in the output of the item."""
     calls: Calls = []
     model, server = start([reply(SHELL), Turn("Fine.")], handlers={"shell": handling("shell", calls)})
     history = [*QUESTION, *new_messages(model.invoke(QUESTION))]

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.further
 @pytest.mark.parametrize("version", [None, "v1"])
 @pytest.mark.parametrize("responses", [False, True])
 async def test_a_refusal_is_a_block_and_goes_back_as_one(responses: bool, version: str | None, way: str) -> None:
-    """With every output version and way, with and without tools that run; beside the content it stands, too."""
+    """With every output version and way, with and without tools that run; it is kept beside the content, too."""
     for tools in ([], [get_temperature]):
         script = [Turn(refusal="No, I cannot."), Turn("Fine.")]
         with OpenAIItself(chat=script, responses=script) as vendor:
@@ -41,7 +41,7 @@ async def test_a_refusal_is_a_block_and_goes_back_as_one(responses: bool, versio
 
 
 def plain(block: Any) -> Any:
-    """A block without what only says where it stood."""
+    """A block without what only says where it was."""
     return {name: value for name, value in block.items() if name not in ("index", "id")}
 
 

@@ -62,7 +62,7 @@ def kinds(server: ResponsesServer, request: int) -> list[str]:
 
 @pytest.mark.parametrize("how", ["invoke", "stream"])
 def test_reasoning_goes_back_with_the_calls_of_a_callers_own_loop(start: Start, how: str) -> None:
-    """Of a model that only declares its tools, too: the reasoning stands before the calls that it led to."""
+    """Of a model that only declares its tools, too: the reasoning is before the calls that it led to."""
     asks = Turn(calls=[Call("get_temperature", '{"city":"Oslo"}')], reasoning="One city.")
     model, server = start([asks, Turn("21 °C.")], store=False, include=["reasoning.encrypted_content"])
     bound = model.bind_tools([get_temperature])

@@ -159,7 +159,7 @@ async def test_a_refusal_is_obeyed_asynchronously() -> None:
 
 
 def test_a_server_that_sends_a_request_back_is_not_obeyed_again() -> None:
-    """Its second refusal is the error, and the caller's own choice stands against the first."""
+    """Its second refusal is the error, and the caller's own choice holds against the first."""
     there, back = Failure(400, REFUSAL), Failure(400, "Not in v1/responses: use v1/chat/completions.")
     with OpenAIItself(chat=[there, there], responses=[back]) as vendor:
         with pytest.raises(OpenAIInvalidRequestError, match="Not in v1/responses"):

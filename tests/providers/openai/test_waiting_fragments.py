@@ -59,7 +59,7 @@ def test_a_listener_changes_nothing_about_the_calls(characters: int) -> None:
 
 
 def test_a_stream_that_breaks_off_keeps_what_waited() -> None:
-    """The fragments before the break stand in the call that does not run."""
+    """The fragments before the break are in the call that does not run."""
     with OpenAIServer(lambda _: Early(REPLY, text="ci")) as server:
         chunks = list(model(server, max_retries=0).bind_tools([get_temperature]).stream(ASKED))
     (message,) = new_messages(chunks[-1])

@@ -16,7 +16,7 @@ QUESTION = [HumanMessage("How warm is it?")]
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_provider_and_native_finish_reason_are_kept(way: str) -> None:
-    """Both stand in `response_metadata`, once."""
+    """Both are in `response_metadata`, once."""
     said = {"id": "gen-1", "model": "any", "provider": "Azure"}
     end = {"index": 0, "finish_reason": "stop", "native_finish_reason": "completed"}
     chunks = [

@@ -146,7 +146,7 @@ def test_parts_of_a_vendor_are_sent_in_its_form() -> None:
 
 
 def test_sound_and_documents_in_mistrals_form() -> None:
-    """Sound is base64 alone, a PDF has an address or is a data URL, wherever they stand."""
+    """Sound is base64 alone, a PDF has an address or is a data URL, wherever they are."""
     sound = {"type": "audio", "base64": "SUQz", "mime_type": "audio/mpeg"}
     document = {"type": "file", "base64": "JVBERg==", "mime_type": "application/pdf", "filename": "a.pdf"}
     linked = {"type": "file", "url": "https://example.org/b.pdf", "mime_type": "application/pdf"}

@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "presets.md"
 
 
 def test_the_python_of_the_page_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A user's own presets are complete as they stand there, and the names that it uses exist."""
+    """A user's own presets are complete as they are there, and the names that it uses exist."""
     names: dict[str, Any] = {"__name__": "presets"}
     with OpenAIServer([Turn(calls=[Call("get_temperature", {"city": "Paris"})]), Turn("21 °C."), Turn("I cannot know.")]) as server:
         monkeypatch.setenv("ACME_API_KEY", "key")

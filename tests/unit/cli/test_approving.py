@@ -191,7 +191,7 @@ def test_a_call_that_cannot_run_is_shown_without_a_question(monkeypatch, capsys,
 def test_a_name_that_no_tool_has_is_an_error(monkeypatch, capsys, tools):
     """Before anything is asked."""
     with piped_in(monkeypatch, ""):
-        assert main(["chat", "Hi", "-T", tools, "--approve", "delete"]) == 1
+        assert main(["chat", "Hi", "-T", tools, "--approve", "delete"]) == 2
     assert "requires_approval names tools that do not exist: 'delete'" in capsys.readouterr().err
 
 

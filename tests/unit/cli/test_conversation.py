@@ -10,8 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, SystemMessage, ToolMessage, messages_from_dict
 
 from langchain_autotools.cli.conversation import Conversation, converse
-from langchain_autotools.cli.display import EventDisplay, PlainDisplay, one_line
-from langchain_autotools.cli.program import make_display
+from langchain_autotools.cli.display import EventDisplay, PlainDisplay, make_display, one_line
 from langchain_autotools.event_types import TextDelta
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.terminals import input_terminal
@@ -107,7 +106,7 @@ def test_a_call_that_fails_has_its_three_events_too(call, status, content):
 
 
 def test_unparsable_arguments_are_shown_as_written():
-    """Arguments that are no JSON object stand in the event as the model's text."""
+    """Arguments that are no JSON object are in the event as the model's text."""
     output = io.StringIO()
     broken = {"index": 0, "id": "id_1", "name": "get_temperature", "args": '{"city": "Ro'}
     conversation([[AIMessageChunk("", tool_call_chunks=[broken])], says("Sorry.")], output).ask("How warm is it?")
@@ -139,7 +138,7 @@ def test_plain_text_shows_calls_and_results_as_they_happen():
 
 
 def test_plain_text_says_why_a_run_stopped():
-    """An unusual end stands in the last line; long results are cut; control characters never reach the terminal."""
+    """An unusual end is in the last line; long results are cut; control characters never reach the terminal."""
     output = io.StringIO()
 
     def get_page(city: str) -> str:
@@ -172,7 +171,7 @@ def test_nothing_a_model_or_a_tool_writes_steers_the_terminal():
 
 
 def test_answers_and_remarks_go_to_their_places():
-    """What a program reads is the text of the answer alone; calls, results and usage stand elsewhere."""
+    """What a program reads is the text of the answer alone; calls, results and usage are elsewhere."""
     answers, remarks = io.StringIO(), io.StringIO()
     model = ScriptedChatModel(replies=[asks("Rome", text="Let me look."), says("4 °C.")], tools=[get_temperature])
     Conversation(model, PlainDisplay(answers, remarks)).ask("How warm is it?")

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from langchain_autotools.cli import main
-from langchain_autotools.cli.program import open_model
-from langchain_autotools.providers.registry import PROVIDERS
+from langchain_autotools.cli.commands import open_model
+from langchain_autotools.providers.known import PROVIDERS
 from tests.support.http_server import Gate
 from tests.support.openai_server import OpenAIServer
 from tests.support.programs import interrupt
@@ -65,7 +65,7 @@ def events(text: str) -> list[dict[str, Any]]:
 
 @pytest.mark.usefixtures("key")
 def test_a_question_is_answered_with_the_built_in_tools(monkeypatch, capsys):
-    """The answer alone is output; the model and why it was taken, the tools, calls, results and usage stand beside it; exit code 0."""
+    """The answer alone is output; the model and why it was taken, the tools, calls, results and usage are beside it; exit code 0."""
     with OpenAIServer(TWO_CITIES) as server:
         serve(monkeypatch, server)
         assert main(["chat", QUESTION]) == 0
@@ -110,7 +110,7 @@ def test_own_tools_and_no_tools(monkeypatch, tmp_path, capsys):
 
 @pytest.mark.usefixtures("key")
 def test_what_a_file_of_tools_holds_and_does_not_offer_is_told(monkeypatch, tmp_path, capsys):
-    """One line names what was loaded and from where, one what was passed over and why; with `--json` neither stands among the events."""
+    """One line names what was loaded and from where, one what was passed over and why; with `--json` neither is among the events."""
     file = tmp_path / "mixed.py"
     tide = '@tool\ndef get_tide(port: str) -> str:\n    "Tide."\n    return "high"\n'
     file.write_text(f"from langchain_core.tools import tool\n\n{tide}\ndef round_up(number: float) -> int:\n    return 1\n")
@@ -171,10 +171,21 @@ def test_a_failure_in_a_later_turn_keeps_the_earlier_events(monkeypatch, capsys)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["talk"], "invalid choice: 'talk'"),
-        (["chat", "--temperature", "warm"], "invalid float value: 'warm'"),
+        (["modles"], "there is no command 'modles': did you mean models?"),
+        (["chat", "--temperature", "warm"], "argument --temperature: must be a number, not 'warm' (see `langchain-autotools chat --help`)"),
+        (["chat", "--temperature", "nan"], "must be a number, not 'nan'"),
+        (["chat", "--max-turns", "0"], "argument --max-turns: must be a whole number above 0, not '0'"),
+        (["chat", "--max-tokens", "1.5"], "must be a whole number, not '1.5'"),
         (["chat", "--no-tools", "--tools", "a:b"], "not allowed with argument"),
-        (["chat", "--colour", "red"], "unrecognized arguments: --colour"),
+        (["chat", "--colour", "red"], "chat has no option --colour (see `langchain-autotools chat --help`)"),
+        (
+            ["chat", "--tmperature", "1", "Hi"],
+            "chat has no option --tmperature: did you mean --temperature? (see `langchain-autotools chat --h",
+        ),
+        (["--tmperature=1", "Hi"], "chat has no option --tmperature: did you mean --temperature?"),
+        (["models", "--provider", "openai", "--josn"], "models has no option --provider"),
+        (["chat", "How", "warm", "is it?"], "chat takes no further word 'warm': put the question in quotes"),
+        (["models", "openai", "\x1b[2J"], r"models takes no further word '\x1b[2J'"),
     ],
 )
 def test_wrong_use_is_one_line_and_code_2(capsys, arguments, message):
@@ -192,16 +203,29 @@ def test_wrong_use_is_one_line_and_code_2(capsys, arguments, message):
         (["Hi", "--model", "nowhere:x"], "no such provider: 'nowhere'; did you mean"),
         (["Hi", "--tools", "nothing"], "expected module:attribute"),
         (["Hi", "--model", "local:/no/such.gguf"], r"model_path: /no/such.gguf cannot be read"),
-        (["Hi", "--max-turns", "0"], "max_turns must be greater than 0"),
+        (["Hi", "--temperature", "-1"], "temperature must be 0 or more, not -1.0"),
+        (["Hi", "-o", "tmperature", "1"], "did you mean 'temperature'?"),
+        (["Hi", "--base-url", "localhost:1"], "base_url is no address"),
         ([" "], "The prompt is empty"),
     ],
 )
 @pytest.mark.usefixtures("key")
-def test_what_cannot_work_is_one_line_and_code_1(capsys, arguments, message):
-    """Unknown models, tools, files and senseless values are named in one line."""
-    assert main(["chat", *arguments]) == 1
-    error = capsys.readouterr().err
-    assert message in error and error.count("error: ") == 1 and error.splitlines()[-1].startswith("error: ")
+def test_what_cannot_work_is_one_line_and_code_2(capsys, arguments, message):
+    """Unknown models, tools, files and impossible values are named in one line, before anything is an answer."""
+    assert main(["chat", *arguments]) == 2
+    shown = capsys.readouterr()
+    assert message in shown.err and shown.err.count("error: ") == 1 and shown.err.splitlines()[-1].startswith("error: ")
+    assert shown.out == ""
+
+
+def test_a_question_may_begin_with_the_options(monkeypatch, capsys):
+    """`-m gpt-5 hi` means what `chat -m gpt-5 hi` means."""
+    with OpenAIServer([Turn("Hello.")] * 2) as server:
+        serve(monkeypatch, server)
+        monkeypatch.setenv("OPENAI_API_KEY", "key")
+        assert main(["-m", "gpt-5", "hi"]) == main(["chat", "-m", "gpt-5", "hi"]) == 0
+        assert server.exchanges[0].json == server.exchanges[1].json
+    assert capsys.readouterr().out == "Hello.\nHello.\n"
 
 
 def test_the_small_model_gets_the_tools_it_can_use(monkeypatch):
@@ -221,7 +245,7 @@ def test_a_model_may_be_named_alone():
 def test_without_a_key_and_without_a_local_model_it_says_what_to_install(monkeypatch, capsys):
     """No provider: one line names the keys and the install command."""
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
-    assert main(["chat", "Hi"]) == 1
+    assert main(["chat", "Hi"]) == 2
     error = capsys.readouterr().err
     assert "extra `local` (from a checkout: pip install '.[local]')" in error and "OPENAI_API_KEY" in error and error.count("\n") == 1
     assert "-m ollama:MODEL" in error and "--base-url URL" in error
@@ -231,8 +255,9 @@ def test_without_a_key_and_without_a_local_model_it_says_what_to_install(monkeyp
 @pytest.mark.parametrize("as_json", [False, True])
 def test_a_provider_without_a_key_says_how_to_give_one(capsys, provider, as_json):
     """The variable, and the option of the command line."""
-    assert main(["chat", "Hi", "-m", provider, *(["--json"] if as_json else [])]) == 1
+    assert main(["chat", "Hi", "-m", provider, *(["--json"] if as_json else [])]) == 2
     shown = capsys.readouterr()
+    assert as_json or shown.out == ""
     error = events(shown.out)[-1]["message"] if as_json else shown.err
     assert "_API_KEY" in error and "(on the command line: -o api_key VALUE)" in error
 
@@ -277,7 +302,7 @@ def test_the_local_model_is_the_default_without_keys(tmp_path):
 )
 @pytest.mark.usefixtures("key")
 def test_what_is_piped_in_joins_the_prompt(monkeypatch, arguments, piped, question):
-    """`cat file | ... chat "Summarise this."`: the text stands before the prompt; without a prompt, or with `-`, it is the prompt."""
+    """`cat file | ... chat "Summarise this."`: the text comes before the prompt; without a prompt, or with `-`, it is the prompt."""
     with piped_in(monkeypatch, piped), OpenAIServer([Turn("Fine.")]) as server:
         serve(monkeypatch, server)
         assert main(["chat", "--no-tools", *arguments]) == 0
@@ -287,7 +312,7 @@ def test_what_is_piped_in_joins_the_prompt(monkeypatch, arguments, piped, questi
 @pytest.mark.usefixtures("key")
 def test_nothing_piped_in_and_no_prompt_is_an_error(capsys):
     """Without a terminal there is no session to wait for."""
-    assert main(["chat"]) == 1
+    assert main(["chat"]) == 2
     assert "The prompt is empty" in capsys.readouterr().err
 
 
@@ -318,7 +343,7 @@ def test_a_history_file_that_cannot_work_is_refused_before_the_request(capsys, t
         file.mkdir()
     else:
         file.write_text(content)
-    assert main(["chat", "Hi", "--history", str(file)]) == 1
+    assert main(["chat", "Hi", "--history", str(file)]) == 2
     assert message in capsys.readouterr().err
     assert content is None or file.read_text() == content
 

@@ -101,5 +101,5 @@ def test_without_any_key_each_provider_stands_with_its_default(capsys):
 @pytest.mark.parametrize(("provider", "message"), [("gogle", "did you mean 'google'"), ("azure", "-m azure_openai:DEPLOYMENT")])
 def test_a_provider_without_models_is_an_error(capsys, provider, message):
     """Unknown, or one that lists none."""
-    assert main(["models", provider]) == 1
+    assert main(["models", provider]) == 2
     assert message in capsys.readouterr().err

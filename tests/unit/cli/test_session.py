@@ -38,7 +38,7 @@ class Terminal:
         os.write(self._screen, line.encode() + b"\n")
 
     def see(self, text: str) -> None:
-        """Wait until the text stands on the screen, after what was seen before."""
+        """Wait until the text is on the screen, after what was seen before."""
         while text not in self.shown[self._seen :]:
             assert self._read(), f"{text!r} did not come; the screen shows:\n{self.shown}"
         self._seen = self.shown.index(text, self._seen) + len(text)

@@ -20,7 +20,7 @@ LARGE = "It is large. " * 1_000
 
 
 def test_a_row_that_is_not_as_a_run_stores_it_is_refused_with_its_run(life: Life) -> None:
-    """Whatever stands in it, its input or its outcome."""
+    """Whatever is in it, its input or its outcome."""
     chats = life.conversations(counting)
     sent = chats.send("alice", "Hello")
     chats.result(sent, timeout=30)
@@ -42,7 +42,7 @@ def test_a_row_that_is_not_as_a_run_stores_it_is_refused_with_its_run(life: Life
 
 
 def rewrite(life: Life, place: tuple[str, str], run_id: str, text: str, like: str = "%") -> int:
-    """Write a text into a column of a run's rows, where what stands there is like this; returns how many rows there were."""
+    """Write a text into a column of a run's rows, where what is there is like this; returns how many rows there were."""
     table, column = place
     with closing(life.database()) as database, database:
         write = f"update {table} set {column} = ? where workflow_uuid = ? and {column} like ?"

@@ -201,7 +201,7 @@ def test_a_silent_server_raises_within_the_timeout_too(postgres_server: Any) -> 
 
 
 def test_the_url_is_a_secret(url: str) -> None:
-    """It stands in no repr, no error and no pickle; a pickle of a store without a password works."""
+    """It is in no repr, no error and no pickle; a pickle of a store without a password works."""
     store = claims("postgresql://anna:s3cret@127.0.0.1:1/none", timeout=1)
     with pytest.raises(OperationalError) as caught:
         store.take("key", "one")

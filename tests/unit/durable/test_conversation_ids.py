@@ -76,7 +76,7 @@ def pairs(draw: st.DrawFn) -> tuple[str, str]:
 @example(("a", "a/1"))
 @example(("x" * 500, "X" * 500))
 def test_what_is_done_to_one_conversation_is_not_done_to_another(chats: Conversations, pair: tuple[str, str]) -> None:
-    """No method sees, adds to, cancels or deletes what stands under an id that is only like its own."""
+    """No method sees, adds to, cancels or deletes what is under an id that is only like its own."""
     one, other = pair
     chats.delete(one)
     chats.delete(other)

@@ -201,7 +201,7 @@ def test_a_message_beside_decisions_that_leave_calls_is_not_sent(life: Life) -> 
 
 
 def test_a_message_survives_a_crash_of_the_run_that_took_it(life: Life) -> None:
-    """It has the same id then, and stands once in the history."""
+    """It has the same id then, and is once in the history."""
     crashes = [True]
 
     def reply(messages: list[BaseMessage], **_: Any) -> Any:
@@ -227,7 +227,7 @@ def test_a_message_survives_a_crash_of_the_run_that_took_it(life: Life) -> None:
 
 
 def test_a_failed_run_that_is_tried_again_has_its_message(life: Life) -> None:
-    """Whether it had taken the message or not, each stands once in the history."""
+    """Whether it had taken the message or not, each is once in the history."""
     failures = [True]
 
     def reply(messages: list[BaseMessage], **_: Any) -> Any:

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage, T
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 
-from langchain_autotools import new_messages, pending_calls, stop_reason
-from langchain_autotools.durable import RunFailedError, launch, shutdown
+from langchain_autotools import ChatOpenAI, new_messages, pending_calls, stop_reason
+from langchain_autotools.durable import Conversations, RunFailedError, durable, launch, shutdown
 from langchain_autotools.durable.journal import Journal, RecordedTexts
 from langchain_autotools.durable.workers import CANCELLED, Lifetime
 from langchain_autotools.errors import ConfigurationError
@@ -166,7 +167,7 @@ def test_the_error_of_a_run_is_raised_here_and_told_elsewhere(life: Life) -> Non
 
 
 def test_an_artifact_that_is_no_plain_data_is_marked(life: Life) -> None:
-    """What cannot stand in the database is said to be missing, whether or not there was a crash."""
+    """What cannot be in the database is said to be missing, whether or not there was a crash."""
 
     @tool(response_format="content_and_artifact")
     def draw() -> tuple[str, Any]:
@@ -180,7 +181,7 @@ def test_an_artifact_that_is_no_plain_data_is_marked(life: Life) -> None:
 
 
 def test_nothing_in_the_database_is_pickled_and_no_key_stands_there(life: Life) -> None:
-    """All that stands there is plain JSON; the model is known by its name only."""
+    """All that is there is plain JSON; the model is known by its name only."""
     chat = life.model(doubling, [double], approval_key="very-secret-key")
     life.begin()
     chat.invoke("Go", {"tags": ["mine"], "metadata": {"user": "u1"}, "configurable": {"thread": 7}})
@@ -202,6 +203,20 @@ def test_what_travels_of_a_config_reaches_the_tools(life: Life) -> None:
     life.begin()
     chat.invoke("Go", {"tags": ["mine"], "metadata": {"user": "u1"}, "configurable": {"thread": 7}})
     assert seen == [(["mine"], "u1", 7)]
+
+
+def test_a_misspelt_keyword_is_refused_before_anything_is_recorded(life: Life) -> None:
+    """By a durable model and by conversations; there is no run, and no request."""
+    model = ChatOpenAI(model="any", api_key="key", base_url="http://127.0.0.1:9", tools=[double])
+    chat, chats = durable(model, "misspelt"), Conversations(model, life.url, name="talks")
+    life.begin()
+    for ask in (chat.invoke, lambda *asked, **more: list(chat.stream(*asked, **more)), partial(chats.send, "alice")):
+        with pytest.raises(ConfigurationError, match="did you mean 'temperature'"):
+            ask("Go", temprature=2)
+    with pytest.raises(ConfigurationError, match="max_turns must be greater than 0"):
+        chat.invoke("Go", run_id="one", max_turns=0)
+    with pytest.raises(ConfigurationError, match="there is no run"):
+        chat.result("one")
 
 
 @pytest.mark.parametrize(

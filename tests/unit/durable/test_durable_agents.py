@@ -82,7 +82,7 @@ async def test_a_conversation_that_is_kept_is_an_agents(life: Life) -> None:
 
 
 async def test_calls_of_an_agent_wait_in_its_conversation(life: Life) -> None:
-    """They stand in it as calls that wait, and the agent goes on with what was decided."""
+    """They are in it as calls that wait, and the agent goes on with what was decided."""
     chats = life.conversations(doubling, [double], requires_approval=True)
     durable = life.model(doubling, [double], name="agent", requires_approval=True)
     life.begin()

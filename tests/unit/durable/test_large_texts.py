@@ -1,4 +1,4 @@
-"""Large texts: each stands in the database once, and comes back wherever it is read."""
+"""Large texts: each is in the database once, and comes back wherever it is read."""
 
 import threading
 from typing import Any

@@ -83,7 +83,7 @@ class Chat:
         return self.sent[0]
 
     def ended(self) -> list[str]:
-        """Wait for all that was sent; each message stands there once, and readers are told the same. Returns the messages in short."""
+        """Wait for all that was sent; each message is there once, and readers are told the same. Returns the messages in short."""
         for one in self.sent:
             with suppress(RunFailedError):
                 self.chats.result(one, 30)
@@ -99,7 +99,7 @@ class Chat:
 
 
 def test_a_run_takes_what_is_sent_while_its_tools_run(life: Life) -> None:
-    """The message stands where the model read it, once; its own run ends without a request, and has the answer of the other one."""
+    """The message is where the model read it, once; its own run ends without a request, and has the answer of the other one."""
     chat = Chat(life)
     chat.in_tool = chat.steer
     first = chat.ask()
@@ -190,7 +190,7 @@ def test_a_run_that_has_failed_keeps_what_it_took_and_is_tried_again(life: Life)
 
 
 def test_a_failed_run_is_tried_again_before_the_run_of_what_it_took_has_ended(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it took does not stand behind it, although the run of that still waits."""
+    """What it took does not come behind it, although the run of that still waits."""
     go_on, chat = _holds_taken(monkeypatch), Chat(life)
     chat.in_tool = chat.steer
     chat.in_request = {4: _fail}
@@ -251,7 +251,7 @@ def _holds_taken(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 
 
 def test_what_steers_a_cancelled_run_is_cancelled_with_it(life: Life) -> None:
-    """A run that was cancelled takes nothing; what waited stands in the conversation, once, and says the same reason."""
+    """A run that was cancelled takes nothing; what waited is in the conversation, once, and says the same reason."""
     chat = Chat(life)
     chat.in_tool = lambda: (chat.steer(), chat.chats.cancel("alice"))
     chat.ask()

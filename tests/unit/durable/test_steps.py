@@ -35,7 +35,7 @@ def test_an_interval_that_is_none_is_refused(interval: Any) -> None:
 
 
 def test_a_worker_looks_for_messages_as_often_as_it_was_launched_to(life: Life) -> None:
-    """The interval stands in the row of the queue, where every worker reads it: the last launch sets it for all."""
+    """The interval is in the row of the queue, where every worker reads it: the last launch sets it for all."""
     life.conversations(doubling, [double])
     launch(life.url, f"worker of {life.folder}", poll_interval=7.5)
     assert polled() == 7.5

@@ -52,7 +52,7 @@ def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_a_durable_run_takes_and_gives_half_a_pair_of_surrogates(kept: tuple[DurableModel, Conversations]) -> None:
-    """No text is lost: U+FFFD stands where the half did, in messages, results, events, errors and what is sent."""
+    """No text is lost: U+FFFD is where the half did, in messages, results, events, errors and what is sent."""
     chat, _ = kept
     run = chat.invoke(f"Go {HALF}", {"metadata": {"a": HALF}}, run_id="one", stop=[HALF])
     assert [message.content for message in new_messages(run)] == ["Look \ufffd", "said hi\ufffd\0\ufffd", "Done \ufffd."]

@@ -40,7 +40,7 @@ def rows(events: list[RunEvent], execution: str = "one") -> dict[str, Any]:
 
 
 def test_rows_hold_each_but_partial_images() -> None:
-    """What comes back is what was told; a file above 256 kB stands in its message alone."""
+    """What comes back is what was told; a file above 256 kB is in its message alone."""
     events = shown_run()
     back = [event_of(row) for row in rows(events)["events"]]
     assert back == [event for event in events if not (isinstance(event, VendorCallProgress) and event.image)]
@@ -60,7 +60,7 @@ def test_a_crash_ends_the_calls_and_voids_what_was_found() -> None:
 
 
 def test_a_durable_run_tells_readers_what_its_vendor_does(life: Life) -> None:
-    """Live and after its end alike, also from a position on; the large image stands once in the database."""
+    """Live and after its end alike, also from a position on; the large image is once in the database."""
     reply = replies.responses()
     swapped: Any = json.loads(json.dumps([reply.events, reply.whole]).replace(PIXEL, LARGE))
     with ResponsesServer([Events(*swapped), Turn("21.")]) as server:

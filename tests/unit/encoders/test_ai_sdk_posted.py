@@ -279,7 +279,7 @@ def forged(draw: random.Random) -> dict[str, Any]:
 
 
 def marks_in(value: Any) -> set[str]:
-    """The marks that stand anywhere in a value."""
+    """The marks that are anywhere in a value."""
     return set(re.findall(r"mark\d+:", repr(value)))
 
 
@@ -290,7 +290,7 @@ def signed(part: Mapping[str, Any]) -> bool:
 
 
 def deciding(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The message whose decisions count: the assistant's that is the last one, or stands directly before the user's that is."""
+    """The message whose decisions count: the assistant's that is the last one, or is directly before the user's that is."""
     *before, last = body["messages"]
     last = before[-1] if last["role"] == "user" and before else last
     return last if last["role"] == "assistant" else {"parts": []}

@@ -1,4 +1,4 @@
-"""Events as server-sent events: what stands in each frame, numbers, nested runs, failures, and values that are no JSON."""
+"""Events as server-sent events: what is in each frame, numbers, nested runs, failures, and values that are no JSON."""
 
 import asyncio
 import json

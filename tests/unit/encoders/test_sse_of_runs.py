@@ -23,7 +23,7 @@ class Reader:
         calls: What is known of each call: `begun`, `ready`, `discarded`, `done` or `pending`.
         results: The content of each call's result.
         messages: The messages of the outermost runs, without what is inside tools.
-        runs: How each run stands: `open`, or the frame that ended it.
+        runs: How each run is: `open`, or the frame that ended it.
         last: The last frame.
     """
 

@@ -17,7 +17,7 @@ ANSWER = AIMessage("", id="m", tool_calls=[{"id": to, "name": "pay", "args": {"t
 
 
 def in_a_row(executor: ToolExecutor, decisions: Any) -> list[ToolMessage]:
-    """Executed as a list of calls, beside the history that they stand in."""
+    """Executed as a list of calls, beside the history that they are in."""
     return executor.execute_all(ANSWER.tool_calls, messages=[HumanMessage("Pay."), ANSWER], decisions=decisions)
 
 
@@ -86,7 +86,7 @@ def test_a_call_that_cannot_be_told_from_another_is_not_claimed() -> None:
 @pytest.mark.parametrize("store", [lambda: Store().claim, MemoryClaims])
 @pytest.mark.parametrize("way", ["execute_all", "aexecute_all"])
 def test_a_bundle_of_which_some_calls_may_not_run_is_claimed_once(way: str, store: Callable[[], Any]) -> None:
-    """What may run runs, and its siblings are answered, wherever they stand in the bundle; the second time nothing runs."""
+    """What may run runs, and its siblings are answered, wherever they are in the bundle; the second time nothing runs."""
     bank = Bank()
 
     def delete(path: str) -> str:

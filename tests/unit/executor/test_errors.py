@@ -89,7 +89,7 @@ def test_an_exception_that_is_false_is_a_failure() -> None:
 
 
 def test_a_tool_exception_speaks_for_itself() -> None:
-    """The message of a ToolException is written for the model, so it stands alone."""
+    """The message of a ToolException is written for the model, so it is all that the model reads."""
 
     def refuse(why: str = "the shop is closed") -> str:
         raise ToolException(*([why] if why else []))
@@ -106,7 +106,7 @@ def test_a_tool_exception_speaks_for_itself() -> None:
     ids=["true", "text", "callable"],
 )
 def test_a_tools_own_error_handling_is_honoured(setting: Any, content: str) -> None:
-    """With handle_tool_error the tool's own words stand, with status error."""
+    """With handle_tool_error the tool's own words are kept, with status error."""
 
     def refuse() -> str:
         raise ToolException("no")
@@ -117,7 +117,7 @@ def test_a_tools_own_error_handling_is_honoured(setting: Any, content: str) -> N
 
 
 def test_a_tools_own_validation_handling_is_honoured() -> None:
-    """With handle_validation_error the tool's own words stand."""
+    """With handle_validation_error the tool's own words are kept."""
 
     def add(a: int) -> int:
         return a
@@ -264,7 +264,7 @@ def test_wrong_keyword_arguments_are_told() -> None:
 
 
 def test_a_failure_is_logged_for_developers(caplog: pytest.LogCaptureFixture) -> None:
-    """The traceback stands in the debug log of the package, and nowhere else."""
+    """The traceback is in the debug log of the package, and nowhere else."""
 
     def fail() -> str:
         raise ValueError("inner")

@@ -77,7 +77,7 @@ def check(run: Way, names: list[str], *, asynchronous: bool, limit: int | None) 
     limit=st.sampled_from([None, 1, 2, 3]),
 )
 def test_an_exclusive_call_runs_beside_no_other(run: Way, names: list[str], asynchronous: bool, limit: int | None) -> None:
-    """Whatever calls stand around it, of whichever kind, however many may run at a time; none waits for ever."""
+    """Whatever calls are beside it, of whichever kind, however many may run at a time; none waits for ever."""
     check(run, names, asynchronous=asynchronous, limit=limit)
 
 

@@ -1,4 +1,4 @@
-"""What a loop of one's own asks of an executor: one call, some calls only, and where each result stands."""
+"""What a loop of one's own asks of an executor: one call, some calls only, and where each result goes."""
 
 import asyncio
 from typing import Any

@@ -269,7 +269,7 @@ class Zoned(TypedDict):
 
 
 class Renaming(BaseModel):
-    """A schema whose generator of aliases renames what stands in it too."""
+    """A schema whose generator of aliases renames what is in it too."""
 
     model_config = ConfigDict(alias_generator=to_camel)
     sent_to: Zoned
@@ -451,7 +451,7 @@ WRAPPED: Mapping[str, Callable[[list[Any]], Any]] = {
 @ways
 @pytest.mark.parametrize("wrapper", WRAPPED)
 def test_a_wrapped_tool_receives_what_was_approved(way: str, wrapper: str) -> None:
-    """Whatever stands around it, and invokes it; the tool and the wrapper of the program stay as they are."""
+    """Whatever wraps and invokes it; the tool and the wrapper of the program stay as they are."""
     received: list[Any] = []
     given = WRAPPED[wrapper](received)
     ran = Run(way, given, {"config": {"replicas": 3}}, {"config": {"replicas": 3}}, edits={1: {"config": {"replicas": 4}}})

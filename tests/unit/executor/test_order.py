@@ -126,7 +126,7 @@ def test_a_single_call_runs_in_the_callers_thread() -> None:
 
 
 async def test_a_sync_run_inside_an_event_loop_gives_tools_a_thread_without_one() -> None:
-    """A tool may use asyncio.run even if its synchronous caller stands inside a running loop (a notebook)."""
+    """A tool may use asyncio.run even if its synchronous caller is inside a running loop (a notebook)."""
 
     def nested() -> str:
         return asyncio.run(answer())
@@ -221,7 +221,7 @@ def test_of_two_limits_the_lower_one_holds() -> None:
 
 
 def test_a_tool_that_is_replaced_runs_from_then_on() -> None:
-    """`tools` is the executor's own mapping: what stands there when a call comes is what runs."""
+    """`tools` is the executor's own mapping: what is there when a call comes is what runs."""
     executor, other = ToolExecutor({"say": lambda: "old"}), ToolExecutor({"say": lambda: "new"})
     assert contents(executor.execute_all(calls("say"))) == ["old"]
     executor.tools["say"] = other.tools["say"]

@@ -56,7 +56,7 @@ def test_a_policy_that_cannot_work_is_refused_by_name(values: dict[str, Any], wo
 
 
 def test_a_policy_never_shows_what_its_cache_holds() -> None:
-    """Results of tools stand in no repr."""
+    """Results of tools are in no repr."""
     assert "secret" not in repr(ToolPolicy(cache={"key": "secret"}))
 
 

@@ -138,7 +138,7 @@ def test_a_text_with_a_key_twice_is_handed_to_nobody(text: str) -> None:
 
 
 def test_a_rule_on_arguments_judges_what_will_run() -> None:
-    """Of a key that stands twice the last value counts, for the rule and for the function."""
+    """Of a key that occurs twice the last value counts, for the rule and for the function."""
     given, executor = ran(requires_approval=lambda record: record.args["amount"] > 100)
     executor.execute_all(written('{"amount":5000,"amount":1}'))
     assert given == ['{"amount": 1}']

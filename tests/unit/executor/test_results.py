@@ -371,7 +371,7 @@ def test_a_result_says_what_happened() -> None:
 
 
 def test_a_result_says_what_it_is_of_and_whether_it_succeeded() -> None:
-    """Its call's id, its content and its success stand on the result itself."""
+    """Its call's id, its content and its success are on the result itself."""
 
     def fails() -> str:
         """Fail."""

@@ -48,7 +48,7 @@ class Thing:
 
     @staticmethod
     def free(cls: str) -> str:
-        """A function that stands in a class, with a parameter of a usual name."""
+        """A function that is in a class, with a parameter of a usual name."""
         return cls
 
 
@@ -245,7 +245,7 @@ typed.__annotations__["return"] = "OnlyForTypeCheckers"
 
 
 class Later(BaseTool):
-    """A tool whose synchronous method only stands there."""
+    """A tool whose synchronous method is there only for its name."""
 
     name: str = "later"
     description: str = "Later."

@@ -1,4 +1,4 @@
-"""What stands around each planned call: in which order, in threads and in tasks, and what becomes of a call that is left."""
+"""What wraps each planned call: in which order, in threads and in tasks, and what becomes of a call that is left."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_a_path_that_leads_elsewhere_or_is_refused_does_nothing(use: str, inside
 
 @pytest.mark.parametrize("use", USES)
 def test_a_link_to_a_directory_is_never_followed(use: str, inside: Path) -> None:
-    """At whichever depth of the path it stands, also where it leads back into the folder."""
+    """At whichever depth of the path it is, also where it leads back into the folder."""
     for path in ("link/secret.txt", "src/link/secret.txt", "src/deep/link/secret.txt", "link/new/file.txt"):
         place = inside / path.partition("link")[0] / "link"
         for target in (inside.parent / "outside", inside / "src"):

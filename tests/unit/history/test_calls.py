@@ -136,7 +136,7 @@ def test_results_are_put_in_call_order() -> None:
 
 
 def test_separated_results_move_to_their_call() -> None:
-    """What stands between a call and its result comes after the result."""
+    """What comes between a call and its result comes after the result."""
     asked, first, second, words = ai("a", "b"), tool("a"), tool("b"), HumanMessage("hurry")
     later, answer = ai("c"), tool("c")
     assert same(repair([HI, asked, first, words, second]), [HI, asked, first, second, words])
@@ -276,7 +276,7 @@ def test_merge_runs_joins_blocks() -> None:
 
 @pytest.mark.parametrize("content", [["a", {"type": "text", "text": "b"}], [{"type": "text", "text": "a"}, "b"]])
 def test_a_result_in_a_block_keeps_its_cache_mark_on_its_last_part(content: list[Any]) -> None:
-    """What stands before it is cached with it."""
+    """What is before it is cached with it."""
     mark = {"type": "ephemeral"}
     asking = AIMessage([{"type": "tool_use", "id": "a", "name": "f", "input": {}}])
     block = {"type": "tool_result", "tool_use_id": "a", "content": content, "cache_control": mark}

@@ -201,7 +201,7 @@ def test_call_ids_that_come_back_do_not_hide_results() -> None:
 
 
 def test_several_runs_in_one_history() -> None:
-    """Every run message is expanded where it stands."""
+    """Every run message is expanded where it is."""
     second = [AIMessage("Hm.", id="m5")]
     assert expand([HI, RUN, HI, run_message(second, "Hm."), HI]) == [HI, *PARTS, HI, *second, HI]
 

@@ -44,7 +44,7 @@ HISTORY: list[BaseMessage] = [
 
 @given(histories(), st.randoms(use_true_random=False), st.integers(0, 9))
 def test_rows_in_any_order_are_the_history_again(messages: list[BaseMessage], random: Any, start: int) -> None:
-    """Splitting loses nothing, is the same each time, and joining needs no order; run messages stand as what they carry."""
+    """Splitting loses nothing, is the same each time, and joining needs no order; run messages count as what they carry."""
     rows = split_generations(messages, start=start)
     assert split_generations(messages, start=start) == rows
     shuffled = json.loads(json.dumps(rows))
@@ -64,7 +64,7 @@ def test_rows_say_where_each_message_stands() -> None:
 
 
 def test_the_messages_of_a_run_keep_their_places() -> None:
-    """What a run says of its messages stands in the rows."""
+    """What a run says of its messages is in the rows."""
     model = ScriptedChatModel(replies=[AIMessage("", tool_calls=[call("a", "Rome")]), "All quiet."], tools=[look])
     new = new_messages(model.invoke("Look around."))
     rows = split_generations(new, start=1)
@@ -73,7 +73,7 @@ def test_the_messages_of_a_run_keep_their_places() -> None:
 
 
 def test_results_of_no_call_are_numbered_among_the_results() -> None:
-    """Where their ids are nobody's, each stands where it comes."""
+    """Where their ids are nobody's, each keeps its place."""
     calls = [{"name": "look", "args": {}, "id": name} for name in ("a", "b", "c")]
     rows = split_generations(
         [AIMessage("", tool_calls=calls, id="m"), *(ToolMessage("Seen.", tool_call_id=name) for name in ("x", "y", "z"))]

@@ -1,4 +1,4 @@
-"""`repair` and `validate`: what is no message of its own, and calls and results that stand where no vendor looks for them."""
+"""`repair` and `validate`: what is no message of its own, and calls and results that are where no vendor looks for them."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def test_removals_are_carried_out() -> None:
 
 
 def test_chunks_on_both_sides_of_a_removal_are_one_message() -> None:
-    """What stood between two chunks of a message is gone: they are joined, at once and not only the next time."""
+    """What was between two chunks of a message is gone: they are joined, at once and not only the next time."""
     repaired = repair([AIMessageChunk("Hi ", id="m"), RemoveMessage("elsewhere"), AIMessageChunk("there", id="m")])
     assert [(type(message), message.content) for message in repaired] == [(AIMessage, "Hi there")]
     assert same(repair(repaired), repaired)
@@ -94,7 +94,7 @@ def test_function_result_without_call_is_left_out() -> None:
 
 
 def test_calls_and_results_in_blocks_alone() -> None:
-    """Calls and results that stand in content blocks alone are read from there, once, whichever vendor's form the blocks have."""
+    """Calls and results that are in content blocks alone are read from there, once, whichever vendor's form the blocks have."""
     calls: list[dict[str, object]] = [
         {"type": "tool_use", "id": "a", "name": "f", "input": {"n": 1}},
         {"type": "function_call", "call_id": "b", "id": "fc_1", "name": "g", "arguments": '{"n": 2}'},

@@ -57,7 +57,7 @@ def test_a_list_in_which_another_message_stands_is_read_anew() -> None:
 
 
 def test_a_message_that_cannot_be_compared_is_another() -> None:
-    """A value whose comparison is no truth value stands in a message that took another's place."""
+    """A value whose comparison is no truth value is in a message that took another's place."""
 
     class Vague:
         __hash__ = None  # type: ignore[assignment]

@@ -96,7 +96,7 @@ def test_a_note_alone_has_no_part_in_a_message(make: Any, read: Any) -> None:
 
 
 def test_sums_leave_out_what_has_no_part_in_them() -> None:
-    """An empty text would stand before the blocks; where there is nothing else the sum is an empty message."""
+    """An empty text would come before the blocks; where there is nothing else the sum is an empty message."""
     block: Any = {"type": "text", "text": "a", "index": 0}
     blank = [new_chunk("", {}, None), piece_chunk(PIECE, "m1", listed=False), restart_chunk("m1")]
     assert sum_chunks([*blank, AIMessageChunk(content=[block], id="m1"), *blank]) == AIMessage([block], id="m1")

@@ -41,7 +41,7 @@ def asking(**values: Any) -> RunnableConfig:
 
 
 async def test_a_call_names_the_model_and_its_arguments(server: OpenAIServer) -> None:
-    """Invoked and streamed, synchronously and not; what a call does not set is as it was given, and each call stands alone."""
+    """Invoked and streamed, synchronously and not; what a call does not set is as it was given, and no call changes another."""
     model = init_chat_model("openai:default", configurable_fields="any", temperature=0.5)
     said = asking(model="openai:other", temperature=0.25)
     model.invoke("x", said)

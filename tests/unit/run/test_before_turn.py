@@ -129,7 +129,7 @@ def test_what_the_call_restricts_holds_in_each_turn() -> None:
 
 
 def test_the_last_request_at_a_limit_calls_nothing() -> None:
-    """A choice of the turn does not stand in the way of an end."""
+    """A choice of the turn is not in the way of an end."""
     model = model_of(lambda turn: replace(turn, tool_choice="any"), calls("look"), "Fine.", max_turns=1)
     assert model.invoke("Go.").text == "Fine."
     assert [request.tool_choice for request in model.requests] == ["any", "none"]
@@ -148,7 +148,7 @@ def test_another_model_makes_the_turn(way: Way) -> None:
 
 
 def test_keywords_go_to_the_vendor() -> None:
-    """Those of the call stand in the turn, and may be changed for it."""
+    """Those of the call are in the turn, and may be changed for it."""
     model = model_of(lambda turn: replace(turn, keywords={**turn.keywords, "seed": turn.number}), calls("look"), "Fine.")
     model.invoke("Go.", user="Anna")
     assert [dict(request.kwargs) for request in model.requests] == [{"user": "Anna", "seed": 1}, {"user": "Anna", "seed": 2}]

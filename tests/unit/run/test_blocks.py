@@ -139,7 +139,7 @@ def test_blocks_that_say_no_more_than_text_become_text() -> None:
     ids=["signature", "citation"],
 )
 def test_blocks_that_say_more_stay(block: dict[str, Any]) -> None:
-    """A signature or a citation stands only in blocks: these are kept, whatever the output version."""
+    """A signature or a citation is only in blocks: these are kept, whatever the output version."""
     message = v1(block, {"type": "text", "text": "Hi"})
     assert with_output_version(message, None) is message
     assert with_output_version(message, "v1").content == message.content
@@ -170,7 +170,7 @@ def test_blocks_of_two_turns_do_not_merge() -> None:
 
 
 def test_a_message_without_calls_is_gone_on_with() -> None:
-    """Between a turn that its server paused and the next one stands no separator."""
+    """Between a turn that its server paused and the next one is no separator."""
     out = output()
     chunks = out.chunk(AIMessageChunk("Let me"))
     out.message(AIMessage("Let me"))

@@ -98,7 +98,7 @@ def test_a_result_that_answers_nothing_is_refused_or_gets_its_call() -> None:
     assert validate(history) == []
     assert isinstance(history[1], AIMessage)
     assert history[1].tool_calls == [{"id": "x", "name": "look", "args": {}, "type": "tool_call"}]
-    with pytest.raises(ConfigurationError, match="'x'"):  # the open call and an orphan cannot stand in one turn
+    with pytest.raises(ConfigurationError, match="'x'"):  # the open call and an orphan cannot be in one turn
         add_tool_calls_and_results(add_assistant_tool_calls(HISTORY, CALLS), [], [orphan], auto_assistant_tool_calls=True)
 
 

@@ -19,7 +19,7 @@ def add(one: int, other: int) -> int:
 
 
 def test_a_run_says_why_it_ended() -> None:
-    """What stands in its metadata, of the message and of the last chunk; other chunks say nothing."""
+    """What is in its metadata, of the message and of the last chunk; other chunks say nothing."""
     model = ScriptedChatModel(replies=lambda messages, **_: CALLS, tools=[add], max_turns=1, on_limit="return")
     run = model.invoke("?")
     assert (stop_reason(run), max_turns_reached(run)) == ("max_turns", True)

@@ -17,7 +17,7 @@ from tests.support.inboxes import LOOKS, SAID, User, declared, kinds, left, text
 
 @pytest.mark.parametrize("way", WAYS)
 def test_between_results_and_the_next_request(way: str) -> None:
-    """It stands behind all results of the turn, with an id; the next request ends in it, and begins with the one before."""
+    """It comes behind all results of the turn, with an id; the next request ends in it, and begins with the one before."""
     blocks: Any = [{"type": "text", "text": SAID}]
     for said in (SAID, HumanMessage(SAID), HumanMessage(SAID, id="mine"), HumanMessage(blocks)):
         check_between(way, said)
@@ -38,7 +38,7 @@ def check_between(way: str, said: Any) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_after_the_last_reply_while_something_is_there(way: str) -> None:
-    """Each time one more turn answers it, in the same run; each text of the run stands on a line of its own."""
+    """Each time one more turn answers it, in the same run; each text of the run is on a line of its own."""
     user = User()
     model = user.model(user.says("One.", then="First."), user.says("Two.", "Three.", then="Second."), message_separator=" | ")
     ran = run(way, model, [QUESTION], inbox=user.inbox)

@@ -314,7 +314,7 @@ def test_runs_inside_a_bundle_count() -> None:
 
 
 def test_what_is_recorded_is_not_sent() -> None:
-    """The record stands in the metadata of the result; a run of a function of one's own has none, and does not count."""
+    """The record is in the metadata of the result; a run of a function of one's own has none, and does not count."""
     helper = inner()
 
     def own(question: str) -> Any:

@@ -42,7 +42,7 @@ def test_the_last_answer_may_be_the_call_that_ends_the_run() -> None:
 
 
 def test_on_limit_return_makes_no_further_request() -> None:
-    """The run stands as it is, every call answered."""
+    """The run stays as it is, every call answered."""
     driver = Driver([turn(call())])
     assert driver.run(plan(max_turns=1, on_limit="return")).stop_reason == "max_turns"
     assert len(driver.asked) == 1

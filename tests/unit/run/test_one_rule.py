@@ -218,7 +218,7 @@ OF_ITEMS = {"handlers": "nearest"}
 
 
 def places_of(name: str) -> list[str]:
-    """Which places have a setting, as the code says; a tool choice of the fields stands in `model_kwargs`."""
+    """Which places have a setting, as the code says; a tool choice of the fields is in `model_kwargs`."""
     has = {
         "call": name in RUN_KEYWORDS or name == "tool_choice",
         "executor": name in inspect.signature(ToolExecutor).parameters,

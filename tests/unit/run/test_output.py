@@ -128,7 +128,7 @@ def test_blocks_of_two_turns_never_merge() -> None:
 
 
 def test_reasoning_comes_before_the_separator() -> None:
-    """The line break stands directly before the text that it separates."""
+    """The line break is directly before the text that it separates."""
     run = output()
     run.chunk(spoken("a"))
     run.message(asking("a"))

@@ -115,7 +115,7 @@ def test_further_calls_of_the_model_wait_behind_it() -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_while_a_call_stays_open_it_is_not_sent(way: str, caplog: pytest.LogCaptureFixture) -> None:
-    """It stands in no message then; the end says so, to a program and in the log."""
+    """It is in no message then; the end says so, to a program and in the log."""
     desk = Desk()
     history, pending, _ = asked(desk.model(TURN, **RULES), way)
     model = desk.model(**RULES)

@@ -1,4 +1,4 @@
-"""Events say what stands between the texts of two turns: a reader that joins the texts has the text of the run message."""
+"""Events say what goes between the texts of two turns: a reader that joins the texts has the text of the run message."""
 
 import asyncio
 import json

@@ -159,7 +159,7 @@ def test_it_is_asked_for_with_the_last_request_in_front() -> None:
 
 
 def test_the_next_summary_covers_the_former_one() -> None:
-    """The model is shown it, and one stands in each request."""
+    """The model is shown it, and one is in each request."""
     texts = iter(f"Summary {number}." for number in range(99))
     model = model_of(Reader(60, lambda *_, **__: next(texts)))
     new = new_messages(model.invoke([QUESTION]))
@@ -533,7 +533,7 @@ def test_structured_output_asks_for_plain_text() -> None:
 
 
 def test_an_agents_questions_go_on_from_the_summary() -> None:
-    """What stands in one question's requests stands in the next one's."""
+    """What is in one question's requests is in the next one's."""
     model = model_of(Reader(40))
     agent = Agent(model)
     agent.run("Read.")

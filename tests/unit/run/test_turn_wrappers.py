@@ -1,4 +1,4 @@
-"""What stands around turns: the order, the parts, what is closed, and the ends that nobody can swallow."""
+"""What wraps turns: the order, the parts, what is closed, and the ends that nobody can swallow."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -66,7 +66,7 @@ def noting(name: str, log: list[str]) -> TurnWrapper:
 
 @every_way
 def test_wrappers_stand_in_one_order(way: Way) -> None:
-    """However they are given; those of one place stand as they are given, and each turn comes to each of them."""
+    """However they are given; those of one place keep the order that they are given in, and each turn comes to each of them."""
     log: list[str] = []
     names = [*reversed(ORDER), ORDER[-1]]
     replies = [AIMessage("", tool_calls=[{"name": "look", "args": {}, "id": "1"}]), "Done."]

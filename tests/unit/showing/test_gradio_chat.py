@@ -231,7 +231,7 @@ SHOWN = '<img src="data:image/png;base64,aGVsbG8=" alt="image"'
 
 @pytest.mark.parametrize("image", [IMAGE, OPENAI_IMAGE])
 def test_images_are_shown_by_their_data(image: dict[str, Any]) -> None:
-    """The user's, the model's and a tool's; one on the web is a link, any other address stands there as text, what is none is a word."""
+    """The user's, the model's and a tool's; one on the web is a link, any other address is there as text, what is none is a word."""
     elsewhere = {"type": "image", "url": "https://a.org/?secret"}
     stored = {"type": "image", "url": "gs://bucket/<b>.png"}
     wrong = {"type": "image", "base64": '"><script>', "mime_type": "text/html"}

@@ -42,7 +42,7 @@ def test_text_calls_progress_and_results_stand_on_lines() -> None:
 
 
 def test_what_runs_inside_a_tool_is_indented() -> None:
-    """Its text line by line, so that it can stand between what others say."""
+    """Its text line by line, so that it can come between what others say."""
     pieces = [TextDelta(**INNER, message_id="n", text=text) for text in ("I se", "arch.\nA lot", " of it.")]
     done = [MessageDone(**INNER, message=AIMessage("...", id="n")), RunEnded(**INNER, stop_reason="complete", turns=1)]
     inner = [RunStarted(**INNER, name="Helper"), *pieces[:2], *ready(ROME), pieces[2], *ready(record("3", "search", {}), INNER), *done]

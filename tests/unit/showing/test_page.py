@@ -2,6 +2,9 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
+from html import unescape
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,8 +23,8 @@ from langchain_autotools.event_types import (
     RunStarted,
     TextDelta,
 )
-from langchain_autotools.showing.page import part_html, part_text
-from langchain_autotools.showing.view_model import TextView, ViewModel
+from langchain_autotools.showing.page import part_html, part_text, waiting_text
+from langchain_autotools.showing.view_model import EndView, TextView, ViewModel
 from tests.support.seen_runs import INNER, OUTER, PAGE_TAG, USAGE, Read, answered, begun, pending, ready, record, reported, written
 
 PARIS, ROME = record("1", "forecast", {"city": "Paris"}), record("2", "forecast", {"city": "Rome"})
@@ -71,7 +74,7 @@ def test_a_long_call_stands_open_while_it_is_written() -> None:
 
 
 def test_calls_show_progress_results_and_errors() -> None:
-    """The latest word of each stands in its line, everything when it is opened; one that failed stands open."""
+    """The latest word of each is in its line, everything when it is opened; one that failed is open."""
     events = [*begun(), *ready(PARIS), *ready(ROME), *reported("1", "asking", {"share": 0.5}), *reported("2", "asking")]
     _, paris, rome = page(seen(events))
     assert words(paris) == 'forecast(city="Paris") {"share": 0.5} running city "Paris" Progress asking {"share": 0.5}'
@@ -97,7 +100,7 @@ def test_a_run_inside_a_tool_stands_under_its_call() -> None:
 
 
 def test_calls_that_wait_say_what_can_be_done() -> None:
-    """They stand open with all of their arguments, however long; the end says how to go on."""
+    """They are open with all of their arguments, however long; the end says how to go on."""
     call = record("1", "send_mail", {"to": "Anna", "text": "word " * 1000})
     declared = record("2", "book", {})
     waiting = [pending(call), pending(declared, "caller")]
@@ -105,8 +108,42 @@ def test_calls_that_wait_say_what_can_be_done() -> None:
     _, mail, book, last = page(seen(begun(), ready(call), ready(declared), CallsPending(**OUTER, calls=waiting), end))
     assert " open>" in mail and mail.count("word") > 1000 and "approve(), edit(...), reject(...) or respond(...)" in mail
     assert "run it yourself" in words(book)
-    assert "2 calls wait for you." in last and "run = model.resume(history, decisions)" in last
+    line = 'call.approve() if "approval" in call.kind else call.respond("...") for call in pending_calls(run)]))'
+    assert "2 calls wait for you." in last and f"run = show(model.stream([*history, run], resume=[{line}" in unescape(last)
     assert last.endswith("1 turn · 1,000 tokens in, 20 out · stopped: calls_pending</p></div>")
+
+
+def test_plain_text_of_a_call_that_waits_has_all_that_is_needed() -> None:
+    """All of its arguments, what there is to decide, and the line that decides it."""
+    call = record("1", "send_mail", {"to": "Anna", "text": "word " * 1000})
+    end = RunEnded(**OUTER, stop_reason="calls_pending", turns=1)
+    runs = seen(begun(), ready(call), CallsPending(**OUTER, calls=[pending(call)]), end)
+    _, mail, last = map(part_text, runs.parts)
+    assert mail.startswith('? send_mail(to="Anna", text="word word') and mail.count("word ") == 1000
+    assert mail.endswith("May it run with these arguments? It has not run. Decide: approve(), edit(...), reject(...) or respond(...).")
+    assert last.splitlines() == [
+        "1 call waits for you. To go on, with pending_calls from langchain_autotools:",
+        "run = show(model.stream([*history, run], resume=[call.approve() for call in pending_calls(run)]))",
+        "[1 turn · stopped: calls_pending]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "decides"),
+    [
+        (["vendor_approval"], "call.approve() for call in pending_calls(run)]"),
+        (["approval", "queued"], 'call.approve() for call in pending_calls(run) if call.kind != "queued"]'),
+        (["caller"], 'call.respond("...") for call in pending_calls(run)]'),
+        (["elicitation"], 'call.respond({"city": ..., "seats": ...}) for call in pending_calls(run)]'),
+        (["elicitation", "elicitation"], "call.respond({...}) for call in pending_calls(run)]"),
+    ],
+)
+def test_the_line_fits_what_the_calls_wait_for(kinds: list[Any], decides: str) -> None:
+    """What to say differs from kind to kind; a question's fields are those of its schema."""
+    asked = {"message": "Which?", "schema": {"properties": {"city": {}, "seats": {}}}}
+    waiting = [replace(pending(record(str(number), "book", {}), kind), args=asked) for number, kind in enumerate(kinds)]
+    text = waiting_text(EndView(RunEnded(**OUTER, stop_reason="calls_pending", turns=1), waiting, True))
+    assert text.endswith(f"resume=[{decides}))")
 
 
 def test_what_came_to_nothing_says_why() -> None:

@@ -130,7 +130,7 @@ def test_the_heading_of_gradios_panel_says_how_a_call_stands(events: int, word: 
 
 
 def test_gradio_shows_a_panel_and_links() -> None:
-    """The image stands in its message, once."""
+    """The image is in its message, once."""
     chat = GradioChat()
     for event in shown_run(files=[{"type": "image", "base64": PIXEL, "mime_type": "image/png"}]):
         chat.show(event)

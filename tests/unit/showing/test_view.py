@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.output_parsers import StrOutputParser
 
-from langchain_autotools import ConfigurationError, ToolContext, new_messages, show
+from langchain_autotools import ConfigurationError, ToolContext, new_messages, pending_calls, show
 from langchain_autotools.encoders.finished_runs import history_events
 from langchain_autotools.messages.display import run_markdown
 from langchain_autotools.showing.page import part_html, part_text
@@ -77,11 +77,22 @@ def test_text_is_printed_as_it_is_written(capsys: pytest.CaptureFixture[str]) ->
     assert seen == ["Once ", "upon ", "a time."]
 
 
-def test_calls_that_wait_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    """With what they would do."""
-    run = show(model_of(AIMessage("", tool_calls=[CALL]), requires_approval=True).stream("How is the weather?"))
-    assert capsys.readouterr().out.splitlines()[-2:] == ['? forecast(city="Paris") waits', "[1 turn · stopped: calls_pending]"]
-    assert run.tool_calls
+@pytest.mark.parametrize("added", [False, True], ids=["run not in history", "run in history"])
+def test_calls_that_wait_are_printed(added: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """With what they would do, and the line that lets them run; it is right as it is printed."""
+    model = model_of(AIMessage("", tool_calls=[CALL]), "Take a coat.", requires_approval=True)
+    history: list[BaseMessage] = [HumanMessage("How is the weather?")]
+    run = show(model.stream(history))
+    *_, waits, end, how, line = capsys.readouterr().out.splitlines()
+    assert (waits, end) == ('? forecast(city="Paris") waits', "[1 turn · stopped: calls_pending]")
+    assert how == "1 call waits for you. To go on, with pending_calls from langchain_autotools:"
+    history += new_messages(run) if added else []
+    names = {"show": show, "model": model, "history": history, "run": run, "pending_calls": pending_calls}
+    exec(line, names)
+    assert run.tool_calls and isinstance(names["run"], AIMessage) and names["run"].text == "Take a coat."
+    show([*history, *([] if added else new_messages(run))])
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line == "run = show(model.stream(history, resume=[call.approve() for call in pending_calls(history)]))"
 
 
 class Closes:
@@ -177,6 +188,8 @@ def test_a_history_is_printed(stores_run: bool, capsys: pytest.CaptureFixture[st
         '→ forecast(city="Paris")',
         '? forecast(city="Paris") waits',
         "[1 turn · stopped: calls_pending]",
+        "1 call waits for you. To go on, with pending_calls from langchain_autotools:",
+        'run = show(model.stream(history, resume=[call.respond("...") for call in pending_calls(history)]))',
     ]
 
 
@@ -184,7 +197,7 @@ def test_a_history_with_one_call_of_two_open_is_pending(capsys: pytest.CaptureFi
     """It says so, although its last message is a result."""
     asked = AIMessage("", tool_calls=[CALL, {**CALL, "id": "2", "args": {"city": "Rome"}}])
     show([HumanMessage("How is the weather?"), asked, ToolMessage("rain", tool_call_id="1")])
-    assert capsys.readouterr().out.splitlines()[-2:] == ['? forecast(city="Rome") waits', "[1 turn · stopped: calls_pending]"]
+    assert capsys.readouterr().out.splitlines()[-4:-2] == ['? forecast(city="Rome") waits', "[1 turn · stopped: calls_pending]"]
 
 
 def test_a_history_in_a_notebook_has_its_questions() -> None:

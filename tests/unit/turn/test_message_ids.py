@@ -99,7 +99,7 @@ def test_a_page_shows_three_turns() -> None:
 
 
 def test_no_reader_misses_a_result() -> None:
-    """The results stand behind the calls that they answer."""
+    """The results are behind the calls that they answer."""
     results = [message for message in new_messages(chat().invoke([QUESTION])) if isinstance(message, ToolMessage)]
     assert [result.tool_call_id for result in results] == ["call 1", "call 2"]
 
@@ -132,7 +132,7 @@ class Heard(BaseCallbackHandler):
 
 @pytest.mark.parametrize("wire", [wire for wire in WIRES if wire.name in DRAWN], ids=lambda wire: wire.name)
 async def test_an_id_that_may_come_twice_is_none(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Core's run id stands in its place from the first piece on, whichever way and whoever listens; the server's is in the metadata.
+    """Core's run id is in its place from the first piece on, whichever way and whoever listens; the server's is in the metadata.
 
     Wire quirk E-18.
     """
@@ -174,7 +174,7 @@ async def test_an_id_that_may_come_twice_is_none(wire: Wire, monkeypatch: pytest
     ],
 )
 def test_a_long_id_stays(given: str, stays: bool) -> None:
-    """Behind words stand at least 12 characters; 22 in all are always enough, since base64 holds dashes and what looks like words."""
+    """Words are followed by at least 12 characters; 22 in all are always enough, since base64 holds dashes and what looks like words."""
     model = ScriptedChatModel(replies=[AIMessage("Hi.", id=given), [AIMessageChunk(content="Hi.", id=given)]])
     for reply in (model.invoke([QUESTION]), streamed_reply(model, [QUESTION])):
         assert (reply.id == given) is stays

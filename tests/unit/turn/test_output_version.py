@@ -12,14 +12,14 @@ CALL = {"name": "f", "args": {}, "id": "1", "type": "tool_call"}
 
 @pytest.mark.parametrize("calls", [[], [CALL]])
 def test_extras_that_core_drops_are_kept(calls: list[Any]) -> None:
-    """A vendor's signature on a standard block stays on it, whatever calls stand beside it."""
+    """A vendor's signature on a standard block stays on it, whatever calls are beside it."""
     signed: dict[str, Any] = {"type": "text", "text": "Hi", "extras": {"signature": "s"}}
     message = AIMessage(content=[signed], tool_calls=calls, response_metadata={"model_provider": "anthropic"})
     assert with_output_version(message, "v1").content == [signed, *calls]
 
 
 def test_text_of_blocks_has_no_reasoning_where_there_was_none() -> None:
-    """Nothing is added to a message whose blocks are text alone; reasoning stands beside the text."""
+    """Nothing is added to a message whose blocks are text alone; reasoning is beside the text."""
     message = AIMessage(content=[{"type": "text", "text": "Hi"}], response_metadata={"output_version": "v1"})
     plain = with_output_version(message, None)
     assert (plain.content, plain.additional_kwargs) == ("Hi", {})

@@ -78,7 +78,7 @@ class FiltersBoth(Filters):
 
 
 class _Plain:
-    """No model: what stands before a model's class."""
+    """No model: what comes before a model's class."""
 
     def _stream(self, *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
         return map(_louder, super()._stream(*args, **kwargs))  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Models without tools of their own: what the package remembers of a message stands in it only where something needs it."""
+"""Models without tools of their own: what the package remembers of a message is in it only where something needs it."""
 
 import json
 from functools import reduce

@@ -12,7 +12,7 @@ NAMES = ["f", "g", "web_search", "h"]
 
 @pytest.mark.parametrize("choice", [None, "auto", {"type": "auto", "disable_parallel_tool_use": True}])
 def test_a_choice_that_forces_nothing_stays(choice: Any) -> None:
-    """It is said on every turn as it was written: what stands beside the word restricts."""
+    """It is said on every turn as it was written: what is beside the word restricts."""
     assert read_choice(choice) == ToolChoice(choice, choice, None, False)
 
 
