@@ -25,7 +25,7 @@ from .settings import RUN_KEYWORDS, drop_settings
 
 
 def _with_plain_content(message: BaseMessage) -> BaseMessage:
-    """Return a message with a list of blocks so that core's counter, which takes calls to be among the blocks then, counts its calls too."""
+    """Return a message with blocks so that core's counter, which takes calls to be among the blocks, counts its calls too."""
     if not isinstance(message, AIMessage) or not message.tool_calls or any(map(is_call_block, message.content)):
         return message
     blocks = [*message.content, *({"type": "tool_use", **call} for call in message.tool_calls)]
