@@ -17,7 +17,6 @@ from ..messages.metadata import InnerUsage, paid_replies
 from .loop import Limits, Progress
 
 _USED_UP = "Not run: the {limit} of this run is used up. Answer with what is known."
-_LEAST: Mapping[str, Any] = {"token_budget": 1, "max_tool_calls": 0, "max_cost": Decimal("1e-12")}
 
 
 @dataclass(eq=False, repr=False)
@@ -88,6 +87,6 @@ class InnerRuns:
         """Return the settings of a run inside by name, bounded by what is left."""
         changes = self._left()
         for name, left in changes.items():
-            own, left = values[name], max(_LEAST[name], left)
+            own, left = values[name], max(0, left)
             changes[name] = left if own is None else min(Decimal(str(own)) if name == "max_cost" else own, left)
         return {**values, **changes, **({"prices": self._prices} if "max_cost" in changes else {})}

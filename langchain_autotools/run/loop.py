@@ -9,7 +9,7 @@ no clock of its own (one is passed in) and knows no model, so one loop serves th
 import json
 import logging
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
@@ -494,7 +494,7 @@ def _signature(result: ToolCallResult) -> tuple[str, str, str]:
 # ---------------------------------------------------------------------------------------------- the check whether a run has reached a limit
 
 
-@dataclass
+@dataclass(repr=False)
 class Progress:
     """The consumption of a run so far.
 
@@ -503,15 +503,15 @@ class Progress:
 
     limits: Limits
     started: float
-    cancelled: Callable[[], bool] | None = field(default=None, repr=False)
-    compaction: Any = field(default=None, repr=False)
+    cancelled: Callable[[], bool] | None = None
+    compaction: Any = None
     turns: int = 0
     tool_calls: int = 0
     usage: UsageMetadata | None = None
     context: int = 0
-    _last: object = field(default=None, repr=False)
-    _repeats: int = field(default=0, repr=False)
-    _refused_calls: bool = field(default=False, repr=False)
+    _last: object = None
+    _repeats: int = 0
+    _refused_calls: bool = False
 
     def count_turn(self, usage: UsageMetadata | None, *, goes_on: bool = False) -> None:
         """Count one model turn and its reported tokens. Of a reply with which another one goes on only the tokens count."""

@@ -202,6 +202,14 @@ def test_none_is_not_said_where_the_partner_would_read_it_as_a_name() -> None:
     assert "error" in messages[1].text and messages[-1].text == "done"
 
 
+@pytest.mark.further
+def test_a_choice_that_is_a_mapping_with_one_key_holds() -> None:
+    """After `{"none": {}}` no tool runs, whatever the model says; after `{"auto": {}}` any may."""
+    for choice, text in (({"none": {}}, "error"), ({"auto": {}}, "X")):
+        model = Streams(tools=[shout], script=[AIMessage("", tool_calls=[call_of()]), AIMessage("done")])
+        assert text in new_messages(model.invoke("hi", tool_choice=choice))[1].text
+
+
 def test_none_is_said_where_the_partner_knows_it() -> None:
     """In its own words."""
 

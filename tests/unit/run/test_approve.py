@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 import time
 from functools import partial
@@ -14,6 +15,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_autotools import ConfigurationError, Decision, PendingCall, ToolExecutor, ToolPolicy, pending_calls
 from langchain_autotools.executor.pending import RECORD
 from langchain_autotools.messages.metadata import KEY
+from langchain_autotools.testing import ScriptedChatModel
 from tests.laws.ways import WAYS, run
 from tests.support.at_once import at_once, with_time_for_it
 from tests.support.desk import QUESTION, TURN, Desk, asking, call, reason
@@ -217,6 +219,13 @@ def test_who_decides_may_wait_in_a_thread_while_the_loop_goes_on() -> None:
     human = Human()
     Desk().model(TURN, **RULE, approve=human).invoke([QUESTION])
     assert human.threads == {threading.get_ident()}
+
+
+@pytest.mark.further
+def test_a_model_that_has_one_can_be_dumped() -> None:
+    """As JSON: the function is left out."""
+    model = ScriptedChatModel(replies=[], approve=PendingCall.approve)
+    assert "approve" not in json.loads(model.model_dump_json())
 
 
 def test_the_calls_choice_goes_before_the_executors_and_the_models() -> None:

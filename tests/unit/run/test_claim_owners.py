@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -583,6 +584,26 @@ def test_a_store_that_is_silent_until_the_deadline_lets_nothing_begin(asynchrono
     go_on.set()
     assert gave_back.wait(30)
     assert all(row.state != "begun" for row in store.rows.values())
+
+
+@pytest.mark.further
+def test_waiting_for_a_store_after_the_deadline_leaves_the_processor_free() -> None:
+    """The store has a second more to answer, and the run does not check all the time whether it has."""
+    bank, go_on = Bank(), threading.Event()
+
+    class Slow(MemoryClaims):
+        def done(self, key: str, owner: str, value: dict[str, Any]) -> bool:
+            return go_on.wait(30) if key.startswith("turn.") else super().done(key, owner, value)
+
+    model = bank.model(Slow(), "Anna")
+    history = asked(model)
+    decisions = [call.approve() for call in pending_calls(history)]
+    bound: Any = model.bind(deadline=0.2)
+    begun = time.thread_time()
+    bound.invoke(history, resume=decisions)
+    spent = time.thread_time() - begun
+    go_on.set()
+    assert bank.did == ["Anna", "a note"] and spent < 0.4
 
 
 @ways

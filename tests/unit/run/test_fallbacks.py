@@ -131,6 +131,18 @@ def test_a_model_that_is_gone_is_the_first(caplog: pytest.LogCaptureFixture) -> 
     assert any("second/second" in one.message and "not among its models" in one.message for one in caplog.records)
 
 
+@pytest.mark.further
+def test_that_a_model_cools_down_is_logged_only_where_it_does(caplog: pytest.LogCaptureFixture) -> None:
+    """A run that begins with its own model says nothing of it."""
+    model, _ = pair([DOWN], ["Second.", "Second."], cooldown=60)
+    told = []
+    for _ in range(2):
+        model.invoke("Go.")
+        told.append([one.message for one in caplog.records if "cools down" in one.message])
+        caplog.clear()
+    assert told == [[], [f"{ONE} has failed lately and cools down: {TWO} is asked"]]
+
+
 def test_a_model_that_failed_cools_down() -> None:
     """In all runs of the process; where all cool down, the first is asked."""
     model, other = pair([DOWN, "First."], ["Second.", "Second.", DOWN, DOWN], cooldown=60)

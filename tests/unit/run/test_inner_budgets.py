@@ -202,6 +202,15 @@ def test_calls_one_after_another_each_get_what_is_left() -> None:
     assert ["used up" in result.text for result in results_of(answer)] == [False, True, True]
 
 
+@pytest.mark.further
+def test_a_tool_that_is_no_model_runs_when_nothing_is_left() -> None:
+    """Behind a run inside that has used the rest: it needs no tokens of its own."""
+    replies = [said("", ("inner", {"question": "?"}), ("look", {"number": 1})), said("Enough.")]
+    model = outer(inner(), look, replies=replies, on_limit="return", parallel=False)
+    answer = model.invoke([QUESTION], token_budget=2 * EACH)
+    assert stop_reason(answer) == "token_budget" and results_of(answer)[1].text == "seen 1"
+
+
 def test_runs_that_begin_together_each_get_what_is_left_at_their_begin() -> None:
     """Two runs in parallel may use the rest twice; both count, and the run around ends."""
     together = threading.Barrier(2, timeout=20)
@@ -263,6 +272,15 @@ def test_what_failed_runs_have_used_counts(way: str) -> None:
     assert ran.message is not None and "gone" in results_of(ran.message)[0].text
     assert len(helper.requests) == 4  # of which each second one fails
     assert tokens(ran.message) == paid(model) + 2 * EACH
+
+
+@pytest.mark.further
+def test_a_run_that_begins_anew_with_nothing_left_ends_after_its_reply(caplog: pytest.LogCaptureFixture) -> None:
+    """Its first attempt has used more than there was, and failed at its last answer: what is left is 0, and the log says so."""
+    policy = ToolPolicy(retry=RetryPolicy(attempts=2, wait_scale=0), retry_on=(ValueError,))
+    helper = inner(replies=[said("", ("look", {})), ValueError("the connection is gone"), said("", ("look", {})), said("Enough.")])
+    answer = outer(helper, policies={"inner": policy}, on_limit="return").invoke([QUESTION], token_budget=EACH + 5)
+    assert len(helper.requests) == 4 and "Enough." in results_of(answer)[0].text and "limit token_budget=0," in caplog.text
 
 
 def test_what_a_run_that_is_given_up_has_used_counts() -> None:

@@ -173,7 +173,7 @@ def test_no_vendors_keyword_is_mistaken() -> None:
         model.bind(fallbacks=None)  # a parameter of Anthropic's, too, that has our name
 
 
-@pytest.mark.parametrize("name", ["mx_trns", "max_turnsss", "maxturn", "mox_tirns"])
+@pytest.mark.parametrize("name", ["mx_trns", "max_turnsss", "maxturn", "mox_tirns", pytest.param("maaax_turns", marks=pytest.mark.further)])
 def test_a_keyword_two_letters_off_is_refused(name: str) -> None:
     """Left out, put in or changed: it is told what was meant."""
     with pytest.raises(ConfigurationError, match=f"no keyword '{name}': did you mean 'max_turns'"):

@@ -118,6 +118,14 @@ def test_wrappers_stand_around_a_reply_too(way: Way) -> None:
     assert [request.messages for request in requests] == [OPEN]
 
 
+@pytest.mark.further
+@every_way
+def test_a_model_that_does_not_stream_hands_its_message_on(way: Way) -> None:
+    """Whole, once, and with itself as the new message."""
+    (message,) = way(ScriptedChatModel(replies=["I see."], disable_streaming=True), "Look!")
+    assert message.text == "I see." and new_messages(message) == [message]
+
+
 @every_way
 def test_a_stored_message_stands_in_place_of_the_sum(way: Way) -> None:
     """Chunks stay as they left; the last one brings the stored message, which `invoke` returns."""

@@ -53,6 +53,14 @@ JOINED = dict.fromkeys(STORIES, "Let me look.\nIt is 21.") | {
 """The text of each story's run message."""
 
 
+@pytest.mark.further
+def test_a_piece_whose_content_is_a_list_with_a_text_is_text() -> None:
+    """LangChain allows texts among blocks; what nobody knows is no text."""
+    piece: Any = [AIMessageChunk(["Fine."]), AIMessageChunk([{"type": "own", "text": "Hm."}])]
+    told = list(events(ScriptedChatModel(replies=[piece]).stream("?")))
+    assert [one.text for one in told if isinstance(one, TextDelta)] == ["Fine."]
+
+
 def chat(story: str, **settings: Any) -> ScriptedChatModel:
     """A model that says this."""
     return ScriptedChatModel(tools=[look], replies=STORIES[story], **settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import count, islice, pairwise
 from typing import Any
 
@@ -32,6 +33,8 @@ from langchain_autotools.deadline import Deadline
 from langchain_autotools.event_types import ContextCompacted, TextDelta
 from langchain_autotools.history import validate
 from langchain_autotools.history.cuts import Reading
+from langchain_autotools.history.summaries import Summary
+from langchain_autotools.run.summaries import RunSummaries
 from langchain_autotools.run.summaries import asking as asking_for_summary
 from langchain_autotools.run.turn_wrappers import TurnRequest, WireForm
 from langchain_autotools.testing import Request, ScriptedChatModel
@@ -649,6 +652,21 @@ def test_however_its_runs_are_stored_a_conversation_makes_the_same_requests(
             assert [contents(one) for one in repeated.requests] == [contents(one) for one in model.requests]
             stored[place] = [*history, *KEPT[way](message)]
     assert sent[0] == sent[1]
+
+
+@pytest.mark.further
+def test_a_new_summary_is_that_of_its_own_history_alone() -> None:
+    """One that was edited, one that is shorter, and one with a later summary are cut as their records say."""
+    new = [QUESTION, *new_messages(model_of(Reader(5)).invoke([QUESTION]))]
+    whole, edited, shorter, later = (Reading(lambda one: len(one.text)) for _ in range(4))
+    whole.read(new)
+    edited.read([HumanMessage("Another question."), *new[1:]])
+    shorter.read(new[:3])
+    later.read(new)
+    later.cut = replace(later.cut, summary=Summary(6, text="The later one."))
+    summaries = RunSummaries()
+    summaries.take(whole, Summary(4, text=SUMMED), 0)
+    assert [summaries.known_of(one)[0] == one.cut for one in (whole, edited, shorter, later)] == [False, True, True, True]
 
 
 def test_a_reading_goes_on_from_where_it_was() -> None:

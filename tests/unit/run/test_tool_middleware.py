@@ -24,7 +24,7 @@ from langchain.agents.middleware import (
 from langchain_core.language_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from langchain_autotools import ConfigurationError, ToolPolicy, new_messages, pending_calls, stop_reason, with_tools
+from langchain_autotools import ConfigurationError, ToolCallResult, ToolPolicy, new_messages, pending_calls, stop_reason, with_tools
 from langchain_autotools.testing import ScriptedChatModel
 from tests.support.at_once import at_once
 from tests.support.endless_chat import Way, ainvoke, every_way, invoke
@@ -109,9 +109,11 @@ def test_an_approved_call_runs_once_where_middleware_calls_its_handler_twice(way
         return f"did {len(tries)}"
 
     approve = (lambda pending: pending.approve()) if decided else None
-    model = model_of(call(name="act"), "Fine.", middleware=[Around(tool=twice)], tools=[act], approve=approve)
+    told: list[ToolCallResult] = []
+    model = model_of(call(name="act"), "Fine.", middleware=[Around(tool=twice)], tools=[act], approve=approve, on_executed=told.append)
     result = way(model)[1][1]
     assert (result.text, tries) == (f"did {len(tries)}", ["Rome"] * (1 if decided and not fails else 2))
+    assert [one.attempts for one in told] == [len(tries)]
 
 
 def test_an_approved_call_whose_outcome_is_not_known_is_not_tried_again() -> None:
