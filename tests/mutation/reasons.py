@@ -19,6 +19,8 @@ EQUIVALENT: dict[str, str] = {
     "TurnAccumulator._take_extra: if not extra or not _FRAGMENTS & extra.keys(): not extra or not _FRAGMENTS & extra.keys() -> not extra and (not _FRAGMENTS & extra.keys())": "but for speed: what has no fragments is copied whole",
     "mark_read: method.__dict__[_READ] = True -> method.__dict__[_READ] = False": "its presence alone is asked",
     "_text_alone: block = content[0] if len(content) == 1 else None: content[0] -> content[-1]": "there is one",
+    "-: _depth: ContextVar[int] = ContextVar('autotools_thread_depth', default=0): default=0 -> default=-1": "depths are only told apart by it",
+    "_FailoverModels._form: if known is None or known[0] is not request.form: known[0] -> known[1]": "but for speed: a model's form is made anew for each turn",
 }
 """Those that do the same as the code that they were made from."""
 
