@@ -215,19 +215,20 @@ class Reading:
         place, said, saved = self.known or (0, 0, 0)
         return min(4.0, max(0.25, said / max(1, self.tokens[place] + declared - saved))) if self.known is not None else 1.0
 
-    def record(self, cut: Cut, windows: Mapping[str, int], tried: int = 0) -> dict[str, Any] | None:
+    def record(self, cut: Cut, windows: Mapping[str, int], tried: int = 0, *, is_stored: bool = True) -> dict[str, Any] | None:
         """Return the record of a cut; None where nothing is cut.
 
         Args:
             cut: The cut. Its summary is in the record where the history has none of it.
             windows: The context windows that servers have told.
             tried: The number of messages of a summary that was asked for and not made.
+            is_stored: Whether the messages that were read are all stored, so that their records are found again.
         """
         if not cut.end and cut.summary is None and not tried:
             return None
         numbers = (tried, self.covered[cut.end - 1] if cut.end else 0, cut.summary.messages if cut.summary is not None else 0)
         made: dict[str, Any] = {"messages": max(numbers), "digest": self.chain[max(numbers)], "results": cut.before}
-        if cut.summary is not None and cut.summary != self.cut.summary:
+        if cut.summary is not None and (cut.summary != self.cut.summary or not is_stored):
             made["summary"] = summary_record(cut.summary, self.chain)
         more = {"also": list(cut.also), "windows": dict(windows), "tried": tried}
         return made | {name: value for name, value in more.items() if value}

@@ -301,6 +301,15 @@ class Compactor(TurnWrapper):
         """The context windows that servers have told in this run, by the model's name."""
         return self._learned
 
+    def take_summary(self, reading: Reading, summary: Summary) -> None:
+        """Take a summary of the messages of a request, or one without text, which was asked for and not made."""
+        self.summaries.take(reading, summary, len(self._history))
+
+    @property
+    def are_summaries_stored(self) -> bool:
+        """Whether the messages of the run have a record of its new summary."""
+        return self.summaries.are_stored(self._history)
+
     def noted(self, request: TurnRequest, window: int | None, *, is_cut: bool) -> None:
         """Note what a request has sent."""
         self._sent, self._window = request.messages, window
@@ -516,7 +525,8 @@ class _ShortenedTurn:
         self.request = replace(self._asked, messages=shape.messages(self._compactor.settings.tool_name))
         self._compactor.noted(self._asked, shape.window, is_cut=shape.is_new)
         windows = {**shape.reading.windows, **self._compactor.learned}
-        self._record = shape.reading.record(shape.cut, windows, shape.tried if shape.tried > shape.reading.tried else 0)
+        tried = shape.tried if shape.tried > shape.reading.tried else 0
+        self._record = shape.reading.record(shape.cut, windows, tried, is_stored=self._compactor.are_summaries_stored)
 
     @property
     def wants_summary(self) -> bool:
@@ -534,7 +544,7 @@ class _ShortenedTurn:
         summary = replace(plan, text=text or "", tokens=shape.reading.estimate(HumanMessage(text)) if text else 0)
         if text and shape.reading.size(replace(shape.cut, summary=summary), compactor.declared(self._asked)) >= shape.size:
             summary = replace(plan, text="", tokens=0)  # it is longer than what it stands for
-        compactor.summaries.take(shape.reading, summary)
+        compactor.take_summary(shape.reading, summary)
         self._set(_Shape(compactor, self._asked, self._limit, sums=False))
         if self._error is not None:
             self._check(self._error)

@@ -17,6 +17,7 @@ from langchain_core.runnables import RunnableConfig
 
 from ..history.cuts import Cut, Reading
 from ..history.summaries import Summary, instruction, summary_text, transcript
+from ..messages.metadata import COMPACTED, own_metadata
 from .turn_wrappers import AsyncProceed, Proceed, TurnPart, TurnRequest, WireForm
 
 
@@ -30,6 +31,7 @@ class RunSummaries:
     def __init__(self) -> None:
         self.unpaid: list[AIMessage] = []
         self._made: tuple[Summary, str] | None = None
+        self._unstored: int | None = None
         self._tried: tuple[int, str] = 0, ""
 
     def known_of(self, reading: Reading) -> tuple[Cut, int]:
@@ -43,18 +45,34 @@ class RunSummaries:
         messages, digest = self._tried
         return cut, messages if tried < messages < len(chain) and chain[messages] == digest else tried
 
-    def take(self, reading: Reading, summary: Summary) -> None:
-        """Take a summary of a history, which its next requests have; or one without text, which was asked for and not made."""
+    def take(self, reading: Reading, summary: Summary, messages: int) -> None:
+        """Take a summary of a history, which its next requests have; or one without text, which was asked for and not made.
+
+        Args:
+            reading: The history.
+            summary: The summary.
+            messages: The number of messages of the run so far.
+        """
         digest = reading.chain[summary.messages]
         if summary.text:
-            self._made = summary, digest
+            self._made, self._unstored = (summary, digest), messages
         else:
             self._tried = summary.messages, digest
+
+    def are_stored(self, history: Sequence[BaseMessage]) -> bool:
+        """Whether the messages of the run have a record of its new summary: a reply that goes back to the model is not among them."""
+        if self._unstored is not None and any(map(_records_summary, history[self._unstored :])):
+            self._unstored = None
+        return self._unstored is None
 
     def take_unpaid(self) -> list[AIMessage]:
         """Return the replies that are not counted yet; the next ones are others."""
         replies, self.unpaid = self.unpaid, []
         return replies
+
+
+def _records_summary(message: BaseMessage) -> bool:
+    return "summary" in own_metadata(message).get(COMPACTED, ())
 
 
 # ---------------------------------------------------------------------------------------------- the requests

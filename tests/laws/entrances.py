@@ -66,6 +66,8 @@ def scripted(plan: Plan, tools: Any, **fields: Any) -> ScriptedChatModel:
     """A model that plays the plan, and remembers nothing: what it says follows from what it is sent."""
 
     def reply(messages: list[BaseMessage], **_: Any) -> Any:
+        if (summary := plan.summary(messages)) is not None:
+            return summary
         calls = plan.calls(messages)
         said: list[Any] = ["Let me see.", fragments(calls), *item_chunks(plan.items(messages))] if calls else ["Done."]
         said = [PAID, *said] if plan.paid else said

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from langchain_core.exceptions import ModelAPIError
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -60,11 +60,15 @@ class Structured(Entrance):
         if self.plan.fails and exchange.json["model"] != "another":
             return Failure(503)
         sent = exchange.json["input" if self.plan.handled else "messages"]
-        before = [AIMessage("") for one in sent if one.get("role") == "assistant"]
+        said = [one for one in sent if one.get("role") in ("assistant", "user")]
+        before = [AIMessage("") if one["role"] == "assistant" else HumanMessage(one["content"]) for one in said]
+        usage: Any = {"usage": (len(exchange.body) // 4, 7)} if self.plan.counts else {}
+        if (summary := self.plan.summary(before)) is not None:
+            return Turn(summary, **usage)
         calls = self.plan.calls(before)
-        said: Any = ("Let me see.", calls) if calls else ('{"answer": "Done."}',)
-        usage: Any = {"usage": (1_000_000, 0)} if self.plan.paid else {}
-        return Turn(*said, items=self.plan.items(before), **usage)
+        reply: Any = ("Let me see.", calls) if calls else ('{"answer": "Done."}',)
+        usage = {"usage": (1_000_000, 0)} if self.plan.paid else usage
+        return Turn(*reply, items=self.plan.items(before), **usage)
 
     def run(self, history: Sequence[BaseMessage], **keywords: Any) -> Outcome:
         """One run; what it raises brings its messages."""
@@ -113,7 +117,7 @@ class Checked(Structured):
 
     def _reply(self, exchange: Exchange) -> Turn | Failure:
         made = super()._reply(exchange)
-        is_output = isinstance(made, Turn) and not made.calls
+        is_output = isinstance(made, Turn) and made.text.startswith('{"answer"')
         return Turn('{"answer": ') if is_output and next(self._rejects, False) else made
 
 
@@ -126,6 +130,8 @@ class _Planned(ChatHouse):
         if self.plan.fails:
             raise ModelAPIError("It is down.")
         self.sent.append((list(messages), kwargs))
+        if (summary := self.plan.summary(messages)) is not None:
+            return AIMessage(summary)
         calls, beside = self.plan.calls(messages), self.plan.beside(messages)
         made = self._written([*calls, *beside]) if calls else AIMessage("Done.")
         paid = {"usage_metadata": PAID.usage_metadata, "response_metadata": PAID.response_metadata} if self.plan.paid else {}

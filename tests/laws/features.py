@@ -186,6 +186,30 @@ _PAGE = "r999-" + handle_of(ToolMessage(f"Page 1: {LONG}", tool_call_id="1"), 0)
 """The handle of the page, which is known by its content wherever it is."""
 
 
+class Summaries(Feature):
+    """The model wrote a text for which no cut result makes room: once it has seen its result, a summary stands for the turn."""
+
+    name = "summaries"
+
+    def add(self, plan: Plan) -> None:
+        """A limit that the text alone passes, and replies that tell what they have used."""
+        plan.fields |= {"compact": Compaction(at=0.3), "context_window": 10_000}
+        plan.counts = True
+        plan.add("write", Call("write", {"text": LONG * 16}, "summaries_0"))
+        plan.allow("write", text=LONG * 16)
+        plan.add("count", Call("count", {"number": 60}, "summaries_1"), turn=1)
+        plan.allow("count", number=60)
+
+    def check(self, seen: Seen) -> None:
+        """The history has the text and the call whole; the summary is on the reply to the request that had it, and nowhere else."""
+        written = [call for one in seen.history if isinstance(one, AIMessage) for call in one.tool_calls if call["id"] == "summaries_0"]
+        assert [call["args"] for call in written] == [{"text": LONG * 16}] and seen.result("summaries_0").text == "Written."
+        assert not any("replies so far" in one.text for one in seen.history)
+        records = [one.response_metadata.get(KEY, {}).get("compacted", {}) for one in seen.history if isinstance(one, AIMessage)]
+        made = [record["summary"]["text"] for record in records if "summary" in record]
+        assert made == [f"{number} replies so far." for number in range(1, len(made) + 1)] and (made or seen.plan.fails)
+
+
 class AtOnce(Feature):
     """A function decides about each call at once."""
 
@@ -579,5 +603,17 @@ _OF_CALLS = (
     Handlers,
 )
 _ENDING = (Limits, Failure, Cancel, Deadline, InnerBudgets, StopCondition, MaximumCost)
-_OF_RUNS = (ToolChoice, TurnHooks, Middleware, ChangedCalls, Failover, VendorEvents, MessageWithDecisions, ChangedTools, Inbox, Compacted)
-FEATURES: Mapping[str, type[Feature]] = {kind.name: kind for kind in (*_OF_CALLS, *_ENDING, *_OF_RUNS)}
+_OF_RUNS = (
+    ToolChoice,
+    TurnHooks,
+    Middleware,
+    ChangedCalls,
+    Failover,
+    VendorEvents,
+    MessageWithDecisions,
+    ChangedTools,
+    Inbox,
+    Compacted,
+    Summaries,
+)
+FEATURES: Mapping[str, type[Feature]] = {kind.name: kind for kind in (*_OF_CALLS, *_ENDING, *_OF_RUNS, Compacted, Summaries)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -155,6 +156,11 @@ class Work:
         self._note("erase", path=path)
         return "Erased."
 
+    def write(self, text: str) -> str:
+        """Write a text."""
+        self._note("write", text=text)
+        return "Written."
+
     def tidy(self, room: str) -> str:
         """Tidy a room."""
         self._note("tidy", room=room)
@@ -229,6 +235,7 @@ class Plan:
         sources: Sources of further tools.
         paid: Whether each reply says that it has used a million tokens.
         handled: The calls of the vendor's shell that the model makes in its first turn, beside those of tools.
+        counts: Whether replies of a wire tell what their requests have used.
         says: What the user says while they decide; None for nothing.
         inbox: The queue of what the user says while a run goes on; None for none.
     """
@@ -247,6 +254,7 @@ class Plan:
     told: list[RunEvent] = field(default_factory=list)
     sources: list[Any] = field(default_factory=list)
     paid: bool = False
+    counts: bool = False
     handled: list[Call] = field(default_factory=list)
     says: str | None = None
     inbox: Any = None
@@ -284,6 +292,11 @@ class Plan:
         """Give a tool a policy."""
         self.fields.setdefault("policies", {})[name] = policy
 
+    def summary(self, messages: Sequence[BaseMessage]) -> str | None:
+        """What the model says where it is asked for a summary; None where it is not."""
+        asked = bool(messages) and any(words in messages[-1].text for words in ("asks for a summary", "</conversation>"))
+        return f"{_turns(messages)} replies so far." if asked else None
+
     def calls(self, messages: Sequence[BaseMessage]) -> list[Call]:
         """The calls of tools that the model makes after these messages."""
         turn = _turns(messages)
@@ -300,8 +313,12 @@ class Plan:
 
 
 def _turns(messages: Sequence[BaseMessage]) -> int:
-    """The number of replies. One that was cut off, and the one that goes on with it, are one."""
-    return sum(isinstance(message, AIMessage) and not is_cut_reply(message) for message in messages)
+    """The number of replies. One that was cut off, and the one that goes on with it, are one; a summary says how many it stands for."""
+    summed = [int(found[1]) for message in messages if (found := _SUMMED.match(message.text))]
+    return sum(summed[-1:]) + sum(isinstance(message, AIMessage) and not is_cut_reply(message) for message in messages)
+
+
+_SUMMED = re.compile(r"\[Summary of the conversation.*\n(\d+) replies so far\.", re.DOTALL)
 
 
 def awaiting(items: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -664,3 +664,13 @@ def test_properties_of_random_runs(sizes: list[int], keep: int, window: int, at:
         again = model_of(["Fine."], **fields)
         again.invoke(messages_from_dict(messages_to_dict([QUESTION, *new[:end]])))
         assert [one.content for one in again.requests[0].messages] == [one.content for one in request.messages]
+
+
+def test_the_arguments_of_calls_count_beside_a_list_of_blocks_too() -> None:
+    """Core's counter takes calls to be among the blocks of such a message."""
+    calls = [call("write", "c", text="0123456789" * 400)]
+    blocks = [[{"type": "text", "text": "Look."}], [{"type": "text", "text": "Look."}, {"type": "shell_call", "id": "s"}]]
+    sizes = [ScriptedChatModel()._estimated_tokens([AIMessage(content, tool_calls=calls)], ()) for content in ("Look.", *blocks)]
+    assert min(sizes) >= 1000 and max(sizes) < 1.2 * min(sizes)
+    written = [{"type": "tool_use", "id": "c", "name": "write", "input": calls[0]["args"]}]
+    assert ScriptedChatModel()._estimated_tokens([AIMessage(written, tool_calls=calls)], ()) < 1.2 * min(sizes)

@@ -614,6 +614,43 @@ def test_properties_of_random_runs(sizes: list[int], keep: int, window: int, at:
         assert contents(parted(again)[0][0]) == contents(request)
 
 
+KEPT: dict[str, Callable[[Any], list[BaseMessage]]] = {
+    "parts": new_messages,
+    "run message": lambda message: [message],
+    "parts as JSON": lambda message: messages_from_dict(json.loads(json.dumps(messages_to_dict(new_messages(message))))),
+    "run message as JSON": lambda message: messages_from_dict(json.loads(json.dumps(messages_to_dict([message])))),
+    "both": lambda message: [*new_messages(message), message],
+}
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 12), *[st.sampled_from(sorted(KEPT))] * 2), min_size=2, max_size=5),
+    st.integers(0, 3),
+    st.floats(0.5, 1.0),
+    st.booleans(),
+    st.booleans(),
+)
+def test_however_its_runs_are_stored_a_conversation_makes_the_same_requests(
+    asked: list[tuple[int, str, str]], keep: int, at: float, usage: bool, summary: bool
+) -> None:
+    """Several questions, each a run that is kept in any way, in two programs alike. A request made again is the same (idempotent)."""
+    compact = Compaction(at=at, keep=keep, summary=summary)
+    stored: list[list[BaseMessage]] = [[], []]
+    sent: list[list[Any]] = [[], []]
+    for number, (pages, *ways) in enumerate(asked):
+        for place, way in enumerate(ways):
+            model = model_of(Reader(pages, usage=usage), compact=compact, context_window=6000)
+            history = [*stored[place], HumanMessage(f"Question {number}?")]
+            message = model.invoke(history)
+            sent[place] += [contents(one) for one in model.requests]
+            repeated = model_of(Reader(pages, usage=usage), compact=compact, context_window=6000)
+            repeated.invoke(messages_from_dict(messages_to_dict(history)))
+            assert [contents(one) for one in repeated.requests] == [contents(one) for one in model.requests]
+            stored[place] = [*history, *KEPT[way](message)]
+    assert sent[0] == sent[1]
+
+
 def test_a_reading_goes_on_from_where_it_was() -> None:
     """A fold over a history in two pieces is that over the whole."""
     new = [QUESTION, *new_messages(model_of(Reader(30)).invoke([QUESTION]))]
