@@ -48,7 +48,8 @@ right() {
   [ "$(grep -c '^→ ' "$log")" = $# ] || return
   answer=$(grep -v '^[→←\[]\|^model: \|^tools: ' "$log")
   for city; do
-    degrees=$(sed -n "s/^← get_temperature(city=\"$city\"): \(-*[0-9]*\) °C$/\1/p" "$log")
+    grep -q "^→ get_temperature(city=\"$city\")$" "$log" || return
+    degrees=$(sed -n "s/^← get_temperature\((city=\"$city\")\)*: \(-*[0-9]*\) °C$/\2/p" "$log") # one call's result is shown without its arguments
     [ -n "$degrees" ] && grep -q -- "$degrees" <<<"$answer" || return
   done
 }

@@ -2,7 +2,7 @@
 
 Other pages that run: presets and their vendors (tests/providers/presets), tools, messages and testing (their tests), MCP (tests/compat),
 what vendors do by themselves (tests/providers/test_vendor_events.py), handlers (tests/providers/openai/test_handlers_elsewhere.py),
-a model's file tools (tests/providers/test_file_handlers.py), logs and traces (tests/compositions/test_traces.py).
+a model's file tools (tests/providers/test_file_handlers.py), logs and traces (tests/compositions/test_tracing_page.py).
 """
 
 import ast

@@ -1,101 +1,112 @@
-"""What a tracer and a log show of a run: docs/howto/tracing.md, and LangSmith's client against a server on loopback."""
+"""What callback handlers and `generate` are told of a turn besides its message, as LangChain's own packages tell it."""
 
-import json
-import logging
-import os
-import re
-import subprocess
-import sys
-from collections.abc import Iterable
-from email import message_from_bytes
-from pathlib import Path
+import asyncio
 from typing import Any
 
 import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
 
-from tests.support.http_server import Exchange, HttpReply, LoopbackServer
-from tests.support.openai_server import OpenAIServer
-from tests.support.pages import REPOSITORY, fences, run_page
-from tests.test_readme import decide
-
-PAGE = REPOSITORY / "docs" / "howto" / "tracing.md"
-KEY = "sk-never-shown"
+from tests.contract.wires import WIRES, Wire
+from tests.support.script import Call, Turn
 
 
-def test_the_page_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
-    """Its tree is that of the run, and its log is what the last block logs, ids and times aside."""
-    caplog.set_level(logging.DEBUG, "langchain_autotools")  # so that the level that the page sets ends with this test
-    with OpenAIServer(lambda exchange: decide(exchange.json)) as server:
-        monkeypatch.setenv("OPENAI_API_KEY", KEY)
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        run_page(PAGE, capsys)
-    (shown,) = [text for language, text in fences(PAGE) if language == "log"]
-    logged = [
-        f"{record.levelname} {record.name}: {record.getMessage()}" for record in caplog.records if record.name == "langchain_autotools"
+class Ends(BaseCallbackHandler):
+    """Keeps what `on_llm_end` is told."""
+
+    def __init__(self) -> None:
+        self.results: list[LLMResult] = []
+
+    def on_llm_end(self, response: LLMResult, **_: Any) -> None:
+        """Keep it."""
+        self.results.append(response)
+
+
+def shout(text: str) -> str:
+    """Say it louder."""
+    return text.upper()
+
+
+def _counts(usage: Any) -> tuple[int, int, int]:
+    return usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]
+
+
+CHAT = next(wire for wire in WIRES if wire.name == "openai-chat")
+SCRIPT = [Turn("look", [Call("shout", {"text": "x"})]), Turn("done")]
+
+
+def _ran(model: Any, way: str, ends: Ends) -> None:
+    config = {"callbacks": [ends]}
+
+    async def waited() -> None:
+        if way == "ainvoke":
+            await model.ainvoke("?", config)
+        else:
+            [chunk async for chunk in model.astream("?", config)]
+
+    if way.startswith("a"):
+        asyncio.run(waited())
+    else:
+        model.invoke("?", config) if way == "invoke" else list(model.stream("?", config))
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_each_turn_of_a_run_says_its_tokens_and_model(way: str) -> None:
+    """What cost handlers read of a whole reply: once for each turn, and nothing that the message lacks."""
+    ends = Ends()
+    with CHAT.serve(SCRIPT) as server:
+        _ran(CHAT.model(server, tools=[shout]), way, ends)
+    outputs = [result.llm_output or {} for result in ends.results]
+    assert [_counts(output["token_usage"]) for output in outputs] == [(11, 7, 18)] * 2
+    assert [(output["model_name"], output["model_provider"], output["system_fingerprint"]) for output in outputs] == [
+        ("any", "openai", "fp_loopback")
+    ] * 2
+    assert [output["id"] for output in outputs] == ["chatcmpl-000000000000", "chatcmpl-000000000001"]
+    assert [result.generations[0][0].generation_info for result in ends.results] == [
+        {"finish_reason": "tool_calls"},
+        {"finish_reason": "stop"},
     ]
-    lines = shown.splitlines()
-    assert [_without_ids(line) for line in logged[-len(lines) :]] == [_without_ids(line) for line in lines]
-    assert "Paris" not in "".join(logged) and KEY not in caplog.text
 
 
-def _without_ids(line: str) -> str:
-    return re.sub(r"(chatcmpl-|call_)\d+|\d\.\d+ s", "*", line)
+@pytest.mark.parametrize("way", ["stream", "astream"])
+def test_a_streamed_turn_says_how_it_ended(way: str) -> None:
+    """Core gives a stream no `llm_output`; model and finish reason stand in `generation_info`, each once."""
+    ends = Ends()
+    with CHAT.serve(SCRIPT) as server:
+        _ran(CHAT.model(server, tools=[shout]), way, ends)
+    said = {"model_name": "any", "system_fingerprint": "fp_loopback", "service_tier": "default"}
+    assert [result.generations[0][0].generation_info for result in ends.results] == [
+        {"finish_reason": "tool_calls", **said},
+        {"finish_reason": "stop", **said},
+    ]
+    assert [result.llm_output for result in ends.results] == [None, None]
 
 
-@pytest.mark.further
-@pytest.mark.parametrize("hidden", [False, True])
-def test_langsmith_gets_the_tree_of_the_page(hidden: bool, tmp_path: Path) -> None:
-    """With the environment alone: each run in its place, with tags, metadata and tokens, and no key; texts are hidden on demand."""
-    program = "".join(text for language, text in fences(PAGE) if language == "python")
-    wait = "from langchain_core.tracers.langchain import wait_for_all_tracers\nwait_for_all_tracers()\n"
-    (tmp_path / "program.py").write_text(program.replace('model="gpt-5"', 'model="gpt-5", stream_usage=True') + wait, encoding="utf-8")
-    with LoopbackServer(lambda _: HttpReply([b"{}"])) as langsmith, OpenAIServer(lambda exchange: decide(exchange.json)) as server:
-        named = {
-            **{name: value for name, value in os.environ.items() if not name.startswith(("LANGSMITH_", "LANGCHAIN_"))},
-            **{"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url, "PYTHONPATH": str(REPOSITORY)},
-            **{"LANGSMITH_TRACING": "true", "LANGSMITH_ENDPOINT": langsmith.address, "LANGSMITH_API_KEY": "any"},
-            **{"LANGSMITH_PROJECT": "weather", **({"LANGSMITH_HIDE_INPUTS": "true", "LANGSMITH_HIDE_OUTPUTS": "true"} if hidden else {})},
-        }
-        done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, env=named, capture_output=True, timeout=120)
-        assert done.returncode == 0, done.stderr
-    sent = [exchange for exchange in langsmith.exchanges if exchange.body]
-    runs = _runs(sent)
-    (tree,) = [text for language, text in fences(PAGE) if language == "text" and text.startswith("chain report")]
-    turns = ["    llm ChatOpenAI", "    tool get_temperature", "    tool get_temperature", "    llm ChatOpenAI"]
-    assert _tree(runs, "weather") == ["chain weather", *turns]
-    assert _tree(runs, "report") == tree.splitlines()
-    mine = [run for run in runs.values() if run["trace_id"] == _named(runs, "weather")["id"]]
-    assert [(run["tags"], run["extra"]["metadata"]["thread_id"], run["session_name"]) for run in mine] == [
-        (["demo"], "ann 1", "weather")
-    ] * 5
-    whole = b"".join(exchange.body for exchange in sent)
-    assert KEY.encode() not in whole
-    assert (b"Paris" in whole, b'"total_tokens":18' in whole) == (not hidden, True)
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_generate_adds_up_what_its_prompts_used(asynchronous: bool) -> None:
+    """Tokens of all prompts, details too, and the model's name."""
+    prompts = [[HumanMessage("one")], [HumanMessage("two")], [HumanMessage("three")]]
+    with CHAT.serve([Turn("done", usage_details={"cached": 2})] * 3) as server:
+        model = CHAT.model(server)
+        result = asyncio.run(model.agenerate(prompts)) if asynchronous else model.generate(prompts)
+    assert set(result.llm_output) == {"token_usage", "model_name", "system_fingerprint"}
+    assert _counts(result.llm_output["token_usage"]) == (33, 21, 54)
+    assert result.llm_output["token_usage"]["prompt_tokens_details"]["cached_tokens"] == 6
 
 
-def _runs(sent: Iterable[Exchange]) -> dict[str, dict[str, Any]]:
-    """The runs of multipart requests, by id: each field as it was said last."""
-    runs: dict[str, dict[str, Any]] = {}
-    for exchange in sent:
-        content_type = next(value for name, value in exchange.lines if name.lower() == "content-type")
-        form = message_from_bytes(b"Content-Type: " + content_type.encode() + b"\r\n\r\n" + exchange.body)
-        for part in form.walk():
-            _, run_id, *field = (
-                str(part.get_param("name", "", "content-disposition")).split(".")[:3] if not part.is_multipart() else ("", "")
-            )
-            if run_id:
-                value = json.loads(bytes(part.get_payload(decode=True)))
-                runs.setdefault(run_id, {}).update({field[0]: value} if field else value)
-    return runs
-
-
-def _named(runs: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:
-    (run,) = [run for run in runs.values() if run["name"] == name]
-    return run
-
-
-def _tree(runs: dict[str, dict[str, Any]], name: str) -> list[str]:
-    """The lines of a trace in the form of the page: each run behind its parent, in the order in which they began."""
-    root = _named(runs, name)
-    inside = sorted((run for run in runs.values() if run["trace_id"] == root["id"]), key=lambda run: run["dotted_order"])
-    return [f"{'    ' * run['dotted_order'].count('.')}{run['run_type']} {run['name']}" for run in inside]
+@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
+def test_the_messages_stay_what_they_were(wire: Wire) -> None:
+    """Core puts both back into the message's metadata: of a handler's message, a streamed and a generated one nothing differs."""
+    ends = Ends()
+    with wire.serve([Turn("done")] * 3) as server:
+        model = wire.model(server)
+        invoked = model.invoke("?", {"callbacks": [ends]})
+        generated = model.generate([[HumanMessage("?")]]).generations[0][0]
+        streamed = sum((chunks := list(model.stream("?")))[1:], chunks[0])
+    told = ends.results[0]
+    assert isinstance(generated, ChatGeneration) and isinstance(invoked, AIMessage)
+    names = set(invoked.response_metadata)
+    assert names == set(streamed.response_metadata) == set(generated.message.response_metadata)
+    assert told.llm_output and set(told.llm_output) <= names and told.llm_output["model_name"] == invoked.response_metadata["model_name"]
+    assert "finish_reason" in (told.generations[0][0].generation_info or {})

@@ -439,6 +439,7 @@ FUNCTION: Any = {"type": "function", "function": {"name": "not a name", "paramet
     ({"max_tokens": -1}, None, "max_tokens must be 0 or more"),
     ({"model": ""}, "model", "`model` is missing or empty."),
 ])  # fmt: skip
+@pytest.mark.further
 def test_what_cannot_be_is_refused_with_its_reason(wrong: Any, param: str | None, reason: str, client: openai.OpenAI) -> None:
     """With status 400, as the SDK reads it; nothing is asked of the vendor behind."""
     create: Any = client.chat.completions.create

@@ -74,7 +74,8 @@ ENTRANCES: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.parametrize("way", ENTRANCES)
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name == "openai-chat" else [pytest.mark.further]) for name in WIRES])
+@pytest.mark.parametrize("name", WIRES)
+@pytest.mark.further
 def test_a_misspelt_keyword_is_refused_at_every_entrance(name: str, way: str) -> None:
     """Nothing is sent, no tool runs, and the error names the right one and where a compatible server's own go."""
     ran: list[str] = []
@@ -106,6 +107,7 @@ def _names_of(name: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", WIRES)
+@pytest.mark.further
 def test_what_the_vendor_or_langchain_knows_is_no_misspelling(name: str) -> None:
     """Each name of the request type, each parameter of a preset under both of its names, and LangChain's own."""
     model: Any = WIRES[name].model(SERVER)
@@ -121,6 +123,7 @@ def test_what_the_vendor_or_langchain_knows_is_no_misspelling(name: str) -> None
 
 @pytest.mark.further
 @pytest.mark.parametrize("name", WIRES)
+@pytest.mark.further
 def test_extra_body_takes_what_a_compatible_server_knows(name: str) -> None:
     """At a call, bound, and for structured output; what is there is sent as it is."""
     wire = WIRES[name]

@@ -36,6 +36,7 @@ def of(modules: frozenset[str], *packages: str) -> set[str]:
 
 
 @pytest.mark.parametrize("words", HELP, ids=" ".join)
+@pytest.mark.further
 def test_help_and_wrong_options_import_no_langchain(words: list[str]) -> None:
     """Nor pydantic, nor an SDK: an interpreter, argparse and the tables of names are all."""
     code = f"from langchain_autotools.cli import main\ntry:\n    main({words!r})\nexcept SystemExit:\n    pass"

@@ -471,7 +471,7 @@ class ProviderChatModel(PortableChatModel, defer_build=True):
         """
         known = _known_keywords(type(self))
         unknown = () if known is None else names - known - self.model_kwargs.keys()
-        if unknown:
+        if unknown := {name for name in unknown if not name.endswith("_api_key")}:  # `_check_call` refuses these
             raise ConfigurationError(parameters.unknown_keyword(type(self), min(unknown), known or (), self._refused))
 
     @classmethod
@@ -692,10 +692,15 @@ def _field_checks(model: type[ProviderChatModel]) -> dict[str, parameters.Check]
 
 @lru_cache(maxsize=256)
 def _known_keywords(model: type[ProviderChatModel]) -> frozenset[str] | None:
-    """Return the keywords of a class's calls; None of a user's class that makes its requests itself, and so takes what it likes."""
+    """Return the keywords of a class's calls, with those that `_check_call` refuses.
+
+    None of a user's class that makes its requests itself, and so takes what it likes.
+    """
     makers = (getattr(model, name) for name in _REQUEST_METHODS)
     own = any(getattr(maker, "__module__", "").partition(".")[0] != _PACKAGE for maker in makers)
-    return None if own else model._keyword_names() - parameters.OF_CONFIG
+    if own:
+        return None
+    return model._keyword_names().union(parameters.connection_names(model, model._connection)) - parameters.OF_CONFIG
 
 
 def _check_seconds(name: str, value: Any) -> None:

@@ -188,6 +188,7 @@ def test_a_failure_in_a_later_turn_keeps_the_earlier_events(monkeypatch, capsys)
         (["models", "openai", "\x1b[2J"], r"models takes no further word '\x1b[2J'"),
     ],
 )
+@pytest.mark.further
 def test_wrong_use_is_one_line_and_code_2(capsys, arguments, message):
     """A wrong command line says what is wrong and where help is; with `--json` as an event."""
     assert main(arguments) == 2
@@ -210,6 +211,7 @@ def test_wrong_use_is_one_line_and_code_2(capsys, arguments, message):
     ],
 )
 @pytest.mark.usefixtures("key")
+@pytest.mark.further
 def test_what_cannot_work_is_one_line_and_code_2(capsys, arguments, message):
     """Unknown models, tools, files and impossible values are named in one line, before anything is an answer."""
     assert main(["chat", *arguments]) == 2
