@@ -59,7 +59,7 @@ def asked(seed: int, files: int, *, compact: bool) -> dict[str, Any]:
             break
     else:
         last = {}
-    ended = {"right": right, "of": min(len(reasons), files), "last end": reasons[-1], "seconds": round(time.monotonic() - began)}
+    ended = {"right": right, "of": min(len(reasons) - (not reasons[-1].islower()), files), "last end": reasons[-1], "seconds": round(time.monotonic() - began)}
     return {"seed": seed, "compact": compact, **ended, **(last if len(reasons) > files else {"asked again": False})}
 
 
