@@ -188,7 +188,7 @@ def asks_for_summary(body: Mapping[str, Any]) -> bool:
     """Whether a request asks for a summary: it declares no tools, or ends in an instruction that is not the task."""
     last = body["messages"][-1]
     text = text_of(last)
-    return not body.get("tools") or (last["role"] == "user" and TASK not in text and "summary of the conversation" not in text)
+    return not body.get("tools") or (last["role"] == "user" and TASK not in text and "summary of the conversation" not in text.lower())
 
 
 def text_of(message: Message) -> str:
@@ -357,6 +357,7 @@ ROWS: dict[str, tuple[str, Callable[[str], None]]] = {
     "autotools": ("langchain_autotools", ours()),
     "autotools, `compact=True`": ("langchain_autotools", ours(at=0.8)),
     "autotools, `Compaction(at=0.95, keep=1)`": ("langchain_autotools", ours(at=0.95, keep=1)),
+    "autotools, `Compaction(at=0.25)`": ("langchain_autotools", ours(at=0.25)),
 }
 
 

@@ -9,11 +9,12 @@ import argparse
 import json
 import random
 import time
-from typing import Any
+from typing import Any, get_args
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 from langchain_autotools import ChatLocal, new_messages, stop_reason
+from langchain_autotools.messages.run_messages import StopReason
 
 FILES, WINDOW, ASKED_AGAIN = 20, 4096, 3
 RULES = "Call the tool once. Then answer from its result in one sentence, without another call."
@@ -59,7 +60,8 @@ def asked(seed: int, files: int, *, compact: bool) -> dict[str, Any]:
             break
     else:
         last = {}
-    ended = {"right": right, "of": min(len(reasons), files), "last end": reasons[-1], "seconds": round(time.monotonic() - began)}
+    answered = min(len(reasons), files) - (reasons[-1] not in get_args(StopReason))  # not the one that was refused
+    ended = {"right": right, "of": answered, "last end": reasons[-1], "seconds": round(time.monotonic() - began)}
     return {"seed": seed, "compact": compact, **ended, **(last if len(reasons) > files else {"asked again": False})}
 
 

@@ -15,6 +15,13 @@ def test_a_long_run_breaks_its_prefix_five_times_and_loses_nothing() -> None:
     assert model.shown + model.read == FACTS
 
 
+def test_where_results_are_not_enough_summaries_are_made_and_nothing_is_lost() -> None:
+    """With a quarter of the window: no request is above it, and each fact is in the request or read by one call."""
+    model = measured(ours(at=0.25))
+    assert model.whole == PAGES and 0 < model.summaries < 12 and len(model.sent) == PAGES + QUESTIONS + model.summaries
+    assert max(one.size for one in model.sent) <= 0.25 * WINDOW * 4 and model.shown + model.read == FACTS
+
+
 def test_without_it_every_request_has_everything() -> None:
     """The prefix lives, and the last request is the whole history."""
     model = measured(ours())

@@ -158,6 +158,7 @@ class GradioChat:
 
     def _added(self, event: kinds.MessagesAdded) -> None:
         self.pending, self.failed = [], None
+        self._view_model.leave_waiting()
         for message in event.messages:
             self.read.add(str(message.id))
             self._show(f"{event.run_id} {message.id}", message.type, _gradio_message(message))

@@ -69,7 +69,7 @@ class CallView:
         pending: What there is to decide about it.
         discarded: Why it came to nothing.
         runs: The runs that its tool made.
-        left: Whether its run ended without a word about it.
+        left: Whether its run ended without a word about it, or the conversation went on without a decision.
     """
 
     name: str
@@ -294,6 +294,13 @@ class ViewModel:
                 self._touch(run, self._ended(kinds.RunFailed(run_id=run_id, error=error), run))
         if not any(isinstance(part, EndView) and isinstance(part.event, kinds.RunFailed) for part in self.parts):
             self._touch(run := RunView(""), self._ended(kinds.RunFailed(run_id="", error=error), run))
+
+    def leave_waiting(self) -> None:
+        """Record that no decision comes any more about the calls that wait, as the conversation went on without one."""
+        for run, call in self._calls.values():
+            if call.pending is not None:
+                call.pending, call.left = None, True
+                self._touch(run, call)
 
     def _touch(self, run: RunView, part: PartView) -> None:
         while run.inside is not None:

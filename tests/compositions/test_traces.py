@@ -71,7 +71,7 @@ def test_each_turn_of_a_run_says_its_tokens_and_model(way: str) -> None:
 
 @pytest.mark.parametrize("way", ["stream", "astream"])
 def test_a_streamed_turn_says_how_it_ended(way: str) -> None:
-    """Core gives a stream no `llm_output`; model and finish reason stand in `generation_info`, each once."""
+    """Core gives a stream no `llm_output`; model and finish reason are in `generation_info`, each once."""
     ends = Ends()
     with CHAT.serve(SCRIPT) as server:
         _ran(CHAT.model(server, tools=[shout]), way, ends)

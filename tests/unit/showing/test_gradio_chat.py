@@ -134,9 +134,12 @@ def test_a_page_with_editors_shows_a_call_that_waits_there_alone() -> None:
 
 
 def test_a_message_after_calls_that_wait_leaves_nothing_to_decide() -> None:
-    """The user has said something else instead."""
-    chat = chat_of(begun(), ready(PARIS), CallsPending(**OUTER, calls=[pending(PARIS)]), ASKED)
-    assert chat.pending == []
+    """The user has said something else instead: the call's panel says that it was interrupted, also where the page has editors."""
+    for chat in (GradioChat(), GradioChat(show_waiting=False)):
+        for event in [*begun(), *ready(PARIS), CallsPending(**OUTER, calls=[pending(PARIS)]), ASKED]:
+            chat.show(event)
+        assert chat.pending == []
+        assert shown(chat)[1:] == ['assistant [forecast | interrupted | done] { "city": "Paris" }', "user How warm is it?"]
 
 
 def test_a_reply_that_died_is_gone_and_its_call_begins_again() -> None:
