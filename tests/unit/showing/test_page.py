@@ -138,6 +138,7 @@ def test_plain_text_of_a_call_that_waits_has_all_that_is_needed() -> None:
         (["elicitation", "elicitation"], "call.respond({...}) for call in pending_calls(run)]"),
     ],
 )
+@pytest.mark.further
 def test_the_line_fits_what_the_calls_wait_for(kinds: list[Any], decides: str) -> None:
     """What to say differs from kind to kind; a question's fields are those of its schema."""
     asked = {"message": "Which?", "schema": {"properties": {"city": {}, "seats": {}}}}
