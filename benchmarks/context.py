@@ -151,7 +151,7 @@ class Model:
         return self._look_for_facts(body)
 
     def _record(self, body: Mapping[str, Any], is_summary: bool) -> None:
-        pieces = [json.dumps(body.get("tools") or [], sort_keys=True), *(json.dumps(one, sort_keys=True) for one in body["messages"])]
+        pieces = [json.dumps(one, sort_keys=True, separators=(",", ":")) for one in (body.get("tools") or [], *body["messages"])]
         begun, size, cached, state = list[bytes](), 0, 0, blake2b()
         for piece in pieces:
             state.update(piece.encode())

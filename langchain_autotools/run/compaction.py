@@ -607,9 +607,9 @@ def window_said(error: BaseException) -> int | None:
 # ---------------------------------------------------------------------------------------------- the tool that reads results
 
 
-_ABOUT = (
-    "Read the result of an earlier tool call again that was left out of the conversation to save space: a line in its place names the "
-    "handle. Whole if it is short enough; else read it in parts, or only the lines that contain a text."
+_ABOUT = (  # small models call the tool for results that are there, unless the first word says when not to
+    "Only for results that were left out: a line in the conversation says so and names the handle. Returns the result again, whole or in "
+    "parts."
 )
 
 
