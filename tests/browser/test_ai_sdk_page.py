@@ -168,6 +168,7 @@ def test_an_editor_stays_open_with_what_is_wrong(opened: Opened) -> None:
         opened.page.get_by_role("button", name="Approve").first.click()
     opened.sees("'cc' is no argument of the tool.", "waits for you")
     opened.look("7_refused")
+    assert opened.page.get_by_text("'cc' is no argument of the tool.").count() == 1
     assert len(opened.vendor.exchanges) == 1 and opened.page.get_by_role("button", name="Approve").count() == 2
     opened.vendor.extend([Turn("That is settled.")])
     box.fill(box.input_value().replace('"cc"', '"to"'))
