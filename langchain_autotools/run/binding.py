@@ -24,7 +24,7 @@ from .decisions import PlainDecision
 from .settings import RUN_KEYWORDS, drop_settings
 
 
-def _with_call_blocks(message: BaseMessage) -> BaseMessage:
+def _with_countable_calls(message: BaseMessage) -> BaseMessage:
     """Return a message whose blocks have its calls: in a message with blocks, core's counter counts those calls alone."""
     if not isinstance(message, AIMessage) or not message.tool_calls or any(map(is_call_block, message.content)):
         return message
@@ -260,7 +260,7 @@ class BindableChatModel(Resumable, SingleTurnChatModel, defer_build=True):
 
     def _estimated_tokens(self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]]) -> int:
         """Return the estimated number of tokens of a request with these messages and tools in the wire's form, offline."""
-        counted = [_with_call_blocks(message) if isinstance(message.content, list) else message for message in messages]
+        counted = [_with_countable_calls(message) if isinstance(message.content, list) else message for message in messages]
         return count_tokens_approximately(counted, tools=[dict(tool) for tool in tools])
 
     if not TYPE_CHECKING:  # the type that core gives a binding is private to core; core's counter takes lists alone

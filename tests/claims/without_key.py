@@ -81,7 +81,7 @@ def what_it_can(calls: str) -> None:
 
 
 @README.says(
-    "Measured on {cores} busy processor cores: a download of {download} MB, {seconds} seconds from the empty folder to the answer, {cpu}"
+    "Measured on {cores} quiet processor cores: a download of {download} MB, {seconds} seconds from the empty folder to the answer, {cpu}"
     " seconds of processor time, {disk} GB on disk ({packages} MB of packages, {weights} MB of weights)."
 )
 def what_it_took(**figures: str) -> None:
